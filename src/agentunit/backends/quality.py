@@ -1,0 +1,111 @@
+"""Quality backends: what answers "is this answer grounded, correct, well retrieved?" beyond the lexical fallback.
+
+A package offers one through the entry-point group ``agentunit.backends``: a name, and a callable that returns a
+``QualityBackend``. Nothing is sent anywhere because a backend is installed: one that needs a service is ready only
+when the user has configured it for AgentUnit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Protocol
+
+ENTRY_POINT_GROUP = "agentunit.backends"
+LEXICAL = "lexical"
+_PREFERRED = ("judge", "ragas", "local")
+
+
+@dataclass(frozen=True)
+class QualityQuestion:
+    """One thing to judge. ``expected`` lists the acceptable answers, when the case has any."""
+
+    question: str | None
+    context: Sequence[str]
+    answer: str
+    expected: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A backend's answer: a score of 0 to 1 (higher is better), or ``None`` with a reason in the detail."""
+
+    value: float | None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+class QualityBackend(Protocol):
+    """What a backend package implements."""
+
+    name: str
+    measures: frozenset[str]
+
+    def unready(self) -> str | None:
+        """Why it cannot run now, with the way out; ``None`` when it can."""
+        ...
+
+    def judge(self, measure: str, questions: Sequence[QualityQuestion]) -> Sequence[Verdict]:
+        """A verdict per question. ``measure`` is faithfulness, answer_correctness or retrieval_quality."""
+        ...
+
+
+class BackendUnavailable(RuntimeError):
+    """A backend was named outright and cannot run here."""
+
+
+def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend | None:
+    """The backend to use for a measure; ``None`` stands for the lexical fallback.
+
+    ``auto`` takes the first that is installed, measures this and is ready: a configured judge or RAGAS, then the
+    local model, then any other. One that is named must be able to run.
+    """
+    if requested == LEXICAL:
+        return None
+    found = installed_backends()
+    if requested != "auto":
+        return _named(requested, measure, owner, found)
+    order = [name for name in _PREFERRED if name in found] + sorted(set(found) - set(_PREFERRED))
+    for name in order:
+        backend = load_backend(name)
+        if isinstance(backend, str) or measure not in backend.measures or backend.unready():
+            continue
+        return backend
+    return None
+
+
+def _named(requested: str, measure: str, owner: str, found: dict[str, EntryPoint]) -> QualityBackend:
+    if requested not in found:
+        names = ["auto", LEXICAL, *sorted(found)]
+        nearest = get_close_matches(requested, names, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise BackendUnavailable(
+            f"{owner}: backend must be one of {', '.join(names)} (installed here); received {requested!r}{hint}"
+        )
+    backend = load_backend(requested)
+    if isinstance(backend, str):
+        raise BackendUnavailable(f"{owner}: backend {requested!r} cannot run: {backend}")
+    if measure not in backend.measures:
+        raise BackendUnavailable(f"{owner}: backend {requested!r} does not measure {measure}")
+    reason = backend.unready()
+    if reason:
+        raise BackendUnavailable(f"{owner}: backend {requested!r} cannot run: {reason}")
+    return backend
+
+
+@lru_cache(maxsize=1)
+def installed_backends() -> dict[str, EntryPoint]:
+    """The backends that installed packages offer, by name; none of them is imported by looking."""
+    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+
+
+@lru_cache(maxsize=None)
+def load_backend(name: str) -> QualityBackend | str:
+    """A backend, loaded once; a text with the reason when its package is broken."""
+    try:
+        factory: Callable[[], QualityBackend] = installed_backends()[name].load()
+        return factory()
+    except Exception as error:  # noqa: BLE001  # a broken third-party package must not stop a run
+        return f"{type(error).__name__}: {error}"

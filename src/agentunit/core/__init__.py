@@ -1,0 +1,1 @@
+"""The data model and its JSON codec. Nothing here scores, reads files or talks to anyone."""

@@ -1,0 +1,285 @@
+"""The one JSON codec: records to lines and back, and plain dicts to the types of the data model.
+
+The fast path is a compiled decoder that accepts exactly the fields of this version. A record that it refuses is read
+again as plain data, its unknown fields are put aside into ``extra`` and common spellings are normalised (ISO times,
+numeric ids, a single context string); only then is it judged. So known files are fast and nothing is dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
+from agentunit.core.outcome import Outcome
+from agentunit.core.records import RECORD_VERSION, LooseRecord, Record, as_mapping
+from agentunit.core.results import json_fallback
+from agentunit.core.time import epoch_seconds
+from agentunit.core.trace import TraceEvent, TraceLog
+
+_EXTRA_KEY = "__extra__"
+_StructT = TypeVar("_StructT", bound=Struct)
+
+_decoder = msgspec.json.Decoder(Record)
+_plain_decoder = msgspec.json.Decoder()
+_encoder = msgspec.json.Encoder(enc_hook=json_fallback)
+
+_ONE: dict[type[Struct], dict[str, type[Struct]]] = {
+    Record: {"case": DatasetCase, "trace": TraceLog, "outcome": Outcome},
+}
+_MANY: dict[type[Struct], dict[str, type[Struct]]] = {
+    TraceLog: {
+        "events": TraceEvent,
+        "interactions": AgentInteraction,
+        "handoffs": HandoffEvent,
+        "conflicts": ConflictEvent,
+        "agent_roles": AgentRole,
+    }
+}
+_KNOWN: dict[type[Struct], frozenset[str]] = {
+    kind: frozenset(kind.__struct_encode_fields__)
+    for kind in (
+        Record, DatasetCase, TraceLog, TraceEvent, Outcome, AgentInteraction, HandoffEvent, ConflictEvent, AgentRole
+    )
+}  # fmt: skip
+
+
+class RecordError(ValueError):
+    """A record that cannot be read; the message is the reason, fit for an errors section."""
+
+
+def decode_record(line: bytes | str) -> Record:
+    """Read one line of a records file.
+
+    >>> record = decode_record('{"v": 1, "case": {"id": "q1", "query": "?", "mood": "curious"}, "outcome": "Paris"}')
+    >>> record.outcome, record.case.extra
+    ('Paris', {'mood': 'curious'})
+    """
+    try:
+        record = _decoder.decode(line)
+    except msgspec.ValidationError:
+        record = _decode_leniently(line)
+    except UnicodeDecodeError as error:
+        raise RecordError(
+            f"not valid UTF-8 ({error.reason}, byte 0x{error.object[error.start]:02x})"
+        ) from None
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise RecordError(_malformed(line, error)) from None
+    if record.v != RECORD_VERSION:
+        raise _version_error(record.v)
+    return record
+
+
+def encode_record(record: Record) -> bytes:
+    """Write a record as one line, without the newline. Unknown fields return to where they were read.
+
+    >>> encode_record(decode_record('{"case": {"id": "q1", "mood": "curious"}, "v": 1}'))
+    b'{"v":1,"case":{"id":"q1","mood":"curious"},"trace":{},"outcome":null}'
+    """
+    parts = {"v": record.v, "case": record.case, "trace": record.trace, "outcome": record.outcome}
+    if _has_extra(record):
+        plain = msgspec.to_builtins(parts, enc_hook=json_fallback)
+        return _encoder.encode(_merge_extra({**plain, _EXTRA_KEY: record.extra}))
+    return _encoder.encode(parts)
+
+
+def as_case(value: Any) -> Any:
+    """A DatasetCase of a plain dict; any other object is used as it is."""
+    return _from_plain(value, DatasetCase)
+
+
+def as_trace(value: Any) -> Any:
+    """A TraceLog of a plain dict, of a list of events, or of nothing at all; any other object is used as it is."""
+    if value is None:
+        return TraceLog()
+    if isinstance(value, list):
+        value = {"events": value}
+    return _from_plain(value, TraceLog)
+
+
+def as_outcome(value: Any) -> Any:
+    """An Outcome of a plain dict; a string or any other object is used as it is."""
+    return _from_plain(value, Outcome)
+
+
+def as_record(value: Any) -> Record | LooseRecord:
+    """A record of whatever a user hands over: a Record, a dict in the shape of one, or (case, trace, outcome).
+
+    >>> as_record({"case": {"id": "q1"}, "outcome": "Paris"}).outcome
+    'Paris'
+    """
+    if isinstance(value, (Record, LooseRecord)):
+        return value
+    plain = as_mapping(value)
+    if plain is not None:
+        if "case" not in plain:
+            raise RecordError(f"a record needs 'case'; received the fields {_listed(plain)}")
+        if plain.get("v", RECORD_VERSION) != RECORD_VERSION:
+            raise _version_error(plain["v"])
+        parts = (plain["case"], plain.get("trace"), plain.get("outcome"))
+    elif isinstance(value, (tuple, list)) and len(value) == 3:
+        parts = (value[0], value[1], value[2])
+    elif hasattr(value, "case"):
+        parts = (value.case, getattr(value, "trace", None), getattr(value, "outcome", None))
+    else:
+        raise RecordError(
+            "a record must be a Record, a dict with 'case', 'trace' and 'outcome', or a tuple of the three; "
+            f"received {type(value).__name__}"
+        )
+    return LooseRecord(as_case(parts[0]), as_trace(parts[1]), as_outcome(parts[2]))
+
+
+def _from_plain(value: Any, kind: type[_StructT]) -> Any:
+    plain = as_mapping(value)
+    return value if plain is None else _convert(plain, kind)
+
+
+def _convert(plain: dict[str, Any], kind: type[_StructT]) -> _StructT:
+    try:
+        return msgspec.convert(_set_extra_aside(plain, kind), kind)
+    except (msgspec.ValidationError, ValueError, RecursionError) as error:
+        raise RecordError(f"{_SPOKEN_NAME.get(kind, kind.__name__)}: {error}") from None
+
+
+_SPOKEN_NAME: dict[type[Struct], str] = {
+    Record: "wrong shape", DatasetCase: "case", TraceLog: "trace", Outcome: "outcome"
+}  # fmt: skip
+
+
+def _decode_leniently(line: bytes | str) -> Record:
+    try:
+        plain = _plain_decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise RecordError(_malformed(line, error)) from None
+    if isinstance(plain, list):
+        raise RecordError(
+            "a JSON array where a record is expected; write one record a line (jq -c '.[]' does it)"
+        )
+    if not isinstance(plain, dict):
+        raise RecordError(f"a record must be a JSON object; received {_json_type(plain)}")
+    version = plain.get("v", RECORD_VERSION)
+    if version != RECORD_VERSION or isinstance(version, bool):
+        raise _version_error(version)
+    if "case" not in plain:
+        raise RecordError(f"a record needs 'case'; received the fields {_listed(plain)}")
+    return _convert(plain, Record)
+
+
+def _set_extra_aside(plain: Mapping[str, Any], kind: type[Struct]) -> dict[str, Any]:
+    known = _KNOWN[kind]
+    tidy = {key: value for key, value in plain.items() if key in known}
+    unknown = {key: value for key, value in plain.items() if key not in known}
+    if unknown:
+        tidy[_EXTRA_KEY] = {**(tidy.get(_EXTRA_KEY) or {}), **unknown}
+    for name, child in _ONE.get(kind, {}).items():
+        if isinstance(tidy.get(name), Mapping):
+            tidy[name] = _set_extra_aside(tidy[name], child)
+    for name, child in _MANY.get(kind, {}).items():
+        tidy[name] = _each(tidy[name], child) if name in tidy else None
+        if tidy[name] is None:
+            del tidy[name]
+    return _normalise_spellings(tidy, kind)
+
+
+def _each(values: Any, kind: type[Struct]) -> Any:
+    if isinstance(values, Mapping):
+        return {str(key): _entry(value, kind) for key, value in values.items()}
+    if isinstance(values, (list, tuple)):
+        return [_entry(value, kind) for value in values]
+    return values
+
+
+def _entry(value: Any, kind: type[Struct]) -> Any:
+    if isinstance(value, Mapping):
+        return _set_extra_aside(value, kind)
+    if kind is AgentRole and isinstance(value, str):
+        return AgentRole(value)
+    return value
+
+
+def _normalise_spellings(tidy: dict[str, Any], kind: type[Struct]) -> dict[str, Any]:
+    if kind is DatasetCase:
+        if isinstance(tidy.get("id"), int) and not isinstance(tidy["id"], bool):
+            tidy["id"] = str(tidy["id"])
+        if isinstance(tidy.get("context"), str):
+            tidy["context"] = [tidy["context"]]
+    elif tidy.get("timestamp") is not None:
+        try:
+            tidy["timestamp"] = epoch_seconds(tidy["timestamp"])
+        except ValueError as error:
+            raise RecordError(str(error)) from None
+    for name in ("metadata", "trace"):
+        if name in tidy and tidy[name] is None:
+            del tidy[name]
+    return tidy
+
+
+def _has_extra(record: Record) -> bool:
+    trace = record.trace
+    return bool(
+        record.extra
+        or record.case.extra
+        or trace.extra
+        or (isinstance(record.outcome, Outcome) and record.outcome.extra)
+        or any(event.extra for event in trace.events)
+        or any(interaction.extra for interaction in trace.interactions)
+        or any(handoff.extra for handoff in trace.handoffs)
+        or any(conflict.extra for conflict in trace.conflicts)
+        or any(role.extra for role in trace.agent_roles.values())
+    )
+
+
+def _merge_extra(plain: dict[str, Any], kind: type[Struct] = Record) -> dict[str, Any]:
+    merged = {**plain, **(plain.get(_EXTRA_KEY) or {})}
+    merged.pop(_EXTRA_KEY, None)
+    for name, child in _ONE.get(kind, {}).items():
+        if isinstance(merged.get(name), dict):
+            merged[name] = _merge_extra(merged[name], child)
+    for name, child in _MANY.get(kind, {}).items():
+        values = merged.get(name)
+        if isinstance(values, dict):
+            merged[name] = {key: _merge_extra(value, child) for key, value in values.items()}
+        elif isinstance(values, list):
+            merged[name] = [_merge_extra(value, child) for value in values]
+    return merged
+
+
+def _malformed(line: bytes | str, error: Exception) -> str:
+    text = line if isinstance(line, bytes) else line.encode()
+    if isinstance(error, RecursionError):
+        return "not readable: nested too deeply"
+    for word in (b"NaN", b"Infinity"):
+        if word in text and "invalid character" in str(error):
+            return (
+                f"{word.decode()} is not JSON (write null for an unknown number); {_lower_first(str(error))}"
+            )
+    return f"not JSON: {_lower_first(str(error))}"
+
+
+def _version_error(version: object) -> RecordError:
+    return RecordError(
+        f"record version must be {RECORD_VERSION}; received {version!r}"
+        + (
+            "; a newer AgentUnit wrote it: upgrade"
+            if isinstance(version, int) and version > RECORD_VERSION
+            else ""
+        )
+    )
+
+
+def _lower_first(text: str) -> str:
+    return text.replace("JSON is malformed: ", "").replace("Input data was", "the line is")
+
+
+def _listed(plain: Mapping[str, Any]) -> str:
+    names = [str(key) for key in plain]
+    return ", ".join(names[:8]) + (", …" if len(names) > 8 else "") if names else "(none)"
+
+
+def _json_type(value: object) -> str:
+    names = {str: "a string", bool: "a boolean", int: "a number", float: "a number", type(None): "null"}
+    return names.get(type(value), type(value).__name__)

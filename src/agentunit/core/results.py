@@ -1,0 +1,155 @@
+"""What metrics say, and how a run keeps it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+Status = Literal["ok", "informational", "not_applicable", "error"]
+"""``ok`` may be gated; ``informational`` is shown but gated only when named; the other two carry no value."""
+
+
+@dataclass(slots=True)
+class MetricResult:
+    """What a metric says about one case: a value, or ``None`` with ``detail["reason"]``."""
+
+    name: str
+    value: float | None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+class Score(Struct):
+    """A metric's result in a run, with what produced it; ``elapsed`` is in seconds."""
+
+    result: MetricResult
+    status: Status
+    backend: str
+    version: str
+    elapsed: float
+
+    @property
+    def value(self) -> float | None:
+        """The result's value."""
+        return self.result.value
+
+
+class CaseScores(Struct):
+    """All scores of one case. ``index`` is its position in the input, counted from 0."""
+
+    index: int
+    case_id: str
+    scores: dict[str, Score]
+    v: int = 1
+
+
+class InputError(Struct, frozen=True):
+    """A part of the input that could not be read: where, and why. ``line`` is counted from 1."""
+
+    source: str
+    line: int | None
+    reason: str
+
+    def __str__(self) -> str:
+        place = f"{self.source}, line {self.line}" if self.line else self.source
+        return f"{place}: {self.reason}"
+
+
+class MetricSummary(Struct, omit_defaults=False):
+    """One metric over a whole run, for one backend: scores of different backends are never averaged.
+
+    ``low`` and ``high`` bound the mean (95 %) by the method named in ``interval``. ``exact_quantiles`` is false when
+    the run was so long that quantiles come from a sample of it.
+    """
+
+    metric: str
+    backend: str
+    version: str
+    status: Status
+    n_cases: int
+    n_scored: int
+    mean: float | None = None
+    low: float | None = None
+    high: float | None = None
+    interval: str | None = None
+    minimum: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+    maximum: float | None = None
+    total: float | None = None
+    exact_quantiles: bool = True
+    trust: str | None = None
+    elapsed_s: float = 0.0
+
+
+class Unscored(Struct):
+    """Why a metric gave no value, and on how many cases. ``first_cases`` names a few of them."""
+
+    metric: str
+    status: Status
+    reason: str
+    n_cases: int
+    first_cases: list[str]
+
+
+class RunSummary(Struct):
+    """The aggregate of a run: one row a metric and backend, what was not scored, and what could not be read."""
+
+    n_cases: int
+    metrics: list[MetricSummary]
+    unscored: list[Unscored]
+    n_input_errors: int
+    input_errors: list[InputError]
+    n_score_errors: int
+    elapsed_s: float
+
+
+class MetricUse(Struct):
+    """A metric as it was used in a run."""
+
+    name: str
+    version: str
+    parameters: dict[str, Any]
+
+
+class RunRecord(Struct):
+    """The header of a run: what was scored, when, by which version, with which metrics, and the summary."""
+
+    agentunit_version: str
+    created_at: str
+    sources: list[str]
+    metrics: list[MetricUse]
+    summary: RunSummary
+    v: int = 1
+
+
+def json_fallback(value: object) -> Any:
+    """How a detail that JSON does not know is written: numbers of other libraries as numbers, the rest as text."""
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, type) or callable(value):
+        return getattr(value, "__qualname__", type(value).__name__)
+    return str(value)
+
+
+_encoder = msgspec.json.Encoder(enc_hook=json_fallback)
+
+
+def encode_json(value: Any) -> bytes:
+    """JSON bytes of any result type of this module; NaN becomes null, unknown objects become text."""
+    return _encoder.encode(value)
+
+
+_case_scores_decoder = msgspec.json.Decoder(CaseScores)
+
+
+def decode_case_scores(line: bytes) -> CaseScores:
+    """Read back one line of a scores file.
+
+    >>> line = encode_json(CaseScores(0, "q1", {}))
+    >>> decode_case_scores(line).case_id
+    'q1'
+    """
+    return _case_scores_decoder.decode(line)

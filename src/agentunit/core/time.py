@@ -1,0 +1,36 @@
+"""Points in time: whatever a user or a log gives becomes seconds since 1970 as a float."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+from math import isfinite
+
+
+def epoch_seconds(value: object) -> float:
+    """Seconds since 1970-01-01 UTC of a number, a datetime or an ISO 8601 string.
+
+    A datetime or string without a zone is read as UTC, so that the same file means the same everywhere.
+
+    >>> epoch_seconds("1970-01-01T00:01:00Z")
+    60.0
+    >>> epoch_seconds(datetime(1970, 1, 1, 0, 0, 1))
+    1.0
+    >>> epoch_seconds(12)
+    12.0
+    """
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not isfinite(value):
+            raise ValueError(f"timestamp must be finite; received {value!r}")
+        return float(value)
+    moment = value
+    if isinstance(value, str):
+        try:
+            # Python 3.10 reads "+00:00" but not "Z".
+            moment = datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith(("Z", "z")) else value)
+        except ValueError:
+            raise ValueError(f"timestamp must be seconds or an ISO 8601 time; received {value!r}") from None
+    if not isinstance(moment, datetime):
+        raise ValueError(f"timestamp must be seconds, a datetime or an ISO 8601 time; received {value!r}")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return moment.timestamp()

@@ -1,0 +1,1 @@
+"""Datasets: where cases come from."""

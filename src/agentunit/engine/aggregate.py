@@ -1,0 +1,92 @@
+"""The aggregate of a run, kept as scores are made, in constant memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentunit.core.results import MetricSummary, Score, Status, Unscored
+from agentunit.formulas.statistics import RunningStatistics
+from agentunit.metrics.base import describe
+from agentunit.metrics.trust import trust_words
+
+# Reasons may quote values, so a bad file could bring a new one with every line.
+_MOST_REASONS = 100
+_CASES_NAMED = 5
+
+
+class MetricAggregate:
+    """One metric over a run. Values of different backends are kept apart."""
+
+    def __init__(self, metric: Any) -> None:
+        self.name: str = metric.name
+        self.info = describe(metric)
+        self.n_cases = 0
+        self.n_errors = 0
+        self._backends: dict[tuple[str, Status], RunningStatistics] = {}
+        self._elapsed_s: dict[tuple[str, Status], float] = {}
+        self._unscored: dict[tuple[Status, str], Unscored] = {}
+
+    def add(self, case_id: str, score: Score) -> None:
+        """Take one more score."""
+        self.n_cases += 1
+        value = score.result.value
+        if value is None:
+            self._add_unscored(case_id, score)
+            return
+        key = (score.backend, score.status)
+        statistics = self._backends.get(key)
+        if statistics is None:
+            statistics = self._backends[key] = RunningStatistics()
+            self._elapsed_s[key] = 0.0
+        statistics.add(value)
+        self._elapsed_s[key] += score.elapsed
+
+    def _add_unscored(self, case_id: str, score: Score) -> None:
+        if score.status == "error":
+            self.n_errors += 1
+        key = (score.status, str(score.result.detail.get("reason") or "the metric gave no reason"))
+        if key not in self._unscored and len(self._unscored) >= _MOST_REASONS:
+            key = (score.status, "other reasons")
+        entry = self._unscored.get(key)
+        if entry is None:
+            entry = self._unscored[key] = Unscored(self.name, key[0], key[1], 0, [])
+        entry.n_cases += 1
+        if len(entry.first_cases) < _CASES_NAMED:
+            entry.first_cases.append(case_id)
+
+    def unscored(self) -> list[Unscored]:
+        """Why there is no value, most frequent first."""
+        return sorted(self._unscored.values(), key=lambda entry: -entry.n_cases)
+
+    def rows(self) -> list[MetricSummary]:
+        """One row for each backend that scored; one without numbers when none did."""
+        if not self._backends:
+            status: Status = "error" if self.n_errors else "not_applicable"
+            return [MetricSummary(self.name, self.info.backend, self.info.version, status, self.n_cases, 0)]
+        most_scored_first = sorted(self._backends, key=lambda key: -self._backends[key].n)
+        return [self._row(key) for key in most_scored_first]
+
+    def _row(self, key: tuple[str, Status]) -> MetricSummary:
+        backend, status = key
+        statistics = self._backends[key]
+        interval = statistics.interval()
+        return MetricSummary(
+            metric=self.name,
+            backend=backend,
+            version=self.info.version,
+            status=status,
+            n_cases=self.n_cases,
+            n_scored=statistics.n,
+            mean=statistics.mean,
+            low=interval.low if interval else None,
+            high=interval.high if interval else None,
+            interval=interval.method if interval else None,
+            minimum=statistics.minimum,
+            p50=statistics.quantile(0.5),
+            p95=statistics.quantile(0.95),
+            maximum=statistics.maximum,
+            total=statistics.total,
+            exact_quantiles=statistics.exact,
+            trust=trust_words(self.info, backend),
+            elapsed_s=self._elapsed_s[key],
+        )

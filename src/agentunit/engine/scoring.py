@@ -1,0 +1,207 @@
+"""``agentunit.score``: any iterable of records through any metrics, streamed."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from agentunit.core.codec import RecordError, as_record
+from agentunit.core.results import CaseScores, InputError, MetricResult, RunSummary, Score
+from agentunit.engine.aggregate import MetricAggregate
+from agentunit.formulas.statistics import LARGEST_MAGNITUDE
+from agentunit.metrics.base import CompositeMetric, ItemMetric, describe, provenance, unscored
+from agentunit.metrics.inputs import Item
+from agentunit.metrics.registry import resolve_metrics
+
+_INPUT_ERRORS_KEPT = 1000
+_now = time.perf_counter
+
+
+def score(
+    records: Iterable[Any],
+    metrics: Iterable[Any] | Any | None = None,
+    *,
+    batch_size: int = 64,
+    strict: bool = False,
+) -> Run:
+    """Score records with metrics, as a stream.
+
+    ``records`` is any iterable of records, dicts in the shape of records, or ``(case, trace, outcome)``. ``metrics``
+    are names, classes or instances (default: the standard set). Nothing is read before the run is iterated or
+    summarised. A metric that raises gives that case a score of status ``error``; the run goes on. A record that
+    cannot be read is collected in ``Run.input_errors``; with ``strict`` it raises ``RecordError``. Metrics that work
+    in batches see up to ``batch_size`` cases at once.
+
+    >>> run = score([{"case": {"id": "q1", "expected_output": "4"}, "outcome": "4"}], ["answer_correctness"])
+    >>> [(case.case_id, case.scores["answer_correctness"].value) for case in run]
+    [('q1', 1.0)]
+    >>> run.summary().metrics[0].mean
+    1.0
+    """
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise ValueError(f"score: batch_size must be a whole number of at least 1; received {batch_size!r}")
+    if isinstance(records, (str, bytes, dict)) or not isinstance(records, Iterable):
+        raise TypeError(
+            f"score: records must be an iterable of records; received {type(records).__name__}"
+            + (" (agentunit.read_records opens a file)" if isinstance(records, str) else "")
+        )
+    return Run(records, resolve_metrics(metrics), batch_size=batch_size, strict=strict)
+
+
+class Run:
+    """A run of metrics over records. Iterating yields each case's scores as they are made, once."""
+
+    def __init__(
+        self, records: Iterable[Any], metrics: Sequence[Any], *, batch_size: int, strict: bool
+    ) -> None:
+        self.metrics = list(metrics)
+        self.input_errors: list[InputError] = []
+        self.n_input_errors = 0
+        self.n_cases = 0
+        self._batch_size = batch_size
+        self._strict = strict
+        self._scorers = [_Scorer(metric) for metric in metrics]
+        self._elapsed_s = 0.0
+        self._stream = self._score_all(iter(records))
+
+    def __iter__(self) -> Iterator[CaseScores]:
+        return self._stream
+
+    @property
+    def n_score_errors(self) -> int:
+        """How many scores so far are errors."""
+        return sum(scorer.aggregate.n_errors for scorer in self._scorers)
+
+    def summary(self) -> RunSummary:
+        """The aggregate over all cases; scores those that have not been iterated yet."""
+        for _ in self._stream:
+            pass
+        return RunSummary(
+            n_cases=self.n_cases,
+            metrics=[row for scorer in self._scorers for row in scorer.aggregate.rows()],
+            unscored=[entry for scorer in self._scorers for entry in scorer.aggregate.unscored()],
+            n_input_errors=self.n_input_errors,
+            input_errors=list(self.input_errors),
+            n_score_errors=self.n_score_errors,
+            elapsed_s=self._elapsed_s,
+        )
+
+    def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
+        start = _now()
+        while chunk := list(islice(records, self._batch_size)):
+            items = [item for item in map(self._item, chunk) if item is not None]
+            scored = [(scorer, scorer.score(items)) for scorer in self._scorers]
+            for position, item in enumerate(items):
+                case_id = getattr(item.case, "id", None) or f"case-{self.n_cases + 1}"
+                scores = {}
+                for scorer, results in scored:
+                    each = scores[scorer.name] = results[position]
+                    scorer.aggregate.add(case_id, each)
+                index = self.n_cases
+                self.n_cases += 1
+                self._elapsed_s = _now() - start
+                yield CaseScores(index, str(case_id), scores)
+
+    def _item(self, given: Any) -> Item | None:
+        try:
+            if isinstance(given, InputError):
+                raise RecordError(str(given))
+            record = as_record(given)
+            return Item(record.case, record.trace, record.outcome)
+        except RecordError as error:
+            if self._strict:
+                raise
+            self.n_input_errors += 1
+            if len(self.input_errors) < _INPUT_ERRORS_KEPT:
+                position = self.n_cases + self.n_input_errors
+                self.input_errors.append(
+                    given if isinstance(given, InputError) else InputError("records", position, str(error))
+                )
+            return None
+
+
+class _Scorer:
+    """One metric as the engine calls it: in batches where it gains from them, in order where it keeps state."""
+
+    def __init__(self, metric: Any) -> None:
+        self.metric = metric
+        self.name: str = metric.name
+        self.aggregate = MetricAggregate(metric)
+        self._info = describe(metric)
+        self._evaluate = _item_evaluator(metric)
+        batch = getattr(metric, "evaluate_batch", None)
+        # A stateful metric must meet each case exactly once, in order: a failed batch could not be repeated.
+        self._evaluate_batch = batch if callable(batch) and not self._info.stateful else None
+
+    def score(self, items: Sequence[Item]) -> list[Score]:
+        """A score for each item, whatever the metric does."""
+        if self._evaluate_batch is not None and items:
+            start = _now()
+            try:
+                results = list(self._evaluate_batch(items))
+                if len(results) != len(items):
+                    raise ValueError(f"evaluate_batch returned {len(results)} results for {len(items)} items")
+            except (Exception, SystemExit):  # noqa: BLE001  # one bad item must not take its batch along
+                return [self._score_alone(item) for item in items]
+            elapsed = (_now() - start) / len(items)
+            return [self._finish(result, elapsed) for result in results]
+        return [self._score_alone(item) for item in items]
+
+    def _score_alone(self, item: Item) -> Score:
+        start = _now()
+        try:
+            result = self._evaluate(item)
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # the border of a fault: it becomes a record
+            result = failure(self.name, error)
+        return self._finish(result, _now() - start)
+
+    def _finish(self, result: Any, elapsed: float) -> Score:
+        problem = _problem_with(result)
+        if problem:
+            result = failure(self.name, TypeError(problem))
+        detail = result.detail
+        if result.value is None:
+            backend = str(detail.get("backend", self._info.backend))
+            if "error" in detail and not isinstance(self.metric, CompositeMetric):
+                return Score(result, "error", backend, self._info.version, elapsed)
+            return Score(result, "not_applicable", backend, self._info.version, elapsed)
+        result.value = float(result.value)
+        backend, informational = provenance(self.metric, result)
+        return Score(result, "informational" if informational else "ok", backend, self._info.version, elapsed)
+
+
+def failure(name: str, error: BaseException) -> MetricResult:
+    """What an exception in a metric becomes: no value, and its type, message and place."""
+    frames = traceback.extract_tb(error.__traceback__)
+    result = unscored(name, f"{type(error).__name__}: {error}", error=error)
+    if frames:
+        last = frames[-1]
+        result.detail["error"]["place"] = f"{last.filename}:{last.lineno} in {last.name}"
+    return result
+
+
+def _item_evaluator(metric: Any) -> Callable[[Item], Any]:
+    if isinstance(metric, ItemMetric):
+        return metric.measure
+    evaluate = metric.evaluate
+    return lambda item: evaluate(item.case, item.trace, item.outcome)
+
+
+def _problem_with(result: Any) -> str | None:
+    if not isinstance(result, MetricResult):
+        return f"a metric must return a MetricResult; received {result!r:.80}"
+    if not isinstance(result.detail, dict):
+        return f"a metric's detail must be a dict; received {result.detail!r:.80}"
+    value = result.value
+    if value is None:
+        return None
+    try:
+        # The comparison is false for NaN, infinities and what is no number at all.
+        if -LARGEST_MAGNITUDE < value < LARGEST_MAGNITUDE:
+            return None
+    except TypeError:
+        pass
+    return f"a metric's value must be a finite number or None; received {value!r:.80}"

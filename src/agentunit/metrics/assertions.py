@@ -1,0 +1,239 @@
+"""Plain assertions on the answer: 1.0 when it holds, 0.0 when it does not, and why.
+
+What to look for is a parameter of the metric (the same for every case) or stands in the case's metadata under the
+metric's own name. Give ``name`` to use one kind several times in a run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+
+from agentunit.core.results import MetricResult
+from agentunit.formulas.json_schema import SchemaError, check_schema, violations
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import NO_ANSWER, InputProblem, Item, acceptable_answers
+
+
+def _assertion(name: str, summary: str, inputs: tuple[str, ...], detail_keys: tuple[str, ...]) -> MetricInfo:
+    return MetricInfo(
+        name=name,
+        family="quality",
+        summary=summary,
+        direction="higher",
+        range=(0.0, 1.0),
+        inputs=inputs,
+        detail_keys=detail_keys,
+        backend="check",
+        trust={"check": "exact"},
+    )
+
+
+@dataclass(frozen=True)
+class ContainsMetric(ItemMetric):
+    """Whether the answer contains all (or any) of some texts: ``values``, or ``case.metadata["contains"]``.
+
+    >>> ContainsMetric(["refund", "5 days"]).evaluate({"id": "q1"}, None, "Your refund takes 5 days.").value
+    1.0
+    """
+
+    values: str | Sequence[str] | None = None
+    mode: Literal["all", "any"] = "all"
+    ignore_case: bool = False
+    name: str = "contains"
+
+    info = _assertion(
+        "contains",
+        "Whether the answer contains the given texts.",
+        ("values or case.metadata.contains", "outcome.output"),
+        ("expected", "missing", "mode"),
+    )
+
+    def __post_init__(self) -> None:
+        if self.mode not in ("all", "any"):
+            raise ValueError(f"ContainsMetric: mode must be all or any; received {self.mode!r}")
+        if self.values is not None and not _texts(self.values):
+            raise ValueError(f"ContainsMetric: values must be one or more texts; received {self.values!r}")
+
+    def judge(self, item: Item) -> MetricResult:
+        """Look for each text."""
+        wanted = self.values if self.values is not None else item.case_metadata.get(self.name)
+        if wanted is None:
+            return self.unscored(
+                f"nothing to look for: no values were given and case.metadata[{self.name!r}] is missing"
+            )
+        texts = _texts(wanted)
+        if not texts:
+            raise InputProblem(
+                f"case.metadata[{self.name!r}] must be one or more texts; received {wanted!r:.80}"
+            )
+        if item.answer is None:
+            return self.unscored(NO_ANSWER, expected=texts, mode=self.mode)
+        answer = item.answer.casefold() if self.ignore_case else item.answer
+        missing = [text for text in texts if (text.casefold() if self.ignore_case else text) not in answer]
+        holds = not missing if self.mode == "all" else len(missing) < len(texts)
+        detail = {"expected": texts, "missing": missing, "mode": self.mode, "backend": "check"}
+        return MetricResult(self.name, float(holds), detail)
+
+
+@dataclass(frozen=True)
+class RegexMetric(ItemMetric):
+    """Whether a regular expression is found in the answer: ``pattern``, or ``case.metadata["regex"]``.
+
+    With ``full_match`` the whole answer must match.
+
+    >>> RegexMetric(r"[A-Z]-[0-9]{4}").evaluate({"id": "q1"}, None, "Order A-1042 is on its way.").detail["matched"]
+    'A-1042'
+    """
+
+    pattern: str | None = None
+    full_match: bool = False
+    ignore_case: bool = False
+    name: str = "regex"
+
+    info = _assertion(
+        "regex",
+        "Whether the answer matches a regular expression.",
+        ("pattern or case.metadata.regex", "outcome.output"),
+        ("pattern", "matched"),
+    )
+
+    def __post_init__(self) -> None:
+        if self.pattern is not None:
+            try:
+                re.compile(self.pattern)
+            except (re.error, TypeError) as error:
+                raise ValueError(
+                    f"RegexMetric: pattern must be a regular expression ({error}); received {self.pattern!r}"
+                ) from None
+
+    def judge(self, item: Item) -> MetricResult:
+        """Search the answer."""
+        pattern = self.pattern if self.pattern is not None else item.case_metadata.get(self.name)
+        if pattern is None:
+            return self.unscored(
+                f"nothing to match: no pattern was given and case.metadata[{self.name!r}] is missing"
+            )
+        try:
+            compiled = re.compile(pattern, re.IGNORECASE if self.ignore_case else 0)
+        except (re.error, TypeError) as error:
+            raise InputProblem(
+                f"case.metadata[{self.name!r}] must be a regular expression ({error}); received {pattern!r:.80}"
+            ) from None
+        if item.answer is None:
+            return self.unscored(NO_ANSWER, pattern=pattern)
+        found = compiled.fullmatch(item.answer) if self.full_match else compiled.search(item.answer)
+        detail = {"pattern": pattern, "matched": found.group() if found else None, "backend": "check"}
+        return MetricResult(self.name, float(found is not None), detail)
+
+
+@dataclass(frozen=True)
+class JsonSchemaMetric(ItemMetric):
+    """Whether the answer is JSON of a given shape: ``schema``, or ``case.metadata["json_schema"]``.
+
+    An output that is data already is checked as it is; text must be JSON and nothing else.
+
+    >>> schema = {"type": "object", "required": ["city"]}
+    >>> JsonSchemaMetric(schema).evaluate({"id": "q1"}, None, '{"town": "Paris"}').detail["violations"]
+    ['$: must have the property "city"']
+    """
+
+    schema: Mapping[str, Any] | bool | None = None
+    name: str = "json_schema"
+
+    info = _assertion(
+        "json_schema",
+        "Whether the answer is JSON of the given shape.",
+        ("schema or case.metadata.json_schema", "outcome.output"),
+        ("violations",),
+    )
+
+    def __post_init__(self) -> None:
+        if self.schema is not None:
+            try:
+                check_schema(self.schema)
+            except SchemaError as error:
+                raise ValueError(f"JsonSchemaMetric: {error}") from None
+
+    def judge(self, item: Item) -> MetricResult:
+        """Parse the answer and check it."""
+        schema = self.schema if self.schema is not None else item.case_metadata.get(self.name)
+        if schema is None:
+            return self.unscored(
+                f"nothing to check: no schema was given and case.metadata[{self.name!r}] is missing"
+            )
+        output = getattr(item.outcome, "output", item.outcome)
+        if item.answer is None:
+            return self.unscored(NO_ANSWER)
+        if isinstance(output, str):
+            try:
+                output = msgspec.json.decode(output)
+            except (msgspec.DecodeError, RecursionError) as error:
+                return self._result([f"$: not JSON ({error})"])
+        try:
+            found = violations(output, schema)
+        except SchemaError as error:
+            raise InputProblem(
+                f"case.metadata[{self.name!r}] must be a usable JSON Schema: {error}"
+            ) from None
+        return self._result([f"{each.path}: {each.message}" for each in found])
+
+    def _result(self, found: list[str]) -> MetricResult:
+        return MetricResult(self.name, float(not found), {"violations": found, "backend": "check"})
+
+
+@dataclass(frozen=True)
+class ExactMatchMetric(ItemMetric):
+    """Whether the answer equals ``case.expected_output`` (or one of its texts, if it is a list of them).
+
+    ``strip`` trims white space at both ends; ``ignore_case`` and ``ignore_punctuation`` do what they say.
+
+    >>> ExactMatchMetric(ignore_case=True).evaluate({"id": "q1", "expected_output": "Paris"}, None, "paris").value
+    1.0
+    """
+
+    strip: bool = True
+    ignore_case: bool = False
+    ignore_punctuation: bool = False
+    name: str = "exact_match"
+
+    info = _assertion(
+        "exact_match",
+        "Whether the answer equals the expected output.",
+        ("case.expected_output", "outcome.output"),
+        ("expected", "answer"),
+    )
+
+    def judge(self, item: Item) -> MetricResult:
+        """Compare with each acceptable answer."""
+        expected = getattr(item.case, "expected_output", None)
+        if expected is None:
+            return self.unscored(
+                "case.expected_output is missing: there is nothing to compare the answer with"
+            )
+        if item.answer is None:
+            return self.unscored(NO_ANSWER, expected=expected)
+        answer = self._normalised(item.answer)
+        equal = any(answer == self._normalised(text) for text in acceptable_answers(expected))
+        detail = {"expected": expected, "answer": item.answer, "backend": "check"}
+        return MetricResult(self.name, float(equal), detail)
+
+    def _normalised(self, text: str) -> str:
+        if self.ignore_punctuation:
+            text = re.sub(r"[^\w\s]", "", text)
+        if self.ignore_case:
+            text = text.casefold()
+        return text.strip() if self.strip else text
+
+
+def _texts(value: Any) -> list[str]:
+    """A text or a list of texts as a list; empty when it is anything else."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        return list(value)
+    return []

@@ -1,0 +1,215 @@
+"""The contract of a metric: what it must offer, and what it may say about itself."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.results import MetricResult
+from agentunit.core.trace import TraceLog
+from agentunit.metrics.inputs import InputProblem, Item
+
+__all__ = ["CompositeMetric", "ItemMetric", "Metric", "MetricInfo", "MetricResult", "describe", "unscored"]
+
+Direction = Literal["higher", "lower", "none"]
+
+
+@runtime_checkable
+class Metric(Protocol):
+    """What every metric offers: a name, and a verdict on one case."""
+
+    name: str
+
+    def evaluate(self, case: DatasetCase, trace: TraceLog, outcome: Any) -> MetricResult:
+        """Score one case."""
+        ...
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """The facts about a metric, written once: listings, docs, legends and contract tests are made from them.
+
+    ``direction`` says which way is better, ``range`` which values are possible (``None`` is unbounded). ``inputs``
+    are the places it cannot do without ("a or b": either is enough). ``detail_keys`` are present in every detail.
+    ``trust`` says, for each backend, what a score is worth where nobody has measured it ("exact", "descriptive", …);
+    measured figures take its place. Scores of the backends in ``informational`` are shown but not gated.
+    """
+
+    name: str
+    family: str
+    summary: str
+    direction: Direction = "none"
+    range: tuple[float | None, float | None] = (None, None)
+    unit: str = "score"
+    inputs: tuple[str, ...] = ()
+    detail_keys: tuple[str, ...] = ()
+    backend: str = "custom"
+    trust: Mapping[str, str] = field(default_factory=dict)
+    informational: frozenset[str] = frozenset()
+    extra: str | None = None
+    probes: tuple[str, ...] = ()
+    stateful: bool = False
+    version: str = "1"
+
+
+class ItemMetric(Metric):
+    """The base of AgentUnit's own metrics: ``measure`` reads an item whose readings all metrics of a run share.
+
+    A user's metric needs none of this: ``name`` and ``evaluate`` are enough.
+    """
+
+    info: ClassVar[MetricInfo]
+
+    def evaluate(self, case: DatasetCase, trace: TraceLog, outcome: Any) -> MetricResult:
+        """Score one case. Plain dicts are welcome for all three."""
+        return self.measure(Item(case, trace, outcome))
+
+    def measure(self, item: Item) -> MetricResult:
+        """Score one item; an input that is there but unusable becomes a result that says so."""
+        try:
+            return self.judge(item)
+        except InputProblem as problem:
+            return self.unscored(str(problem), error=problem)
+
+    @abstractmethod
+    def judge(self, item: Item) -> MetricResult:
+        """Read the declared inputs, stop with a reason if one is missing, call formulas, build the result."""
+
+    def provenance(self, result: MetricResult) -> tuple[str, bool]:
+        """What produced a result: the backend, and whether its scores are informational only."""
+        backend = result.detail.get("backend", self.info.backend)
+        return backend, backend in self.info.informational
+
+    def unscored(self, reason: str, *, error: Exception | None = None, **known: Any) -> MetricResult:
+        """A result without a value: every declared detail key, what is known, and why."""
+        detail: dict[str, Any] = dict.fromkeys(self.info.detail_keys)
+        detail["backend"] = self.info.backend
+        return unscored(self.name, reason, error=error, detail={**detail, **known})
+
+
+def unscored(
+    name: str, reason: str, *, error: BaseException | None = None, detail: Mapping[str, Any] | None = None
+) -> MetricResult:
+    """A result of ``None`` with its reason; with ``error`` it counts as a failure, not as "does not apply".
+
+    >>> unscored("cost", "no cost was recorded").detail
+    {'reason': 'no cost was recorded'}
+    """
+    full = {**(detail or {}), "reason": reason}
+    if error is not None:
+        full["error"] = {"type": type(error).__name__, "message": str(error)}
+    return MetricResult(name, None, full)
+
+
+def describe(metric: Any) -> MetricInfo:
+    """A metric's own info, or a minimal one for a metric that has only ``name`` and ``evaluate``."""
+    info = getattr(metric, "info", None)
+    if isinstance(info, MetricInfo):
+        return info
+    documentation = (getattr(metric, "__doc__", None) or "").strip().splitlines()
+    return MetricInfo(
+        name=str(getattr(metric, "name", type(metric).__name__)),
+        family="custom",
+        summary=documentation[0] if documentation else "",
+        stateful=bool(getattr(metric, "stateful", False)),
+        version=str(getattr(metric, "version", "1")),
+    )
+
+
+class CompositeMetric(ItemMetric):
+    """The mean of several metrics' values, weighted if asked; metrics without a value do not count.
+
+    ``detail`` is ``{metric_name: detail}``. With no value at all the result is ``None``.
+
+    >>> from agentunit.metrics.builtin import AnswerCorrectnessMetric, ToolSuccessMetric
+    >>> both = CompositeMetric([AnswerCorrectnessMetric(), ToolSuccessMetric()])
+    >>> both.evaluate({"id": "q1", "expected_output": "4"}, None, "4").value
+    1.0
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[Metric],
+        *,
+        weights: Mapping[str, float] | None = None,
+        name: str = "composite",
+    ) -> None:
+        self.metrics = tuple(metrics)
+        self.name = name
+        names = [metric.name for metric in self.metrics]
+        if not names:
+            raise ValueError("CompositeMetric: metrics must hold at least one metric; received none")
+        repeated = sorted({each for each in names if names.count(each) > 1})
+        if repeated:
+            raise ValueError(
+                f"CompositeMetric: metrics must have different names; received {repeated[0]!r} twice"
+            )
+        self.weights = {each: 1.0 for each in names}
+        for each, weight in (weights or {}).items():
+            if each not in self.weights:
+                raise ValueError(
+                    f"CompositeMetric: weights must name its metrics ({', '.join(names)}); received {each!r}"
+                )
+            if isinstance(weight, bool) or not isfinite(weight) or weight < 0:
+                raise ValueError(
+                    f"CompositeMetric: weights must be finite and 0 or more; received {weight!r} for {each!r}"
+                )
+            self.weights[each] = float(weight)
+        if not sum(self.weights.values()):
+            raise ValueError("CompositeMetric: weights must not all be 0; received only zeros")
+        infos = [describe(metric) for metric in self.metrics]
+        self.info = MetricInfo(  # type: ignore[misc]  # a composite's facts depend on its parts
+            name=name,
+            family="composite",
+            summary=f"Mean of {', '.join(names)}.",
+            direction=infos[0].direction if len({info.direction for info in infos}) == 1 else "none",
+            range=infos[0].range if len({info.range for info in infos}) == 1 else (None, None),
+            inputs=(),
+            detail_keys=tuple(names),
+            backend="composite",
+            stateful=any(info.stateful for info in infos),
+            version="+".join(info.version for info in infos),
+        )
+
+    def judge(self, item: Item) -> MetricResult:
+        """Average what the parts say."""
+        results = {metric.name: evaluate_item(metric, item) for metric in self.metrics}
+        detail = {name: result.detail for name, result in results.items()}
+        scored = {name: result.value for name, result in results.items() if result.value is not None}
+        weight = sum(self.weights[name] for name in scored)
+        if not weight:
+            return MetricResult(self.name, None, detail)
+        return MetricResult(
+            self.name, sum(self.weights[name] * value for name, value in scored.items()) / weight, detail
+        )
+
+    def provenance(self, result: MetricResult) -> tuple[str, bool]:
+        """The backends its scored parts used; informational as soon as one of them is."""
+        parts = [
+            provenance(metric, MetricResult(metric.name, None, result.detail[metric.name]))
+            for metric in self.metrics
+            if "reason" not in result.detail[metric.name]
+        ]
+        backends = sorted({backend for backend, _ in parts})
+        return "+".join(backends) or self.info.backend, any(informational for _, informational in parts)
+
+
+def provenance(metric: Any, result: MetricResult) -> tuple[str, bool]:
+    """What produced a result of any metric: the backend, and whether its scores are informational only."""
+    if isinstance(metric, ItemMetric):
+        return metric.provenance(result)
+    info = describe(metric)
+    backend = str(result.detail.get("backend", info.backend))
+    return backend, backend in info.informational
+
+
+def evaluate_item(metric: Any, item: Item) -> MetricResult:
+    """Score an item with any metric, sharing the item's readings where the metric can use them."""
+    if isinstance(metric, ItemMetric):
+        return metric.measure(item)
+    result: MetricResult = metric.evaluate(item.case, item.trace, item.outcome)
+    return result

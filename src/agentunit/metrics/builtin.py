@@ -1,0 +1,374 @@
+"""The catalog's core quality and operational metrics."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+from agentunit.backends.quality import LEXICAL, QualityBackend, QualityQuestion, Verdict, resolve_backend
+from agentunit.core.results import MetricResult
+from agentunit.formulas.text import share_true
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import NO_ANSWER, Item, acceptable_answers, number_at
+from agentunit.metrics.usage import find_usage, itemised_cost
+
+_SCORE_RANGE = (0.0, 1.0)
+_NO_CONTEXT = "no context: case.context is empty and the trace has no retrieval events with documents"
+
+
+@dataclass(frozen=True)
+class _QualityMetric(ItemMetric):
+    """What the four quality metrics share: the choice of backend, made once, and batches for those that gain from it."""
+
+    backend: str = "auto"
+    measure_asked: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.backend, str):
+            raise ValueError(f"{type(self).__name__}: backend must be a name; received {self.backend!r}")
+        if self.backend not in ("auto", LEXICAL):
+            resolve_backend(self.backend, self.measure_asked, type(self).__name__)
+
+    @cached_property
+    def _resolved(self) -> QualityBackend | None:
+        return resolve_backend(self.backend, self.measure_asked, type(self).__name__)
+
+    def judge(self, item: Item) -> MetricResult:
+        """Score one item with the resolved backend."""
+        missing = self.missing(item)
+        if missing:
+            return self.unscored(missing, **self.shown(item))
+        if self._resolved is None:
+            return self.lexical(item)
+        return self.evaluate_batch([item])[0]
+
+    def evaluate_batch(self, items: Sequence[Item]) -> list[MetricResult]:
+        """Score many items; a model or service sees them together."""
+        backend = self._resolved
+        if backend is None:
+            return [self.measure(item) for item in items]
+        missing = [self.missing(item) for item in items]
+        asked = [self._question(item) for item, reason in zip(items, missing, strict=True) if not reason]
+        verdicts = iter(backend.judge(self.measure_asked, asked)) if asked else iter(())
+        return [
+            self.unscored(reason, **self.shown(item))
+            if reason
+            else self._from_verdict(next(verdicts), item, backend)
+            for item, reason in zip(items, missing, strict=True)
+        ]
+
+    def missing(self, item: Item) -> str | None:
+        """Why an item cannot be scored; ``None`` when it can."""
+        if item.answer is None:
+            return NO_ANSWER
+        return None if item.context else _NO_CONTEXT
+
+    def shown(self, item: Item) -> dict[str, Any]:
+        """What the detail always shows."""
+        return {"answer": item.answer, "references": item.context}
+
+    @abstractmethod
+    def lexical(self, item: Item) -> MetricResult:
+        """The catalog's fallback, without a model."""
+
+    def scaled(self, value: float) -> float:
+        """The metric's value of a backend's score."""
+        return value
+
+    def _question(self, item: Item) -> QualityQuestion:
+        query = getattr(item.case, "query", None)
+        expected = acceptable_answers(getattr(item.case, "expected_output", None))
+        return QualityQuestion(query, item.context, item.answer or "", expected)
+
+    def _from_verdict(self, verdict: Verdict, item: Item, backend: QualityBackend) -> MetricResult:
+        detail = {**self.shown(item), **verdict.detail, "backend": backend.name}
+        value = None if verdict.value is None else self.scaled(verdict.value)
+        return MetricResult(self.name, value, detail)
+
+
+@dataclass(frozen=True)
+class FaithfulnessMetric(_QualityMetric):
+    """How far the answer rests on the context. Lexical fallback: the share of context strings that stand in it.
+
+    >>> case = {"id": "q1", "context": ["Paris is in France.", "It has 2 million people."]}
+    >>> FaithfulnessMetric().evaluate(case, None, "Paris is in France.").value
+    0.5
+    """
+
+    measure_asked = "faithfulness"
+    info = MetricInfo(
+        name="faithfulness",
+        family="quality",
+        summary="How far the answer is supported by the context.",
+        direction="higher",
+        range=_SCORE_RANGE,
+        inputs=("case.context or trace retrieval", "outcome.output"),
+        detail_keys=("answer", "references"),
+        backend=LEXICAL,
+        informational=frozenset({LEXICAL}),
+    )
+    name = info.name
+
+    def lexical(self, item: Item) -> MetricResult:
+        """The share of context strings found in the answer."""
+        value = share_true(item.context_found)
+        return MetricResult(
+            self.name, value, {"answer": item.answer, "references": item.context, "backend": LEXICAL}
+        )
+
+
+@dataclass(frozen=True)
+class AnswerCorrectnessMetric(_QualityMetric):
+    """How right the answer is, against the expected one. Lexical fallback: 1.0 if equal after trimming, else 0.0.
+
+    An expected output that is a list of strings means several acceptable answers.
+
+    >>> AnswerCorrectnessMetric().evaluate({"id": "q1", "expected_output": "Paris"}, None, " Paris ").value
+    1.0
+    """
+
+    measure_asked = "answer_correctness"
+    info = MetricInfo(
+        name="answer_correctness",
+        family="quality",
+        summary="How right the answer is, compared with the expected output.",
+        direction="higher",
+        range=_SCORE_RANGE,
+        inputs=("case.expected_output", "outcome.output"),
+        detail_keys=("expected", "answer"),
+        backend=LEXICAL,
+    )
+    name = info.name
+
+    def missing(self, item: Item) -> str | None:
+        """Why an item cannot be scored; ``None`` when it can."""
+        if not acceptable_answers(getattr(item.case, "expected_output", None)):
+            return "case.expected_output is missing: there is nothing to compare the answer with"
+        return NO_ANSWER if item.answer is None else None
+
+    def shown(self, item: Item) -> dict[str, Any]:
+        """What the detail always shows."""
+        return {"expected": getattr(item.case, "expected_output", None), "answer": item.answer}
+
+    def lexical(self, item: Item) -> MetricResult:
+        """Equal to an acceptable answer after trimming, or not."""
+        answer = (item.answer or "").strip()
+        expected = item.case.expected_output
+        equal = any(answer == each.strip() for each in acceptable_answers(expected))
+        detail = {"expected": expected, "answer": item.answer, "backend": LEXICAL}
+        return MetricResult(self.name, 1.0 if equal else 0.0, detail)
+
+
+@dataclass(frozen=True)
+class HallucinationRateMetric(_QualityMetric):
+    """How much of the answer the context does not support; lower is better, 0.0 is fully grounded.
+
+    Lexical fallback: 1.0 if any context string is missing from the answer. Any other backend: 1 − its faithfulness.
+
+    >>> HallucinationRateMetric().evaluate({"id": "q1", "context": ["Paris"]}, None, "It is Paris.").value
+    0.0
+    """
+
+    measure_asked = "faithfulness"
+    info = MetricInfo(
+        name="hallucination_rate",
+        family="quality",
+        summary="How much of the answer is not supported by the context.",
+        direction="lower",
+        range=_SCORE_RANGE,
+        inputs=("case.context or trace retrieval", "outcome.output"),
+        detail_keys=("answer", "references"),
+        backend=LEXICAL,
+        informational=frozenset({LEXICAL}),
+    )
+    name = info.name
+
+    def lexical(self, item: Item) -> MetricResult:
+        """1.0 if any context string is missing from the answer, else 0.0."""
+        value = 0.0 if all(item.context_found) else 1.0
+        return MetricResult(
+            self.name, value, {"answer": item.answer, "references": item.context, "backend": LEXICAL}
+        )
+
+    def scaled(self, value: float) -> float:
+        """The rate is what groundedness leaves."""
+        return 1.0 - value
+
+
+@dataclass(frozen=True)
+class RetrievalQualityMetric(_QualityMetric):
+    """How useful the retrieved context was. Lexical fallback: the share of context strings that the answer repeats.
+
+    >>> case = {"id": "q1", "context": ["Paris is in France.", "Bread is baked."]}
+    >>> RetrievalQualityMetric().evaluate(case, None, "paris is in france.").value
+    0.5
+    """
+
+    measure_asked = "retrieval_quality"
+    info = MetricInfo(
+        name="retrieval_quality",
+        family="quality",
+        summary="How much of the retrieved context was to the point.",
+        direction="higher",
+        range=_SCORE_RANGE,
+        inputs=("case.context or trace retrieval", "outcome.output"),
+        detail_keys=("references", "answer"),
+        backend=LEXICAL,
+        informational=frozenset({LEXICAL}),
+    )
+    name = info.name
+
+    def lexical(self, item: Item) -> MetricResult:
+        """The share of context strings found in the answer."""
+        value = share_true(item.context_found)
+        return MetricResult(
+            self.name, value, {"references": item.context, "answer": item.answer, "backend": LEXICAL}
+        )
+
+
+@dataclass(frozen=True)
+class ToolSuccessMetric(ItemMetric):
+    """The share of tool calls that ended with status ``success``.
+
+    A call without a status counts in the total. A run without tool calls is judged by ``outcome.success``, and
+    ``detail["basis"]`` says so.
+
+    >>> events = [{"type": "tool_call", "payload": {"name": "search", "status": s}} for s in ("success", "error")]
+    >>> ToolSuccessMetric().evaluate({"id": "q1"}, {"events": events}, "done").value
+    0.5
+    """
+
+    info = MetricInfo(
+        name="tool_success",
+        family="quality",
+        summary="The share of tool calls that succeeded.",
+        direction="higher",
+        range=_SCORE_RANGE,
+        inputs=("trace tool_call or outcome.success",),
+        detail_keys=("tool_calls", "basis"),
+        backend="trace",
+        trust={"trace": "exact"},
+    )
+    name = info.name
+
+    def judge(self, item: Item) -> MetricResult:
+        """Count the calls that say they succeeded."""
+        calls = item.tool_calls
+        if calls:
+            succeeded = [call.get("status") for call in calls].count("success")
+            detail = {"tool_calls": [dict(call) for call in calls], "basis": "tool_calls", "backend": "trace"}
+            return MetricResult(self.name, succeeded / len(calls), detail)
+        success = getattr(item.outcome, "success", None)
+        if isinstance(success, bool):
+            detail = {"tool_calls": [], "basis": "outcome.success", "backend": "trace"}
+            return MetricResult(self.name, 1.0 if success else 0.0, detail)
+        return self.unscored(
+            "the trace has no tool_call events and outcome.success is unknown", tool_calls=[]
+        )
+
+
+@dataclass(frozen=True)
+class CostMetric(ItemMetric):
+    """What the run cost, in US dollars.
+
+    A total is taken as it is (``trace.metadata["cost"]``, then ``outcome.cost``). Else the costs of its tool and LLM
+    calls are added up, LLM calls by list price where only tokens are known (extra ``prices``); ``partial`` is true
+    when some LLM usage could not be priced.
+
+    >>> CostMetric().evaluate({"id": "q1"}, {"metadata": {"cost": 0.0032}}, "done").value
+    0.0032
+    """
+
+    info = MetricInfo(
+        name="cost",
+        family="operational",
+        summary="What the run cost, in US dollars.",
+        direction="lower",
+        range=(0.0, None),
+        unit="USD",
+        inputs=("trace.metadata.cost or outcome.cost or trace tool_call cost or trace llm_call usage",),
+        detail_keys=("cost", "source", "tool_cost", "llm_cost", "partial"),
+        backend="recorded",
+        trust={"recorded": "as recorded", "prices": "list price"},
+    )
+    name = info.name
+
+    def judge(self, item: Item) -> MetricResult:
+        """Take the recorded total, or add up what is known."""
+        for place, value in (
+            ("trace.metadata['cost']", item.trace_metadata.get("cost")),
+            ("outcome.cost", getattr(item.outcome, "cost", None)),
+        ):
+            total = number_at(place, value)
+            if total is not None:
+                return self._result(total, place, None, None, False, "recorded")
+        parts = itemised_cost(item)
+        if parts.tool_cost is None and parts.llm_cost is None:
+            return self.unscored(
+                parts.unpriced or "no cost was recorded, nor tool costs or LLM usage to derive it from"
+            )
+        total = (parts.tool_cost or 0.0) + (parts.llm_cost or 0.0)
+        backend = "recorded" if parts.llm_cost is None else "prices"
+        return self._result(
+            total, "events", parts.tool_cost, parts.llm_cost, parts.unpriced is not None, backend
+        )
+
+    def _result(
+        self,
+        total: float,
+        source: str,
+        tool_cost: float | None,
+        llm_cost: float | None,
+        partial: bool,
+        backend: str,
+    ) -> MetricResult:
+        detail = {"cost": total, "source": source, "tool_cost": tool_cost, "llm_cost": llm_cost}
+        return MetricResult(self.name, total, {**detail, "partial": partial, "backend": backend})
+
+
+@dataclass(frozen=True)
+class TokenUsageMetric(ItemMetric):
+    """How many tokens the run used.
+
+    Reads ``trace.metadata["usage"]``, then ``outcome.usage``, else adds up the trace's ``llm_call`` events.
+
+    >>> usage = {"prompt_tokens": 150, "completion_tokens": 75}
+    >>> TokenUsageMetric().evaluate({"id": "q1"}, {"metadata": {"usage": usage}}, "done").value
+    225.0
+    """
+
+    info = MetricInfo(
+        name="token_usage",
+        family="operational",
+        summary="How many tokens the run used.",
+        direction="lower",
+        range=(0.0, None),
+        unit="tokens",
+        inputs=("trace.metadata.usage or outcome.usage or trace llm_call usage",),
+        detail_keys=("prompt_tokens", "completion_tokens", "total_tokens", "source"),
+        backend="recorded",
+        trust={"recorded": "as recorded"},
+    )
+    name = info.name
+
+    def judge(self, item: Item) -> MetricResult:
+        """Read the recorded counts."""
+        found = find_usage(item)
+        if found is None:
+            return self.unscored("no token usage was recorded in trace.metadata, outcome or llm_call events")
+        tokens, source = found
+        detail = {
+            "prompt_tokens": tokens.prompt,
+            "completion_tokens": tokens.completion,
+            "total_tokens": tokens.total,
+            "source": source,
+            "backend": "recorded",
+        }
+        if tokens.total is None:
+            return self.unscored(
+                f"{source} holds no total and not both of prompt and completion tokens", **detail
+            )
+        return MetricResult(self.name, float(tokens.total), detail)

@@ -1,0 +1,141 @@
+"""Did the agent do the task? Decided by a check, by the state it left, or by its own flag."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from agentunit.core.results import MetricResult
+from agentunit.formulas.state import state_differences
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import InputProblem, Item
+
+Check = Callable[..., Any]
+"""Returns a bool, or a number from 0 to 1; or either with a reason: ``(verdict, reason)``."""
+
+
+@dataclass(frozen=True)
+class TaskSuccessMetric(ItemMetric):
+    """Whether the task was done, by the best evidence a case has.
+
+    In this order: the case's own check (``case.metadata["check"]``: a function, or the name of one in ``checks``);
+    ``check``, the check for all cases; ``case.metadata["expected_state"]`` against ``outcome.state``;
+    ``outcome.success``. ``detail["backend"]`` says which it was, and the kinds are not averaged with each other.
+
+    A check's parameters are filled by name from ``output``, ``outcome``, ``case``, ``trace``, ``state``, ``query``
+    and ``expected``; a single parameter of any other name gets the output.
+
+    >>> TaskSuccessMetric(check=lambda output: "refund" in output).evaluate({"id": "q1"}, None, "A refund is due.").value
+    1.0
+    """
+
+    check: Check | None = None
+    checks: Mapping[str, Check] = field(default_factory=dict)
+
+    info = MetricInfo(
+        name="task_success",
+        family="quality",
+        summary="Whether the task was done: by a check, the final state, or the outcome's own flag.",
+        direction="higher",
+        range=(0.0, 1.0),
+        inputs=("a check or case.metadata.expected_state or outcome.success",),
+        detail_keys=("basis", "why"),
+        backend="outcome",
+        trust={"check": "exact", "state": "exact", "outcome": "as recorded"},
+    )
+    name = info.name
+
+    def __post_init__(self) -> None:
+        for parameter, value in {
+            "check": self.check,
+            **{f"checks[{k!r}]": v for k, v in self.checks.items()},
+        }.items():
+            if value is not None and not callable(value):
+                raise ValueError(f"TaskSuccessMetric: {parameter} must be callable; received {value!r}")
+
+    def judge(self, item: Item) -> MetricResult:
+        """Use the best evidence there is."""
+        check = self._check_of(item)
+        if check is not None:
+            value, why = run_check(check, item)
+            return self._result(value, "check", getattr(check, "__name__", type(check).__name__), why)
+        expected_state = item.case_metadata.get("expected_state")
+        if expected_state is not None:
+            return self._by_state(expected_state, item)
+        success = getattr(item.outcome, "success", None)
+        if isinstance(success, bool):
+            return self._result(
+                float(success), "outcome", "outcome.success", getattr(item.outcome, "error", None)
+            )
+        return self.unscored("no check, no case.metadata['expected_state'], and outcome.success is unknown")
+
+    def _by_state(self, expected: Any, item: Item) -> MetricResult:
+        state = getattr(item.outcome, "state", None)
+        if state is None:
+            return self.unscored(
+                "case.metadata['expected_state'] is given but outcome.state was not recorded"
+            )
+        differences = state_differences(expected, state)
+        return self._result(
+            float(not differences), "state", "expected_state", "; ".join(differences[:5]) or None
+        )
+
+    def _check_of(self, item: Item) -> Check | None:
+        named = item.case_metadata.get("check")
+        if named is None:
+            return self.check
+        if callable(named):
+            return named  # type: ignore[no-any-return]
+        if isinstance(named, str) and named in self.checks:
+            return self.checks[named]
+        known = ", ".join(sorted(self.checks)) or "none"
+        raise InputProblem(
+            f"case.metadata['check'] must be a function or a name given to TaskSuccessMetric(checks=…) "
+            f"(known: {known}); received {named!r:.80}"
+        )
+
+    def _result(self, value: float, backend: str, basis: str, why: str | None) -> MetricResult:
+        return MetricResult(self.name, value, {"basis": basis, "why": why, "backend": backend})
+
+
+def run_check(check: Check, item: Item) -> tuple[float, str | None]:
+    """Call a check with the parameters it names, and read its verdict."""
+    offered = {
+        "output": getattr(item.outcome, "output", item.answer),
+        "outcome": item.outcome,
+        "case": item.case,
+        "trace": item.trace,
+        "state": getattr(item.outcome, "state", None),
+        "query": getattr(item.case, "query", None),
+        "expected": getattr(item.case, "expected_output", None),
+    }
+    wanted = _parameters(check)
+    if len(wanted) == 1 and wanted[0] not in offered:
+        verdict = check(offered["output"])
+    else:
+        unknown = [name for name in wanted if name not in offered]
+        if unknown:
+            raise TypeError(
+                f"a check's parameters must be among {', '.join(offered)}; received {unknown[0]!r}"
+            )
+        verdict = check(**{name: offered[name] for name in wanted})
+    why = None
+    if isinstance(verdict, tuple) and len(verdict) == 2:
+        verdict, why = verdict
+    if not isinstance(verdict, (bool, int, float)) or not 0 <= verdict <= 1:
+        raise ValueError(f"a check must return a bool or a number from 0 to 1; received {verdict!r:.80}")
+    return float(verdict), None if why is None else str(why)
+
+
+@lru_cache(maxsize=1024)
+def _parameters(check: Check) -> tuple[str, ...]:
+    """The parameters a check must be given: those without a default."""
+    return tuple(
+        parameter.name
+        for parameter in inspect.signature(check).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    )

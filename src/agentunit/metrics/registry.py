@@ -1,0 +1,233 @@
+"""Names to metrics: AgentUnit's own, a user's, and those of installed packages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from agentunit.metrics.base import Metric, MetricInfo, describe
+
+ENTRY_POINT_GROUP = "agentunit.metrics"
+
+DEFAULT_METRICS = ("faithfulness", "answer_correctness", "tool_success", "cost", "token_usage")
+"""The standard set, by name."""
+
+# The families are known by module and class name only, so that listing a name does not import them all.
+_OWN_METRICS = {
+    "faithfulness": "agentunit.metrics.builtin:FaithfulnessMetric",
+    "answer_correctness": "agentunit.metrics.builtin:AnswerCorrectnessMetric",
+    "hallucination_rate": "agentunit.metrics.builtin:HallucinationRateMetric",
+    "retrieval_quality": "agentunit.metrics.builtin:RetrievalQualityMetric",
+    "tool_success": "agentunit.metrics.builtin:ToolSuccessMetric",
+    "task_success": "agentunit.metrics.checks:TaskSuccessMetric",
+    "tool_trajectory": "agentunit.metrics.trajectory:ToolTrajectoryMetric",
+    "contains": "agentunit.metrics.assertions:ContainsMetric",
+    "regex": "agentunit.metrics.assertions:RegexMetric",
+    "json_schema": "agentunit.metrics.assertions:JsonSchemaMetric",
+    "exact_match": "agentunit.metrics.assertions:ExactMatchMetric",
+    "cost": "agentunit.metrics.builtin:CostMetric",
+    "token_usage": "agentunit.metrics.builtin:TokenUsageMetric",
+    "response_time": "agentunit.metrics.timing:ResponseTimeMetric",
+}
+
+MetricSource = Metric | type | Callable[[], Metric]
+"""What may stand behind a name: an instance, a class, or a function that makes one."""
+
+
+class UnknownMetricError(ValueError):
+    """A name that no metric has."""
+
+
+class MetricRegistry:
+    """The metrics that can be called by name. Most users need only the functions of this module."""
+
+    def __init__(
+        self, own: dict[str, str] | None = None, *, entry_point_group: str | None = ENTRY_POINT_GROUP
+    ) -> None:
+        self._own = dict(_OWN_METRICS if own is None else own)
+        self._registered: dict[str, MetricSource] = {}
+        self._entry_point_group = entry_point_group
+        self._entry_points: dict[str, EntryPoint] | None = None
+        self._conflicts: dict[str, str] = {}
+
+    def register(self, name: str, source: MetricSource, *, replace: bool = False) -> None:
+        """Give a metric a name. A name that is taken is refused unless ``replace`` is true."""
+        if not isinstance(name, str) or not name.strip() or ":" in name or "," in name:
+            raise ValueError(f"register_metric: name must be a text without ':' or ','; received {name!r}")
+        if not _can_be_metric(source):
+            raise TypeError(
+                "register_metric: metric must be an instance with 'name' and 'evaluate', a class or a factory; "
+                f"received {source!r:.80}"
+            )
+        if not replace and name in self.names():
+            raise ValueError(
+                f"register_metric: name must not be taken; received {name!r}, which is {self._owner(name)} "
+                "(replace=True takes its place)"
+            )
+        self._registered[name] = source
+
+    def names(self) -> list[str]:
+        """All names: AgentUnit's own first, then registered ones, then those of installed packages."""
+        return list(dict.fromkeys([*self._own, *self._registered, *self._plugins()]))
+
+    def create(self, name: str) -> Metric:
+        """A metric of this name, with its default parameters."""
+        if name in self._registered:
+            return instantiate(self._registered[name], f"the metric registered as {name!r}")
+        plugins = self._plugins()
+        if name in self._conflicts:
+            raise ValueError(self._conflicts[name])
+        if name in self._own:
+            return instantiate(_load(self._own[name]), f"metric {name!r}")
+        if name in plugins:
+            return instantiate(plugins[name].load(), f"metric {name!r} of {_distribution(plugins[name])}")
+        nearest = get_close_matches(name, self.names(), n=1, cutoff=0.5)
+        hint = f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(self.names())}"
+        raise UnknownMetricError(f"no metric is called {name!r}; {hint}")
+
+    def resolve(self, metrics: Iterable[Any] | Any | None = None) -> list[Metric]:
+        """Metrics of names, ``module:attribute`` references, classes, factories or instances, in any mixture."""
+        if metrics is None:
+            metrics = DEFAULT_METRICS
+        if isinstance(metrics, (str, type)) or _is_instance(metrics):
+            metrics = [metrics]
+        resolved = [self._resolve_one(each) for each in metrics]
+        if not resolved:
+            raise ValueError("resolve_metrics: metrics must hold at least one; received none")
+        seen: set[str] = set()
+        for metric in resolved:
+            if metric.name in seen:
+                raise ValueError(
+                    f"resolve_metrics: metrics must have different names; received {metric.name!r} twice "
+                    "(an assertion takes name='…'; others can be wrapped or left out)"
+                )
+            seen.add(metric.name)
+        return resolved
+
+    def describe_all(self) -> Iterator[tuple[str, MetricInfo | Exception]]:
+        """Every name with its facts, or with the reason why an installed package's metric does not load."""
+        for name in self.names():
+            try:
+                yield name, describe(self.create(name))
+            except Exception as error:  # noqa: BLE001  # a listing must survive a broken third-party package
+                yield name, error
+
+    def _resolve_one(self, source: Any) -> Metric:
+        if isinstance(source, str):
+            if ":" in source:
+                return instantiate(_load(source), f"metric {source!r}")
+            return self.create(source)
+        if _can_be_metric(source):
+            return instantiate(source, f"metric {getattr(source, '__name__', type(source).__name__)}")
+        raise TypeError(
+            f"resolve_metrics: a metric must be a name, a class, a factory or an instance; received {source!r:.80}"
+        )
+
+    def _plugins(self) -> dict[str, EntryPoint]:
+        if self._entry_points is None:
+            found = entry_points(group=self._entry_point_group) if self._entry_point_group else ()
+            plugins: dict[str, EntryPoint] = {}
+            for point in found:
+                earlier = plugins.setdefault(point.name, point)
+                if point.name in self._own or earlier.value != point.value:
+                    rival = "AgentUnit itself" if point.name in self._own else _distribution(earlier)
+                    self._conflicts[point.name] = (
+                        f"two metrics are called {point.name!r}: one of {rival} and one of {_distribution(point)}; "
+                        "uninstall one package, or register yours under another name"
+                    )
+            self._entry_points = plugins
+        return self._entry_points
+
+    def _owner(self, name: str) -> str:
+        if name in self._registered:
+            return "registered already"
+        return (
+            "AgentUnit's own" if name in self._own else f"a metric of {_distribution(self._plugins()[name])}"
+        )
+
+
+def instantiate(source: Any, who: str) -> Metric:
+    """A metric of an instance, a class or a factory; what is not a metric is refused by name."""
+    made = source if _is_instance(source) else source()
+    if not _is_instance(made):
+        raise TypeError(f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}")
+    return made  # type: ignore[no-any-return]
+
+
+def parameters(metric: Any) -> dict[str, Any]:
+    """The parameters a metric was made with, as far as it tells."""
+    if is_dataclass(metric):
+        return {field.name: getattr(metric, field.name) for field in fields(metric) if field.name != "name"}
+    return {
+        key: value
+        for key, value in vars(metric).items()
+        if not key.startswith("_") and key not in ("name", "info")
+    }
+
+
+def parameter_defaults(metric: Any) -> dict[str, Any]:
+    """The parameters of one of AgentUnit's metrics with their defaults."""
+    defaults: dict[str, Any] = {}
+    for field in fields(metric) if is_dataclass(metric) else ():
+        factory = field.default_factory
+        defaults[field.name] = factory() if factory is not MISSING else field.default
+    return defaults
+
+
+def _is_instance(source: Any) -> bool:
+    return (
+        not isinstance(source, type)
+        and isinstance(getattr(source, "name", None), str)
+        and callable(getattr(source, "evaluate", None))
+    )
+
+
+def _can_be_metric(source: Any) -> bool:
+    return _is_instance(source) or callable(source)
+
+
+def _load(reference: str) -> Any:
+    module_name, _, attribute = reference.partition(":")
+    try:
+        module = import_module(module_name)
+    except ModuleNotFoundError as error:
+        # Only "there is no such module" is the caller's mistake; a module that fails inside speaks for itself.
+        if error.name is None or not module_name.startswith(error.name):
+            raise
+        raise UnknownMetricError(f"no module {module_name!r} to load the metric {reference!r} from") from None
+    try:
+        return getattr(module, attribute)
+    except AttributeError:
+        raise UnknownMetricError(f"module {module_name!r} has no {attribute!r}") from None
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist is not None else point.value
+
+
+registry = MetricRegistry()
+
+
+def register_metric(name: str, metric: MetricSource, *, replace: bool = False) -> None:
+    """Make a metric available by name: a class, a factory or an instance.
+
+    A name that is taken raises ``ValueError``; ``replace=True`` takes its place.
+    """
+    registry.register(name, metric, replace=replace)
+
+
+def resolve_metrics(metrics: Iterable[Any] | Any | None = None) -> list[Metric]:
+    """Metrics of names, ``module:attribute`` references, classes, factories or instances; default: the standard set.
+
+    >>> [metric.name for metric in resolve_metrics(["faithfulness", "cost"])]
+    ['faithfulness', 'cost']
+    >>> resolve_metrics(["faithfullness"])
+    Traceback (most recent call last):
+    ...
+    agentunit.metrics.registry.UnknownMetricError: no metric is called 'faithfullness'; did you mean 'faithfulness'?
+    """
+    return registry.resolve(metrics)

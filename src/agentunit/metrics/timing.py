@@ -1,0 +1,51 @@
+"""How long a run took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentunit.core.results import MetricResult
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import Item, number_at
+
+
+@dataclass(frozen=True)
+class ResponseTimeMetric(ItemMetric):
+    """Seconds from question to answer: the recorded duration, or the span of the trace's timestamps.
+
+    Reads ``trace.metadata["duration_s"]``, then ``outcome.elapsed_s``, then first to last event.
+
+    >>> events = [{"type": "message", "timestamp": 10.0}, {"type": "message", "timestamp": 12.5}]
+    >>> ResponseTimeMetric().evaluate({"id": "q1"}, {"events": events}, "done").value
+    2.5
+    """
+
+    info = MetricInfo(
+        name="response_time",
+        family="operational",
+        summary="Seconds from question to answer.",
+        direction="lower",
+        range=(0.0, None),
+        unit="s",
+        inputs=("trace.metadata.duration_s or outcome.elapsed_s or trace timestamps",),
+        detail_keys=("source",),
+        backend="recorded",
+        trust={"recorded": "as recorded"},
+    )
+    name = info.name
+
+    def judge(self, item: Item) -> MetricResult:
+        """Take the recorded duration, else the time between the first and the last event."""
+        for place, value in (
+            ("trace.metadata['duration_s']", item.trace_metadata.get("duration_s")),
+            ("outcome.elapsed_s", getattr(item.outcome, "elapsed_s", None)),
+        ):
+            recorded = number_at(place, value)
+            if recorded is not None:
+                return MetricResult(self.name, recorded, {"source": place, "backend": "recorded"})
+        times = [event.timestamp for event in item.events if event.timestamp is not None]
+        if len(times) < 2:
+            return self.unscored("no duration was recorded, and fewer than two events carry a timestamp")
+        return MetricResult(
+            self.name, max(times) - min(times), {"source": "event timestamps", "backend": "recorded"}
+        )

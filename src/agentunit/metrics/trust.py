@@ -1,0 +1,49 @@
+"""What a score is worth: how well each metric and backend agrees with people, as measured by ``make validity``."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.resources import files
+
+from msgspec import Struct, json
+
+from agentunit.metrics.base import MetricInfo
+
+FIGURES_FILE = "validity.json"
+
+
+class TrustFigure(Struct, frozen=True):
+    """One measured figure: the mean of a statistic over labelled sets, with its 95 % interval over cases."""
+
+    metric: str
+    backend: str
+    statistic: str
+    value: float
+    low: float
+    high: float
+    n_sets: int
+    n_cases: int
+
+    def __str__(self) -> str:
+        sets = "1 set" if self.n_sets == 1 else f"{self.n_sets} sets"
+        return f"{self.statistic} {self.value:.2f} on {sets}"
+
+
+@lru_cache(maxsize=1)
+def measured_figures() -> dict[tuple[str, str], TrustFigure]:
+    """The figures shipped with this version, by metric and backend."""
+    source = files("agentunit.metrics").joinpath(FIGURES_FILE)
+    if not source.is_file():
+        return {}
+    figures = json.decode(source.read_bytes(), type=list[TrustFigure])
+    return {(figure.metric, figure.backend): figure for figure in figures}
+
+
+def trust_words(info: MetricInfo, backend: str) -> str:
+    """What to print beside a score: the measured figure, the metric's own words, or that nobody has measured it.
+
+    >>> trust_words(MetricInfo("mine", "custom", ""), "custom")
+    'not measured'
+    """
+    figure = measured_figures().get((info.name, backend))
+    return str(figure) if figure else info.trust.get(backend, "not measured")

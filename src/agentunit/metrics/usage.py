@@ -1,0 +1,162 @@
+"""Tokens and money as traces record them, in the vocabularies of the common providers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from agentunit.backends.prices import INSTALL_HINT, price_usd, prices_installed
+from agentunit.metrics.inputs import InputProblem, Item, number_at
+
+_PROMPT = ("prompt_tokens", "input_tokens", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
+_COMPLETION = (
+    "completion_tokens",
+    "output_tokens",
+    "gen_ai.usage.output_tokens",
+    "gen_ai.usage.completion_tokens",
+)
+_TOTAL = ("total_tokens", "gen_ai.usage.total_tokens")
+# Anthropic counts cached tokens beside input_tokens; OpenAI and OpenTelemetry count them within their input.
+_ANTHROPIC_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Token counts; ``None`` is unknown. ``prompt`` includes the cached ones."""
+
+    prompt: int | None
+    completion: int | None
+    total: int | None
+    cached: int = 0
+
+
+def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
+    """Token counts of a usage dict, whoever wrote it; a total that is absent is derived from its parts.
+
+    >>> read_tokens("usage", {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 5})
+    Tokens(prompt=100, completion=5, total=105, cached=90)
+    >>> read_tokens("usage", {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 90}})
+    Tokens(prompt=100, completion=5, total=105, cached=90)
+    """
+    prompt = _count(place, usage, _PROMPT)
+    completion = _count(place, usage, _COMPLETION)
+    total = _count(place, usage, _TOTAL)
+    cached = 0
+    if "input_tokens" in usage:
+        for key in _ANTHROPIC_CACHED:
+            beside = _count(place, usage, (key,))
+            if beside is not None and prompt is not None:
+                prompt += beside
+                cached += beside if key.startswith("cache_read") else 0
+    for key in ("prompt_tokens_details", "input_tokens_details"):
+        details = usage.get(key)
+        if isinstance(details, Mapping):
+            cached = _count(f"{place}[{key!r}]", details, ("cached_tokens",)) or cached
+    if total is None and prompt is not None and completion is not None:
+        total = prompt + completion
+    return Tokens(prompt, completion, total, cached)
+
+
+def find_usage(item: Item) -> tuple[Tokens, str] | None:
+    """The tokens of a run and where they stand: the trace's total, the outcome's, else the sum over its LLM calls."""
+    for place, usage in (
+        ("trace.metadata['usage']", item.trace_metadata.get("usage")),
+        ("outcome.usage", getattr(item.outcome, "usage", None)),
+    ):
+        if usage is None:
+            continue
+        if not isinstance(usage, Mapping):
+            usage = getattr(usage, "__dict__", None) or _refuse_usage(place, usage)
+        return read_tokens(place, usage), place
+    calls = [tokens for _, tokens in llm_calls(item)]
+    if not calls:
+        return None
+    return Tokens(
+        _sum_known([call.prompt for call in calls]),
+        _sum_known([call.completion for call in calls]),
+        _sum_known([call.total for call in calls]),
+        sum(call.cached for call in calls),
+    ), "llm_call events"
+
+
+def llm_calls(item: Item) -> list[tuple[str | None, Tokens]]:
+    """Model and tokens of each ``llm_call`` event that recorded tokens."""
+    calls = []
+    for position, event in enumerate(item.events):
+        if event.type != "llm_call":
+            continue
+        usage = event.payload.get("usage")
+        tokens = read_tokens(
+            f"trace.events[{position}].usage", usage if isinstance(usage, Mapping) else event.payload
+        )
+        if tokens.total is not None or tokens.prompt is not None or tokens.completion is not None:
+            model = event.payload.get("model")
+            calls.append((model if isinstance(model, str) else None, tokens))
+    return calls
+
+
+@dataclass(frozen=True)
+class ItemisedCost:
+    """The cost of a run from its parts, in US dollars; ``unpriced`` says why some LLM usage has no price."""
+
+    tool_cost: float | None
+    llm_cost: float | None
+    unpriced: str | None
+
+
+def itemised_cost(item: Item) -> ItemisedCost:
+    """The recorded costs of tool and LLM calls, and the list price of LLM calls that recorded only tokens."""
+    tool_costs = [
+        number_at(f"tool_call {n} cost", call.get("cost")) for n, call in enumerate(item.tool_calls)
+    ]
+    known_tool_costs = [cost for cost in tool_costs if cost is not None]
+    llm_costs: list[float] = []
+    unpriced: str | None = None
+    for position, event in enumerate(item.events):
+        if event.type == "llm_call":
+            recorded = number_at(f"trace.events[{position}].cost", event.payload.get("cost"))
+            if recorded is not None:
+                llm_costs.append(recorded)
+    if not llm_costs:
+        for model, tokens in llm_calls(item):
+            price, problem = _list_price(model, tokens)
+            if price is not None:
+                llm_costs.append(price)
+            unpriced = unpriced or problem
+        if not llm_costs and unpriced is None and find_usage(item) is not None:
+            unpriced = "tokens are recorded without the model that used them"
+    return ItemisedCost(
+        sum(known_tool_costs) if known_tool_costs else None, sum(llm_costs) if llm_costs else None, unpriced
+    )
+
+
+def _list_price(model: str | None, tokens: Tokens) -> tuple[float | None, str | None]:
+    if model is None:
+        return None, "an llm_call records tokens but no model"
+    if tokens.prompt is None or tokens.completion is None:
+        return None, f"an llm_call of {model} does not tell prompt from completion tokens"
+    if not prices_installed():
+        return None, f"LLM tokens are recorded but not their price; list prices: {INSTALL_HINT}"
+    price = price_usd(model, tokens.prompt, tokens.completion, tokens.cached)
+    return price, None if price is not None else f"no list price is known for model {model!r}"
+
+
+def _count(place: str, usage: Mapping[str, Any], keys: tuple[str, ...]) -> int | None:
+    for key in keys:
+        value = usage.get(key)
+        if value is not None:
+            if value.__class__ is int and value >= 0:
+                return int(value)
+            number = number_at(f"{place}[{key!r}]", value)
+            return None if number is None else round(number)
+    return None
+
+
+def _sum_known(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _refuse_usage(place: str, usage: object) -> Mapping[str, Any]:
+    raise InputProblem(f"{place} must be a dict of token counts; received {usage!r:.80}")

@@ -1,0 +1,1 @@
+"""The one door for traces: readers that turn files into records, and say what they could not read."""

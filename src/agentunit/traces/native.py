@@ -1,0 +1,107 @@
+"""AgentUnit's own record files: one JSON record a line, plain or compressed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, BinaryIO
+
+from agentunit.core.codec import RecordError, decode_record
+from agentunit.core.records import Record
+from agentunit.core.results import InputError
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
+
+# A line beyond this is a file of another format, and would otherwise be read into memory whole.
+LONGEST_LINE_BYTES = 256 << 20
+
+STDIN = "-"
+
+
+class RecordFile:
+    """The records of a file, streamed. What cannot be read is yielded in its place as an ``InputError``.
+
+    ``position`` and ``size`` are in bytes of the file as it lies on disk, for progress; size is 0 when unknown.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self.name = "standard input" if self.path == STDIN else self.path
+        self.size = 0
+        self._raw: BinaryIO | None = None
+
+    @property
+    def position(self) -> int:
+        """How many bytes of the file have been read so far."""
+        if self._raw is None or self._raw.closed or not self._raw.seekable():
+            return self.size if self._raw is not None and self._raw.closed else 0
+        return self._raw.tell()
+
+    def __iter__(self) -> Iterator[Record | InputError]:
+        try:
+            self._raw = self._open()
+        except OSError as error:
+            yield InputError(self.name, None, _spoken(error))
+            return
+        with self._raw:
+            try:
+                stream = decompressed(self._raw)
+            except (ZstandardMissing, OSError) as error:
+                yield InputError(self.name, None, str(error))
+                return
+            yield from self._records(stream)
+
+    def _open(self) -> BinaryIO:
+        if self.path == STDIN:
+            return sys.stdin.buffer
+        raw = open(self.path, "rb")  # noqa: SIM115  # closed by __iter__, which outlives this call
+        self.size = os.fstat(raw.fileno()).st_size
+        return raw
+
+    def _records(self, stream: IO[bytes]) -> Iterator[Record | InputError]:
+        number = 0
+        while True:
+            number += 1
+            try:
+                line = stream.readline(LONGEST_LINE_BYTES)
+            except BROKEN_STREAM as error:
+                yield InputError(
+                    self.name, number, f"the compressed file is cut off or damaged here ({error})"
+                )
+                return
+            except OSError as error:
+                yield InputError(self.name, number, _spoken(error))
+                return
+            if not line:
+                return
+            if len(line) >= LONGEST_LINE_BYTES and not line.endswith(b"\n"):
+                yield InputError(self.name, number, f"the line is longer than {LONGEST_LINE_BYTES >> 20} MiB")
+                return
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if line.isspace():
+                continue
+            try:
+                record = decode_record(line)
+            except RecordError as error:
+                yield InputError(self.name, number, str(error))
+            else:
+                yield record
+
+
+def read_records(*paths: str | os.PathLike[str]) -> Iterator[Record | InputError]:
+    """The records of one or more files, one after the other; ``"-"`` is standard input.
+
+    What cannot be read comes as an ``InputError`` with its file, line and reason, and ``score`` collects them.
+    """
+    for path in paths:
+        yield from RecordFile(path)
+
+
+def _spoken(error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
+    if isinstance(error, IsADirectoryError) or (error.filename and Path(error.filename).is_dir()):
+        return "is a folder, not a file"
+    return (error.strerror or str(error)).lower()
