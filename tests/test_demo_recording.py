@@ -101,6 +101,4 @@ def test_the_story_has_what_a_demo_needs(records: list[dict[str, Any]]) -> None:
 def state_reached(record: dict[str, Any]) -> bool:
     wanted = record["case"]["metadata"].get("expected_state", {"orders": {}})
     held = record["outcome"]["state"] or {"orders": {}}
-    return all(
-        fields.items() <= held["orders"].get(key, {}).items() for key, fields in wanted["orders"].items()
-    )
+    return all(fields.items() <= held["orders"].get(key, {}).items() for key, fields in wanted["orders"].items())

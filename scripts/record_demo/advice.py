@@ -37,9 +37,7 @@ def advice(session: Session, part: str) -> Reply:
 
 
 def _purchase_date(session: Session, number: str) -> str:
-    request = session.tell(
-        "advice", "orders", "delegation", "purchase_question", f"When was order {number} placed?"
-    )
+    request = session.tell("advice", "orders", "delegation", "purchase_question", f"When was order {number} placed?")
     session.start("orders", request["content"])
     order = session.call("orders", "find_order", order_id=number)
     ordered_on = spoken(date.fromisoformat(order["ordered_on"]))

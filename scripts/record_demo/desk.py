@@ -117,9 +117,7 @@ def _assign(session: Session, part: str, delegated: bool) -> str:
 
 def _escalate(session: Session, part: str) -> None:
     session.hand_over("triage", "supervisor", part, "nobody could settle it")
-    request = session.tell(
-        "triage", "supervisor", "request", "callback_request", "Please write to the customer."
-    )
+    request = session.tell("triage", "supervisor", "request", "callback_request", "Please write to the customer.")
     session.start("supervisor", part)
     session.write("supervisor", "Noted, a colleague will write to the customer.")
     session.end("supervisor")

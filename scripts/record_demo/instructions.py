@@ -57,9 +57,7 @@ def _role(name: str, description: str, capabilities: str, can_delegate: bool) ->
 
 
 AGENT_ROLES = {
-    "triage": _role(
-        "Triage", "Routes questions and joins replies", "task task_closed callback_request", True
-    ),
+    "triage": _role("Triage", "Routes questions and joins replies", "task task_closed callback_request", True),
     "orders": _role(
         "Orders",
         "Looks up, tracks and redirects orders",
@@ -73,7 +71,5 @@ AGENT_ROLES = {
         True,
     ),
     "advice": _role("Advice", "Answers from the help pages", "search_help report", False),
-    "supervisor": _role(
-        "Supervisor", "Decides on refunds over the limit", "approval decline callback_accepted", False
-    ),
+    "supervisor": _role("Supervisor", "Decides on refunds over the limit", "approval decline callback_accepted", False),
 }

@@ -18,9 +18,7 @@ def orders(session: Session, part: str) -> Reply:
     """Look orders up, track them, redirect them."""
     numbers, email = order_numbers(part), email_address(part)
     if not numbers and email is None:
-        return Reply(
-            "Could you send us your order number? It begins with A and is in your confirmation e-mail."
-        )
+        return Reply("Could you send us your order number? It begins with A and is in your confirmation e-mail.")
     lookups: list[dict[str, Any]] = [{"order_id": number} for number in numbers] or [{"email": email or ""}]
     replies = []
     for lookup in lookups:
@@ -44,9 +42,7 @@ def _about_order(session: Session, part: str, order: dict[str, Any], email: str 
         return Reply(f"Order {number} came to ${order['total_usd']:.2f}.")
     reply = _whereabouts(session, order)
     if email and order["customer"]["email"] != email:
-        return Reply(
-            f"We found order {number} under {order['customer']['email']}. {reply.text}", reply.settled
-        )
+        return Reply(f"We found order {number} under {order['customer']['email']}. {reply.text}", reply.settled)
     return reply
 
 
@@ -54,9 +50,7 @@ def _redirect(session: Session, part: str, order: dict[str, Any]) -> Reply:
     number = order["order_id"]
     if "gift_from" in order:
         phone = order["gift_from"]["phone"]
-        return Reply(
-            f"Order {number} is a gift, so only the buyer can redirect it. You can reach them on {phone}."
-        )
+        return Reply(f"Order {number} is a gift, so only the buyer can redirect it. You can reach them on {phone}.")
     found = re.search(r"\bto (\d+ [\w ]+, [A-Z]\w+)", part)
     if found is None:
         return Reply(f"Where should we send order {number}? We need the street, the number and the town.")
@@ -88,6 +82,5 @@ def _whereabouts(session: Session, order: dict[str, Any]) -> Reply:
         delivered_on = date.fromisoformat(order["delivered_on"])
         return Reply(f"Order {number} was delivered on {spoken(delivered_on)}: {seen['note']}.")
     return Reply(
-        f"Order {number} is with the carrier, last seen at the {seen['place']} depot, "
-        f"and is due on {seen['due']}."
+        f"Order {number} is with the carrier, last seen at the {seen['place']} depot, and is due on {seen['due']}."
     )

@@ -57,9 +57,7 @@ def _open(number: int, reason: str) -> tuple[dict[str, Any], ...]:
 
 def _pay(number: int, amount_usd: float, **more: Any) -> tuple[dict[str, Any], ...]:
     order_id = f"A-{number}"
-    return call("find_order", order_id=order_id), call(
-        "refund", order_id=order_id, amount_usd=amount_usd, **more
-    )
+    return call("find_order", order_id=order_id), call("refund", order_id=order_id, amount_usd=amount_usd, **more)
 
 
 def _move(number: int, address: str) -> tuple[dict[str, Any], ...]:
@@ -249,8 +247,7 @@ RETURN_QUESTIONS = (
         (call("find_order", order_id="A-1035"),),
     ),
     Question(
-        "The folding chair (A-1036) took almost three weeks to get here, now the season is over. "
-        "I want to return it.",
+        "The folding chair (A-1036) took almost three weeks to get here, now the season is over. I want to return it.",
         "return",
         "It was delivered 36 days ago, so the return is open.",
         ("A-1036", "Returns/0"),
@@ -494,9 +491,7 @@ ADVICE_QUESTIONS = (
         "After 18 months without a purchase.",
         ("Trail points/1",),
     ),
-    Question(
-        "Hello, I would like you to delete my account and all my data. How?", "advice", None, ("Your data",)
-    ),
+    Question("Hello, I would like you to delete my account and all my data. How?", "advice", None, ("Your data",)),
     Question("Do you sell kayaks?", "advice"),
     Question(
         "Who pays customs duties when you ship to Mexico?",

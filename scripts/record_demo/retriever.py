@@ -24,9 +24,7 @@ def stems(text: str) -> list[str]:
     >>> stems("Are the boots running small?")
     ['boot', 'runn', 'small']
     """
-    words = [
-        word for word in re.findall(r"[a-z0-9$]+", text.lower().replace("'", "")) if word not in STOPWORDS
-    ]
+    words = [word for word in re.findall(r"[a-z0-9$]+", text.lower().replace("'", "")) if word not in STOPWORDS]
     return [_strip_ending(word) for word in words]
 
 

@@ -39,9 +39,7 @@ def _refund_status(session: Session, order: dict[str, Any]) -> Reply:
         refunded_on = spoken(date.fromisoformat(order["refunded_on"]))
         return Reply(f"We refunded ${order['refunded_usd']:.2f} for order {number} on {refunded_on}.")
     page = session.call("returns", "search_help", query="refund reaches card after return")
-    return Reply(
-        f"Your return of order {number} is registered. {best_sentences('refund working', page['title'])}"
-    )
+    return Reply(f"Your return of order {number} is registered. {best_sentences('refund working', page['title'])}")
 
 
 def _open_return(session: Session, part: str, order: dict[str, Any]) -> Reply:
@@ -51,21 +49,15 @@ def _open_return(session: Session, part: str, order: dict[str, Any]) -> Reply:
         return Reply(best_sentences("opened socks", page["title"]))
     age_days = (TODAY - date.fromisoformat(order["ordered_on"])).days
     if age_days > RETURN_WINDOW_DAYS:
-        return Reply(
-            f"Order {number} is {age_days} days old, so the {RETURN_WINDOW_DAYS} days for returns are over."
-        )
+        return Reply(f"Order {number} is {age_days} days old, so the {RETURN_WINDOW_DAYS} days for returns are over.")
     exchange = mentions(part, "swap", "exchange")
     misfit = mentions(part, "tight", "big", "small")
     reason = "exchange" if exchange else "does not fit" if misfit else "not wanted"
     try:
         opened = session.call("returns", "create_return", order_id=number, reason=reason)
     except ToolError:
-        return Reply(
-            f"Order {number} has not arrived yet. Write to us when it has, and we will open the return."
-        )
-    text = (
-        f"Return {opened['return_id']} for the {thing} is open, and the label is on its way to you by e-mail."
-    )
+        return Reply(f"Order {number} has not arrived yet. Write to us when it has, and we will open the return.")
+    text = f"Return {opened['return_id']} for the {thing} is open, and the label is on its way to you by e-mail."
     return Reply(f"{text} Please place a new order for the other size." if exchange else text)
 
 
@@ -83,9 +75,7 @@ def _refund(session: Session, part: str, order: dict[str, Any]) -> Reply:
         alternative = _ask_supervisor(session, part, order)
         if alternative:
             return alternative
-    return Reply(
-        f"We have refunded ${amount_usd:.2f} for order {number}. It reaches your card in five to seven days."
-    )
+    return Reply(f"We have refunded ${amount_usd:.2f} for order {number}. It reaches your card in five to seven days.")
 
 
 def _ask_where_it_is(session: Session, order: dict[str, Any]) -> Reply | None:
@@ -115,8 +105,7 @@ def _ask_where_it_is(session: Session, order: dict[str, Any]) -> Reply | None:
         "returns meant to refund a parcel that orders sees in transit",
     )
     return Reply(
-        f"Order {number} is still on its way and due on {seen['due']}. "
-        "If it is not there by then, we refund it."
+        f"Order {number} is still on its way and due on {seen['due']}. If it is not there by then, we refund it."
     )
 
 
@@ -124,9 +113,7 @@ def _ask_supervisor(session: Session, part: str, order: dict[str, Any]) -> Reply
     """Ask for approval and pay; a reply means that something else was offered instead."""
     number, amount_usd = order["order_id"], order["total_usd"]
     since_s = session.now()
-    plea = session.write(
-        "returns", f"Please approve a refund of ${amount_usd:.2f} for order {number}. {part}"
-    )
+    plea = session.write("returns", f"Please approve a refund of ${amount_usd:.2f} for order {number}. {part}")
     request = session.tell("returns", "supervisor", "negotiation", "approval_request", plea)
     if amount_usd > APPROVAL_LIMIT_USD:
         session.wait(SUPERVISOR_WAIT_SECONDS)
@@ -141,17 +128,13 @@ def _ask_supervisor(session: Session, part: str, order: dict[str, Any]) -> Reply
         return None
     session.start("supervisor", plea)
     approved = mentions(part, "broken", "snapped", "smashed", "faulty", "wrong", "damaged", "torn")
-    verdict = (
-        "Approved: the goods are faulty." if approved else "Declined: a change of mind needs a return first."
-    )
+    verdict = "Approved: the goods are faulty." if approved else "Declined: a change of mind needs a return first."
     session.write("supervisor", verdict)
     session.end("supervisor")
     session.answered(request)
     session.tell("supervisor", "returns", "response", "approval" if approved else "decline", verdict)
     if approved:
-        session.call(
-            "returns", "refund", tries=2, order_id=number, amount_usd=amount_usd, approved_by="supervisor"
-        )
+        session.call("returns", "refund", tries=2, order_id=number, amount_usd=amount_usd, approved_by="supervisor")
         return None
     reply = _open_return(session, part, order)
     session.conflict(

@@ -72,9 +72,7 @@ class Session:
         prompt_price, completion_price = PRICES[model]
         self.cost_usd += (prompt_tokens * prompt_price + completion_tokens * completion_price) / 1_000_000
         self._pass(LLM_BASE_SECONDS[model] + 0.0001 * prompt_tokens + 0.012 * completion_tokens)
-        counts = (
-            {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens} if self._metered else {}
-        )
+        counts = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens} if self._metered else {}
         self.record("llm_call", agent=agent, model=model, **counts)
         self.note(agent, completion)
         return completion
@@ -153,9 +151,7 @@ class Session:
             }
         )
 
-    def conflict(
-        self, agents: list[str], kind: str, resolved: bool, since_s: float, description: str
-    ) -> None:
+    def conflict(self, agents: list[str], kind: str, resolved: bool, since_s: float, description: str) -> None:
         """Two agents wanted different things."""
         self.conflicts.append(
             {

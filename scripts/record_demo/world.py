@@ -129,9 +129,7 @@ _ORDERS = (
         _on(10, 9),
         parcel=Parcel("NB-04K", "Portland", _on(10, 15)),
     ),
-    _order(
-        1007, "tom", "headlamp", 42.5, "shipped", _on(10, 10), parcel=Parcel("NB-07C", "Boise", _on(10, 16))
-    ),
+    _order(1007, "tom", "headlamp", 42.5, "shipped", _on(10, 10), parcel=Parcel("NB-07C", "Boise", _on(10, 16))),
     _order(
         1011,
         "ruth",
@@ -202,9 +200,7 @@ _ORDERS = (
         _on(10, 11),
         parcel=Parcel("NB-27H", "Corvallis", _on(10, 16)),
     ),
-    _order(
-        1028, "tom", "tent pegs", 18.0, "shipped", _on(10, 10), parcel=Parcel("NB-28B", "Boise", _on(10, 15))
-    ),
+    _order(1028, "tom", "tent pegs", 18.0, "shipped", _on(10, 10), parcel=Parcel("NB-28B", "Boise", _on(10, 15))),
     _order(1029, "tom", "guy lines", 14.0, "packed", _on(10, 12)),
     _order(1030, "omar", "bear canister", 84.0, "cancelled", _on(10, 2)),
     _order(1032, "ines", "hiking boots", 145.0, "delivered", _on(9, 25), _on(9, 30)),
@@ -228,9 +224,7 @@ _ORDERS = (
         _on(9, 24),
         parcel=Parcel("NB-45G", "Salem", None, "lost, search closed on 10 October"),
     ),
-    _order(
-        1046, "tom", "dry bag", 36.0, "shipped", _on(10, 9), parcel=Parcel("NB-46S", "Boise", _on(10, 15))
-    ),
+    _order(1046, "tom", "dry bag", 36.0, "shipped", _on(10, 9), parcel=Parcel("NB-46S", "Boise", _on(10, 15))),
     _order(
         1047,
         "beth",

@@ -224,9 +224,7 @@ def test_rows_travel_together_and_groups_whole():
         drawn.append(list(first))
         return 0.0
 
-    bootstrap_statistic_interval(
-        record, (rows, [row * 10 for row in rows]), groups=groups, resamples=50, seed=2
-    )
+    bootstrap_statistic_interval(record, (rows, [row * 10 for row in rows]), groups=groups, resamples=50, seed=2)
     for resample in drawn:
         times = [resample.count(row) for row in rows]
         assert times == [times[0]] * 5 + [times[5]] + [times[6]] * 4 + [times[0]] * 2
@@ -283,9 +281,7 @@ def test_one_row_or_one_group_tells_nothing(groups):
 @pytest.mark.parametrize("measure", BINARY_MEASURES)
 @pytest.mark.parametrize("bad", [2, -1, 0.5, None, "1", math.nan])
 def test_only_zero_and_one_are_labels(measure, bad):
-    with pytest.raises(
-        ValueError, match=rf"^{measure.__name__}: labels must be 0 or 1; received .* position 2$"
-    ):
+    with pytest.raises(ValueError, match=rf"^{measure.__name__}: labels must be 0 or 1; received .* position 2$"):
         measure([0, 1, bad], [0, 1, 1])
     with pytest.raises(ValueError, match=rf"^{measure.__name__}: predictions must be 0 or 1; .* position 0$"):
         measure([0, 1, 1], [bad, 1, 1])

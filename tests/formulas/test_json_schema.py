@@ -196,9 +196,7 @@ def test_each_keyword_against_hand_checked_instances(
     for instance in valid:
         assert violations(instance, schema) == [], instance
     for instance, rule, path in invalid:
-        assert [(found.rule, found.path) for found in violations(instance, schema)] == [(rule, path)], (
-            instance
-        )
+        assert [(found.rule, found.path) for found in violations(instance, schema)] == [(rule, path)], instance
 
 
 def test_the_table_breaks_every_assertion_the_module_has() -> None:
@@ -290,9 +288,7 @@ def test_the_table_breaks_every_assertion_the_module_has() -> None:
         ("\ud800", {"const": 1}, "$", 'must equal 1; received "\\ud800"'),
     ],
 )
-def test_messages_name_the_place_the_rule_and_the_value(
-    instance: Any, schema: Any, path: str, message: str
-) -> None:
+def test_messages_name_the_place_the_rule_and_the_value(instance: Any, schema: Any, path: str, message: str) -> None:
     (found,) = violations(instance, schema)
     assert (found.path, found.message) == (path, message)
     found.message.encode()  # a lone surrogate in the instance must not make the report unprintable
@@ -523,9 +519,9 @@ def test_every_level_up_to_the_bound_is_judged() -> None:
     assert (found.path, found.rule) == ("$" + ".n" * 512, "type")
     assert violations(nested(511, 1), {"const": nested(510, [1.0])}) == []
     assert violations([nested(500, 1), nested(500, True)], {"uniqueItems": True}) == []
-    assert [
-        found.rule for found in violations([nested(500, 1), nested(500, 1.0)], {"uniqueItems": True})
-    ] == ["uniqueItems"]
+    assert [found.rule for found in violations([nested(500, 1), nested(500, 1.0)], {"uniqueItems": True})] == [
+        "uniqueItems"
+    ]
 
 
 def test_a_deep_schema_is_walked_or_refused_but_never_overflows() -> None:
@@ -568,9 +564,7 @@ def test_what_json_cannot_hold_breaks_even_a_schema_that_allows_everything(
 NAMES = ["a", "b", "ab", "c"]
 PATTERNS = ["a", "^a", "b$", "^[bc]+$", "^$"]
 SCALARS = st.one_of(
-    st.sampled_from(
-        [None, True, False, 0, 1, 1.0, -1, 2, 3, 6, 0.5, 1.5, 2.25, 2**60, "", "a", "b", "ab", "abc"]
-    ),
+    st.sampled_from([None, True, False, 0, 1, 1.0, -1, 2, 3, 6, 0.5, 1.5, 2.25, 2**60, "", "a", "b", "ab", "abc"]),
     st.text("abcé😀", max_size=4),
 )
 INSTANCES = st.recursive(
@@ -588,9 +582,7 @@ ASSERTIONS: dict[str, st.SearchStrategy[Any]] = {
     "const": INSTANCES,
     "multipleOf": st.sampled_from([1, 2, 3, 0.5, 0.25, 1.5]),  # exact in binary: the package divides floats
     **dict.fromkeys(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], BOUNDS),
-    **dict.fromkeys(
-        ["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"], COUNTS
-    ),
+    **dict.fromkeys(["minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"], COUNTS),
     "pattern": st.sampled_from(PATTERNS),
     "uniqueItems": st.booleans(),
     "required": NAME_LISTS,
@@ -602,9 +594,7 @@ def applicators(inner: st.SearchStrategy[Any], *, modern: bool) -> dict[str, st.
     several = st.lists(inner, min_size=1, max_size=3)
     named = st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
     shared = {
-        **dict.fromkeys(
-            ["not", "if", "then", "else", "contains", "propertyNames", "additionalProperties"], inner
-        ),
+        **dict.fromkeys(["not", "if", "then", "else", "contains", "propertyNames", "additionalProperties"], inner),
         **dict.fromkeys(["allOf", "anyOf", "oneOf"], several),
         "properties": named,
         "patternProperties": st.dictionaries(st.sampled_from(PATTERNS), inner, max_size=2),

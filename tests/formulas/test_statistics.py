@@ -234,9 +234,7 @@ def test_running_equals_numpy_across_folds(values, q, capacity, fold_size):
         assert running.exact == (len(values) <= capacity)
         if len(values) > 1:
             scale = max(1e-280, (max(values) - min(values)) ** 2)
-            assert running.sample_variance == pytest.approx(
-                np.var(values, ddof=1), rel=1e-9, abs=1e-12 * scale
-            )
+            assert running.sample_variance == pytest.approx(np.var(values, ddof=1), rel=1e-9, abs=1e-12 * scale)
         if running.exact:
             assert running.quantile(q) == quantile(sorted(values), q)
             assert running.interval() == mean_interval(values)
@@ -315,18 +313,14 @@ def test_values_without_a_finite_square_are_refused(value):
         running.add(value)
     assert (running.n, running.mean) == (2, 1.5)
     for function in (mean_interval, bootstrap_mean_interval):
-        with pytest.raises(
-            ValueError, match=rf"^{function.__name__}: values must be finite .* at position 1$"
-        ):
+        with pytest.raises(ValueError, match=rf"^{function.__name__}: values must be finite .* at position 1$"):
             function([0.5, value, 0.7])
 
 
 def test_the_largest_values_still_give_finite_numbers():
     running = collected([9e139, -9e139] * 3000)
     interval = running.interval()
-    assert all(
-        map(math.isfinite, (running.sample_variance, interval.low, interval.high, running.quantile(0.5)))
-    )
+    assert all(map(math.isfinite, (running.sample_variance, interval.low, interval.high, running.quantile(0.5))))
 
 
 @pytest.mark.parametrize(

@@ -24,9 +24,7 @@ def price_usd(model: str, prompt_tokens: int, completion_tokens: int, cached_tok
         return None
     from genai_prices import Usage, calc_price
 
-    usage = Usage(
-        input_tokens=prompt_tokens, output_tokens=completion_tokens, cache_read_tokens=cached_tokens or None
-    )
+    usage = Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens, cache_read_tokens=cached_tokens or None)
     try:
         return float(calc_price(usage, model_ref=model).total_price)
     except (LookupError, ValueError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Protocol
 
@@ -101,7 +101,7 @@ def installed_backends() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_backend(name: str) -> QualityBackend | str:
     """A backend, loaded once; a text with the reason when its package is broken."""
     try:

@@ -64,9 +64,7 @@ def decode_record(line: bytes | str) -> Record:
     except msgspec.ValidationError:
         record = _decode_leniently(line)
     except UnicodeDecodeError as error:
-        raise RecordError(
-            f"not valid UTF-8 ({error.reason}, byte 0x{error.object[error.start]:02x})"
-        ) from None
+        raise RecordError(f"not valid UTF-8 ({error.reason}, byte 0x{error.object[error.start]:02x})") from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise RecordError(_malformed(line, error)) from None
     if record.v != RECORD_VERSION:
@@ -156,9 +154,7 @@ def _decode_leniently(line: bytes | str) -> Record:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(_malformed(line, error)) from None
     if isinstance(plain, list):
-        raise RecordError(
-            "a JSON array where a record is expected; write one record a line (jq -c '.[]' does it)"
-        )
+        raise RecordError("a JSON array where a record is expected; write one record a line (jq -c '.[]' does it)")
     if not isinstance(plain, dict):
         raise RecordError(f"a record must be a JSON object; received {_json_type(plain)}")
     version = plain.get("v", RECORD_VERSION)
@@ -254,20 +250,14 @@ def _malformed(line: bytes | str, error: Exception) -> str:
         return "not readable: nested too deeply"
     for word in (b"NaN", b"Infinity"):
         if word in text and "invalid character" in str(error):
-            return (
-                f"{word.decode()} is not JSON (write null for an unknown number); {_lower_first(str(error))}"
-            )
+            return f"{word.decode()} is not JSON (write null for an unknown number); {_lower_first(str(error))}"
     return f"not JSON: {_lower_first(str(error))}"
 
 
 def _version_error(version: object) -> RecordError:
     return RecordError(
         f"record version must be {RECORD_VERSION}; received {version!r}"
-        + (
-            "; a newer AgentUnit wrote it: upgrade"
-            if isinstance(version, int) and version > RECORD_VERSION
-            else ""
-        )
+        + ("; a newer AgentUnit wrote it: upgrade" if isinstance(version, int) and version > RECORD_VERSION else "")
     )
 
 

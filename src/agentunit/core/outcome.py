@@ -35,9 +35,7 @@ def outcome_text(outcome: object) -> str | None:
     >>> outcome_text("Paris"), outcome_text(Outcome(output={"city": "Paris"})), outcome_text(object())
     ('Paris', '{"city":"Paris"}', None)
     """
-    output = (
-        outcome if isinstance(outcome, (str, bool, int, float, list)) else getattr(outcome, "output", None)
-    )
+    output = outcome if isinstance(outcome, (str, bool, int, float, list)) else getattr(outcome, "output", None)
     if output is None or isinstance(output, str):
         return output
     try:

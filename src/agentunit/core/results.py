@@ -61,7 +61,8 @@ class MetricSummary(Struct, omit_defaults=False):
     """One metric over a whole run, for one backend: scores of different backends are never averaged.
 
     ``low`` and ``high`` bound the mean (95 %) by the method named in ``interval``. ``exact_quantiles`` is false when
-    the run was so long that quantiles come from a sample of it.
+    the run was so long that quantiles come from a sample of it. ``worst_cases`` names a few, the worst first: what to
+    look at.
     """
 
     metric: str
@@ -81,6 +82,7 @@ class MetricSummary(Struct, omit_defaults=False):
     total: float | None = None
     exact_quantiles: bool = True
     trust: str | None = None
+    worst_cases: list[str] = msgspec.field(default_factory=list)
     elapsed_s: float = 0.0
 
 

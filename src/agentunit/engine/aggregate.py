@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from agentunit.core.results import MetricSummary, Score, Status, Unscored
@@ -14,6 +15,33 @@ _MOST_REASONS = 100
 _CASES_NAMED = 5
 
 
+class WorstCases:
+    """The few cases with the worst values of a metric, the first to come where they tie; none that is perfect."""
+
+    def __init__(self, direction: str, range: tuple[float | None, float | None]) -> None:
+        # Badness grows with the value where lower is better, and falls with it where higher is.
+        self._sign = {"higher": -1.0, "lower": 1.0, "none": 0.0}[direction]
+        perfect = {"higher": range[1], "lower": range[0], "none": None}[direction]
+        self._floor = -inf if perfect is None else self._sign * perfect
+        self._worst: list[tuple[float, str]] = []
+
+    def add(self, case_id: str, value: float) -> None:
+        """Take one more value."""
+        badness = self._sign * value
+        if badness <= self._floor or not self._sign:
+            return
+        self._worst.append((badness, case_id))
+        self._worst.sort(key=lambda entry: -entry[0])
+        if len(self._worst) > _CASES_NAMED:
+            self._worst.pop()
+        if len(self._worst) == _CASES_NAMED:
+            self._floor = self._worst[-1][0]
+
+    def case_ids(self) -> list[str]:
+        """The worst first."""
+        return [case_id for _, case_id in self._worst]
+
+
 class MetricAggregate:
     """One metric over a run. Values of different backends are kept apart."""
 
@@ -23,6 +51,7 @@ class MetricAggregate:
         self.n_cases = 0
         self.n_errors = 0
         self._backends: dict[tuple[str, Status], RunningStatistics] = {}
+        self._worst: dict[tuple[str, Status], WorstCases] = {}
         self._elapsed_s: dict[tuple[str, Status], float] = {}
         self._unscored: dict[tuple[Status, str], Unscored] = {}
 
@@ -38,7 +67,9 @@ class MetricAggregate:
         if statistics is None:
             statistics = self._backends[key] = RunningStatistics()
             self._elapsed_s[key] = 0.0
+            self._worst[key] = WorstCases(self.info.direction, self.info.range)
         statistics.add(value)
+        self._worst[key].add(case_id, value)
         self._elapsed_s[key] += score.elapsed
 
     def _add_unscored(self, case_id: str, score: Score) -> None:
@@ -88,5 +119,6 @@ class MetricAggregate:
             total=statistics.total,
             exact_quantiles=statistics.exact,
             trust=trust_words(self.info, backend),
+            worst_cases=self._worst[key].case_ids(),
             elapsed_s=self._elapsed_s[key],
         )

@@ -54,9 +54,7 @@ def score(
 class Run:
     """A run of metrics over records. Iterating yields each case's scores as they are made, once."""
 
-    def __init__(
-        self, records: Iterable[Any], metrics: Sequence[Any], *, batch_size: int, strict: bool
-    ) -> None:
+    def __init__(self, records: Iterable[Any], metrics: Sequence[Any], *, batch_size: int, strict: bool) -> None:
         self.metrics = list(metrics)
         self.input_errors: list[InputError] = []
         self.n_input_errors = 0

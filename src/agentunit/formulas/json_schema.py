@@ -85,7 +85,7 @@ def violations(instance: object, schema: Schema, *, limit: int = 20) -> list[Vio
     while asking:
         try:
             visit = asking[-1].send(answer)
-        except StopIteration as finished:  # noqa: PERF203 (how a generator returns)
+        except StopIteration as finished:
             asking.pop()
             answer = finished.value
         else:
@@ -271,9 +271,7 @@ def _options(at: _Visit) -> _Walk:
     if len(matching) == 1:
         return []
     if matching:
-        return [
-            Violation(at.path, at.rule, f"must match only one of the oneOf schemas; it matches {matching}")
-        ]
+        return [Violation(at.path, at.rule, f"must match only one of the oneOf schemas; it matches {matching}")]
     told = "; ".join(f"{reason.path} {reason.message}" for reason in reasons)
     told = told if len(told) <= 160 else told[:159] + "…"
     return [Violation(at.path, at.rule, f"must match one of {len(reasons)} schemas, but: {told}")]
@@ -282,9 +280,7 @@ def _options(at: _Visit) -> _Walk:
 def _not(at: _Visit) -> _Walk:
     if (yield at._replace(schema=at.schema["not"], limit=1)):
         return []
-    return [
-        Violation(at.path, "not", f"must not match {shown(at.schema['not'])}; received {shown(at.instance)}")
-    ]
+    return [Violation(at.path, "not", f"must not match {shown(at.schema['not'])}; received {shown(at.instance)}")]
 
 
 def _if(at: _Visit) -> _Walk:
@@ -312,9 +308,7 @@ def _property_names(at: _Visit) -> _Walk:
     found: list[Violation] = []
     for name in at.instance:
         reasons = yield at._replace(schema=at.schema["propertyNames"], instance=name, limit=1)
-        found += [
-            Violation(at.path, at.rule, f"has a property whose name {each.message}") for each in reasons
-        ]
+        found += [Violation(at.path, at.rule, f"has a property whose name {each.message}") for each in reasons]
         if len(found) >= at.limit:
             break
     return found

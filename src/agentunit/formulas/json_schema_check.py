@@ -92,11 +92,7 @@ def shown(value: object, levels: int = 2) -> str:
     """
     kind = kind_of(value)
     if kind is None:
-        text = (
-            f"{value} of type float"
-            if isinstance(value, float)
-            else f"a value of type {type(value).__name__}"
-        )
+        text = f"{value} of type float" if isinstance(value, float) else f"a value of type {type(value).__name__}"
     elif isinstance(value, int) and value.bit_length() > 256:  # Python refuses to print very long integers
         text = f"an integer of {value.bit_length()} bits"
     elif isinstance(value, list | tuple):

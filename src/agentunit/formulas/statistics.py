@@ -146,9 +146,7 @@ def t_critical_value(confidence: float, degrees_of_freedom: int) -> float:
     """
     check_confidence("t_critical_value", confidence)
     if degrees_of_freedom < 1:
-        raise ValueError(
-            f"t_critical_value: degrees_of_freedom must be at least 1; received {degrees_of_freedom!r}"
-        )
+        raise ValueError(f"t_critical_value: degrees_of_freedom must be at least 1; received {degrees_of_freedom!r}")
     if degrees_of_freedom >= EXPANSION_FROM_DEGREES:
         return _expanded_t_critical_value(confidence, degrees_of_freedom)
     slope_at_zero = (2.0 / math.sqrt(math.pi)) * math.exp(
@@ -186,9 +184,7 @@ def _expanded_t_critical_value(confidence: float, degrees_of_freedom: int) -> fl
         (((3 * s + 19) * s + 17) * s - 15) / 384,
         ((((79 * s + 776) * s + 1482) * s - 1920) * s - 945) / 92160,
     )
-    return z + sum(
-        z * term / float(degrees_of_freedom) ** power for power, term in enumerate(corrections, start=1)
-    )
+    return z + sum(z * term / float(degrees_of_freedom) ** power for power, term in enumerate(corrections, start=1))
 
 
 def _normal_critical_value(confidence: float) -> float:
@@ -310,8 +306,7 @@ class RunningStatistics:
         # One chained comparison refuses NaN and both infinities as well.
         if not -LARGEST_MAGNITUDE < value < LARGEST_MAGNITUDE:
             raise ValueError(
-                f"RunningStatistics: value must be finite and below {LARGEST_MAGNITUDE} in size; "
-                f"received {value!r}"
+                f"RunningStatistics: value must be finite and below {LARGEST_MAGNITUDE} in size; received {value!r}"
             )
         pending = self._pending
         pending.append(value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal
 
 Mode = Literal["unordered", "ordered", "strict"]
@@ -21,7 +22,7 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class TrajectoryMatch:
-    """How many calls match, and what follows from it. Precision is ``None`` without calls, recall without expectations."""
+    """How many calls match, and what follows. Precision is ``None`` without calls, recall without expectations."""
 
     matched: int
     precision: float | None
@@ -63,9 +64,7 @@ def match_trajectory(
     """
     counters: dict[Mode, Callable[[], int]] = {
         "unordered": lambda: _largest_matching(expected, actual, rule),
-        "ordered": lambda: round(
-            _best_alignment(expected, actual, lambda e, a: float(calls_match(e, a, rule)))
-        ),
+        "ordered": lambda: round(_best_alignment(expected, actual, lambda e, a: float(calls_match(e, a, rule)))),
         "strict": lambda: sum(calls_match(e, a, rule) for e, a in zip(expected, actual, strict=False)),
     }
     matched = counters[mode]()
@@ -182,7 +181,10 @@ def _same(left: Any, right: Any) -> bool:
 
 
 def _dice(left: str, right: str) -> float:
-    pairs_left = Counter(zip(left, left[1:], strict=False)) or Counter(left)
-    pairs_right = Counter(zip(right, right[1:], strict=False)) or Counter(right)
+    pairs_left, pairs_right = _letter_pairs(left), _letter_pairs(right)
     total = sum(pairs_left.values()) + sum(pairs_right.values())
     return 2 * sum((pairs_left & pairs_right).values()) / total if total else 0.0
+
+
+def _letter_pairs(text: str) -> Counter[str]:
+    return Counter(first + second for first, second in pairwise(text)) or Counter(text)

@@ -63,14 +63,10 @@ class ContainsMetric(ItemMetric):
         """Look for each text."""
         wanted = self.values if self.values is not None else item.case_metadata.get(self.name)
         if wanted is None:
-            return self.unscored(
-                f"nothing to look for: no values were given and case.metadata[{self.name!r}] is missing"
-            )
+            return self.unscored(f"nothing to look for: no values given, no case.metadata[{self.name!r}]")
         texts = _texts(wanted)
         if not texts:
-            raise InputProblem(
-                f"case.metadata[{self.name!r}] must be one or more texts; received {wanted!r:.80}"
-            )
+            raise InputProblem(f"case.metadata[{self.name!r}] must be one or more texts; received {wanted!r:.80}")
         if item.answer is None:
             return self.unscored(NO_ANSWER, expected=texts, mode=self.mode)
         answer = item.answer.casefold() if self.ignore_case else item.answer
@@ -115,9 +111,7 @@ class RegexMetric(ItemMetric):
         """Search the answer."""
         pattern = self.pattern if self.pattern is not None else item.case_metadata.get(self.name)
         if pattern is None:
-            return self.unscored(
-                f"nothing to match: no pattern was given and case.metadata[{self.name!r}] is missing"
-            )
+            return self.unscored(f"nothing to match: no pattern given, no case.metadata[{self.name!r}]")
         try:
             compiled = re.compile(pattern, re.IGNORECASE if self.ignore_case else 0)
         except (re.error, TypeError) as error:
@@ -163,9 +157,7 @@ class JsonSchemaMetric(ItemMetric):
         """Parse the answer and check it."""
         schema = self.schema if self.schema is not None else item.case_metadata.get(self.name)
         if schema is None:
-            return self.unscored(
-                f"nothing to check: no schema was given and case.metadata[{self.name!r}] is missing"
-            )
+            return self.unscored(f"nothing to check: no schema given, no case.metadata[{self.name!r}]")
         output = getattr(item.outcome, "output", item.outcome)
         if item.answer is None:
             return self.unscored(NO_ANSWER)
@@ -177,9 +169,7 @@ class JsonSchemaMetric(ItemMetric):
         try:
             found = violations(output, schema)
         except SchemaError as error:
-            raise InputProblem(
-                f"case.metadata[{self.name!r}] must be a usable JSON Schema: {error}"
-            ) from None
+            raise InputProblem(f"case.metadata[{self.name!r}] must be a usable JSON Schema: {error}") from None
         return self._result([f"{each.path}: {each.message}" for each in found])
 
     def _result(self, found: list[str]) -> MetricResult:
@@ -212,9 +202,7 @@ class ExactMatchMetric(ItemMetric):
         """Compare with each acceptable answer."""
         expected = getattr(item.case, "expected_output", None)
         if expected is None:
-            return self.unscored(
-                "case.expected_output is missing: there is nothing to compare the answer with"
-            )
+            return self.unscored("nothing to compare with: case.expected_output is missing")
         if item.answer is None:
             return self.unscored(NO_ANSWER, expected=expected)
         answer = self._normalised(item.answer)

@@ -145,10 +145,8 @@ class CompositeMetric(ItemMetric):
             raise ValueError("CompositeMetric: metrics must hold at least one metric; received none")
         repeated = sorted({each for each in names if names.count(each) > 1})
         if repeated:
-            raise ValueError(
-                f"CompositeMetric: metrics must have different names; received {repeated[0]!r} twice"
-            )
-        self.weights = {each: 1.0 for each in names}
+            raise ValueError(f"CompositeMetric: metrics must have different names; received {repeated[0]!r} twice")
+        self.weights = dict.fromkeys(names, 1.0)
         for each, weight in (weights or {}).items():
             if each not in self.weights:
                 raise ValueError(

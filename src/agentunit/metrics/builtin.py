@@ -16,12 +16,12 @@ from agentunit.metrics.inputs import NO_ANSWER, Item, acceptable_answers, number
 from agentunit.metrics.usage import find_usage, itemised_cost
 
 _SCORE_RANGE = (0.0, 1.0)
-_NO_CONTEXT = "no context: case.context is empty and the trace has no retrieval events with documents"
+_NO_CONTEXT = "no context: neither case.context nor documents of retrieval events"
 
 
 @dataclass(frozen=True)
 class _QualityMetric(ItemMetric):
-    """What the four quality metrics share: the choice of backend, made once, and batches for those that gain from it."""
+    """What the four quality metrics share: the choice of backend, made once, and batches for backends that use them."""
 
     backend: str = "auto"
     measure_asked: ClassVar[str]
@@ -54,9 +54,7 @@ class _QualityMetric(ItemMetric):
         asked = [self._question(item) for item, reason in zip(items, missing, strict=True) if not reason]
         verdicts = iter(backend.judge(self.measure_asked, asked)) if asked else iter(())
         return [
-            self.unscored(reason, **self.shown(item))
-            if reason
-            else self._from_verdict(next(verdicts), item, backend)
+            self.unscored(reason, **self.shown(item)) if reason else self._from_verdict(next(verdicts), item, backend)
             for item, reason in zip(items, missing, strict=True)
         ]
 
@@ -115,9 +113,7 @@ class FaithfulnessMetric(_QualityMetric):
     def lexical(self, item: Item) -> MetricResult:
         """The share of context strings found in the answer."""
         value = share_true(item.context_found)
-        return MetricResult(
-            self.name, value, {"answer": item.answer, "references": item.context, "backend": LEXICAL}
-        )
+        return MetricResult(self.name, value, {"answer": item.answer, "references": item.context, "backend": LEXICAL})
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ class AnswerCorrectnessMetric(_QualityMetric):
     def missing(self, item: Item) -> str | None:
         """Why an item cannot be scored; ``None`` when it can."""
         if not acceptable_answers(getattr(item.case, "expected_output", None)):
-            return "case.expected_output is missing: there is nothing to compare the answer with"
+            return "nothing to compare with: case.expected_output is missing"
         return NO_ANSWER if item.answer is None else None
 
     def shown(self, item: Item) -> dict[str, Any]:
@@ -189,9 +185,7 @@ class HallucinationRateMetric(_QualityMetric):
     def lexical(self, item: Item) -> MetricResult:
         """1.0 if any context string is missing from the answer, else 0.0."""
         value = 0.0 if all(item.context_found) else 1.0
-        return MetricResult(
-            self.name, value, {"answer": item.answer, "references": item.context, "backend": LEXICAL}
-        )
+        return MetricResult(self.name, value, {"answer": item.answer, "references": item.context, "backend": LEXICAL})
 
     def scaled(self, value: float) -> float:
         """The rate is what groundedness leaves."""
@@ -224,9 +218,7 @@ class RetrievalQualityMetric(_QualityMetric):
     def lexical(self, item: Item) -> MetricResult:
         """The share of context strings found in the answer."""
         value = share_true(item.context_found)
-        return MetricResult(
-            self.name, value, {"references": item.context, "answer": item.answer, "backend": LEXICAL}
-        )
+        return MetricResult(self.name, value, {"references": item.context, "answer": item.answer, "backend": LEXICAL})
 
 
 @dataclass(frozen=True)
@@ -265,9 +257,7 @@ class ToolSuccessMetric(ItemMetric):
         if isinstance(success, bool):
             detail = {"tool_calls": [], "basis": "outcome.success", "backend": "trace"}
             return MetricResult(self.name, 1.0 if success else 0.0, detail)
-        return self.unscored(
-            "the trace has no tool_call events and outcome.success is unknown", tool_calls=[]
-        )
+        return self.unscored("no tool_call events, and outcome.success is unknown", tool_calls=[])
 
 
 @dataclass(frozen=True)
@@ -292,7 +282,7 @@ class CostMetric(ItemMetric):
         inputs=("trace.metadata.cost or outcome.cost or trace tool_call cost or trace llm_call usage",),
         detail_keys=("cost", "source", "tool_cost", "llm_cost", "partial"),
         backend="recorded",
-        trust={"recorded": "as recorded", "prices": "list price"},
+        trust={"recorded": "recorded", "prices": "list price"},
     )
     name = info.name
 
@@ -307,14 +297,10 @@ class CostMetric(ItemMetric):
                 return self._result(total, place, None, None, False, "recorded")
         parts = itemised_cost(item)
         if parts.tool_cost is None and parts.llm_cost is None:
-            return self.unscored(
-                parts.unpriced or "no cost was recorded, nor tool costs or LLM usage to derive it from"
-            )
+            return self.unscored(parts.unpriced or "no cost recorded, nor tool costs or LLM usage to derive it from")
         total = (parts.tool_cost or 0.0) + (parts.llm_cost or 0.0)
         backend = "recorded" if parts.llm_cost is None else "prices"
-        return self._result(
-            total, "events", parts.tool_cost, parts.llm_cost, parts.unpriced is not None, backend
-        )
+        return self._result(total, "events", parts.tool_cost, parts.llm_cost, parts.unpriced is not None, backend)
 
     def _result(
         self,
@@ -350,7 +336,7 @@ class TokenUsageMetric(ItemMetric):
         inputs=("trace.metadata.usage or outcome.usage or trace llm_call usage",),
         detail_keys=("prompt_tokens", "completion_tokens", "total_tokens", "source"),
         backend="recorded",
-        trust={"recorded": "as recorded"},
+        trust={"recorded": "recorded"},
     )
     name = info.name
 
@@ -358,9 +344,9 @@ class TokenUsageMetric(ItemMetric):
         """Read the recorded counts."""
         found = find_usage(item)
         if found is None:
-            return self.unscored("no token usage was recorded in trace.metadata, outcome or llm_call events")
+            return self.unscored("no token usage recorded in trace.metadata, outcome or llm_call events")
         tokens, source = found
-        detail = {
+        detail: dict[str, Any] = {
             "prompt_tokens": tokens.prompt,
             "completion_tokens": tokens.completion,
             "total_tokens": tokens.total,
@@ -368,7 +354,5 @@ class TokenUsageMetric(ItemMetric):
             "backend": "recorded",
         }
         if tokens.total is None:
-            return self.unscored(
-                f"{source} holds no total and not both of prompt and completion tokens", **detail
-            )
+            return self.unscored(f"{source} holds no total and not both of prompt and completion tokens", **detail)
         return MetricResult(self.name, float(tokens.total), detail)

@@ -28,7 +28,8 @@ class TaskSuccessMetric(ItemMetric):
     A check's parameters are filled by name from ``output``, ``outcome``, ``case``, ``trace``, ``state``, ``query``
     and ``expected``; a single parameter of any other name gets the output.
 
-    >>> TaskSuccessMetric(check=lambda output: "refund" in output).evaluate({"id": "q1"}, None, "A refund is due.").value
+    >>> metric = TaskSuccessMetric(check=lambda output: "refund" in output)
+    >>> metric.evaluate({"id": "q1"}, None, "A refund is due.").value
     1.0
     """
 
@@ -44,7 +45,7 @@ class TaskSuccessMetric(ItemMetric):
         inputs=("a check or case.metadata.expected_state or outcome.success",),
         detail_keys=("basis", "why"),
         backend="outcome",
-        trust={"check": "exact", "state": "exact", "outcome": "as recorded"},
+        trust={"check": "exact", "state": "exact", "outcome": "recorded"},
     )
     name = info.name
 
@@ -67,21 +68,15 @@ class TaskSuccessMetric(ItemMetric):
             return self._by_state(expected_state, item)
         success = getattr(item.outcome, "success", None)
         if isinstance(success, bool):
-            return self._result(
-                float(success), "outcome", "outcome.success", getattr(item.outcome, "error", None)
-            )
+            return self._result(float(success), "outcome", "outcome.success", getattr(item.outcome, "error", None))
         return self.unscored("no check, no case.metadata['expected_state'], and outcome.success is unknown")
 
     def _by_state(self, expected: Any, item: Item) -> MetricResult:
         state = getattr(item.outcome, "state", None)
         if state is None:
-            return self.unscored(
-                "case.metadata['expected_state'] is given but outcome.state was not recorded"
-            )
+            return self.unscored("case.metadata['expected_state'] is given but outcome.state was not recorded")
         differences = state_differences(expected, state)
-        return self._result(
-            float(not differences), "state", "expected_state", "; ".join(differences[:5]) or None
-        )
+        return self._result(float(not differences), "state", "expected_state", "; ".join(differences[:5]) or None)
 
     def _check_of(self, item: Item) -> Check | None:
         named = item.case_metadata.get("check")
@@ -118,9 +113,7 @@ def run_check(check: Check, item: Item) -> tuple[float, str | None]:
     else:
         unknown = [name for name in wanted if name not in offered]
         if unknown:
-            raise TypeError(
-                f"a check's parameters must be among {', '.join(offered)}; received {unknown[0]!r}"
-            )
+            raise TypeError(f"a check's parameters must be among {', '.join(offered)}; received {unknown[0]!r}")
         verdict = check(**{name: offered[name] for name in wanted})
     why = None
     if isinstance(verdict, tuple) and len(verdict) == 2:

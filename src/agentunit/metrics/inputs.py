@@ -9,7 +9,7 @@ from typing import Any
 from agentunit.core.codec import as_case, as_outcome, as_trace
 from agentunit.core.outcome import Outcome, outcome_text
 
-NO_ANSWER = "outcome.output is missing: the agent gave no answer"
+NO_ANSWER = "no answer: outcome.output is missing"
 _UNREAD: Any = object()
 
 
@@ -100,9 +100,7 @@ def retrieved_documents(trace: Any) -> list[str]:
         for document in (documents,) if isinstance(documents, (str, dict)) else documents:
             text = document
             if isinstance(document, dict):
-                text = next(
-                    (document[key] for key in ("text", "content", "page_content") if key in document), None
-                )
+                text = next((document[key] for key in ("text", "content", "page_content") if key in document), None)
             if isinstance(text, str) and text.strip():
                 texts.append(text)
     return texts

@@ -45,9 +45,7 @@ class UnknownMetricError(ValueError):
 class MetricRegistry:
     """The metrics that can be called by name. Most users need only the functions of this module."""
 
-    def __init__(
-        self, own: dict[str, str] | None = None, *, entry_point_group: str | None = ENTRY_POINT_GROUP
-    ) -> None:
+    def __init__(self, own: dict[str, str] | None = None, *, entry_point_group: str | None = ENTRY_POINT_GROUP) -> None:
         self._own = dict(_OWN_METRICS if own is None else own)
         self._registered: dict[str, MetricSource] = {}
         self._entry_point_group = entry_point_group
@@ -145,9 +143,7 @@ class MetricRegistry:
     def _owner(self, name: str) -> str:
         if name in self._registered:
             return "registered already"
-        return (
-            "AgentUnit's own" if name in self._own else f"a metric of {_distribution(self._plugins()[name])}"
-        )
+        return "AgentUnit's own" if name in self._own else f"a metric of {_distribution(self._plugins()[name])}"
 
 
 def instantiate(source: Any, who: str) -> Metric:
@@ -163,9 +159,7 @@ def parameters(metric: Any) -> dict[str, Any]:
     if is_dataclass(metric):
         return {field.name: getattr(metric, field.name) for field in fields(metric) if field.name != "name"}
     return {
-        key: value
-        for key, value in vars(metric).items()
-        if not key.startswith("_") and key not in ("name", "info")
+        key: value for key, value in vars(metric).items() if not key.startswith("_") and key not in ("name", "info")
     }
 
 

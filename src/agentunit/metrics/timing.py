@@ -30,7 +30,7 @@ class ResponseTimeMetric(ItemMetric):
         inputs=("trace.metadata.duration_s or outcome.elapsed_s or trace timestamps",),
         detail_keys=("source",),
         backend="recorded",
-        trust={"recorded": "as recorded"},
+        trust={"recorded": "recorded"},
     )
     name = info.name
 
@@ -45,7 +45,5 @@ class ResponseTimeMetric(ItemMetric):
                 return MetricResult(self.name, recorded, {"source": place, "backend": "recorded"})
         times = [event.timestamp for event in item.events if event.timestamp is not None]
         if len(times) < 2:
-            return self.unscored("no duration was recorded, and fewer than two events carry a timestamp")
-        return MetricResult(
-            self.name, max(times) - min(times), {"source": "event timestamps", "backend": "recorded"}
-        )
+            return self.unscored("no duration recorded, and fewer than two events carry a timestamp")
+        return MetricResult(self.name, max(times) - min(times), {"source": "event timestamps", "backend": "recorded"})

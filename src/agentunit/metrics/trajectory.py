@@ -60,14 +60,11 @@ class ToolTrajectoryMetric(ItemMetric):
         """Compare the expected calls with the ones made."""
         listed = item.case_metadata.get("expected_tool_calls")
         if listed is None:
-            return self.unscored(f"{_EXPECTED_AT} is missing: no tool calls are expected or ruled out")
+            return self.unscored(f"nothing to compare with: no {_EXPECTED_AT}")
         if not isinstance(listed, (list, tuple)):
             raise InputProblem(f"{_EXPECTED_AT} must be a list of calls; received {listed!r:.80}")
         expected = [_expected_call(position, entry) for position, entry in enumerate(listed)]
-        actual = [
-            ToolCall(str(call.get("name")), _arguments(call.get("arguments")) or {})
-            for call in item.tool_calls
-        ]
+        actual = [ToolCall(str(call.get("name")), _arguments(call.get("arguments")) or {}) for call in item.tool_calls]
         match = match_trajectory(expected, actual, self.mode, self.arguments)
         detail = {
             "precision": match.precision,
@@ -88,9 +85,7 @@ def _expected_call(position: int, entry: Any) -> ToolCall:
         return ToolCall(entry)
     if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
         return ToolCall(entry["name"], _arguments(entry.get("arguments")))
-    raise InputProblem(
-        f"{_EXPECTED_AT}[{position}] must be a tool name or a dict with 'name'; received {entry!r:.80}"
-    )
+    raise InputProblem(f"{_EXPECTED_AT}[{position}] must be a tool name or a dict with 'name'; received {entry!r:.80}")
 
 
 def _arguments(value: Any) -> Mapping[str, Any] | None:

@@ -25,8 +25,12 @@ class TrustFigure(Struct, frozen=True):
     n_cases: int
 
     def __str__(self) -> str:
-        sets = "1 set" if self.n_sets == 1 else f"{self.n_sets} sets"
-        return f"{self.statistic} {self.value:.2f} on {sets}"
+        return f"{self.statistic} {self.value:.2f}"
+
+    def at_length(self) -> str:
+        """The figure with what it was measured on."""
+        sets = "1 labelled set" if self.n_sets == 1 else f"{self.n_sets} labelled sets"
+        return f"{self} [{self.low:.2f}, {self.high:.2f}] on {sets} ({self.n_cases:,} cases)"
 
 
 @lru_cache(maxsize=1)
@@ -39,11 +43,13 @@ def measured_figures() -> dict[tuple[str, str], TrustFigure]:
     return {(figure.metric, figure.backend): figure for figure in figures}
 
 
-def trust_words(info: MetricInfo, backend: str) -> str:
+def trust_words(info: MetricInfo, backend: str, *, at_length: bool = False) -> str:
     """What to print beside a score: the measured figure, the metric's own words, or that nobody has measured it.
 
     >>> trust_words(MetricInfo("mine", "custom", ""), "custom")
     'not measured'
     """
     figure = measured_figures().get((info.name, backend))
-    return str(figure) if figure else info.trust.get(backend, "not measured")
+    if figure is None:
+        return info.trust.get(backend, "not measured")
+    return figure.at_length() if at_length else str(figure)

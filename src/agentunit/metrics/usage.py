@@ -36,7 +36,8 @@ def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
 
     >>> read_tokens("usage", {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 5})
     Tokens(prompt=100, completion=5, total=105, cached=90)
-    >>> read_tokens("usage", {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 90}})
+    >>> openai = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 90}}
+    >>> read_tokens("usage", openai)
     Tokens(prompt=100, completion=5, total=105, cached=90)
     """
     prompt = _count(place, usage, _PROMPT)
@@ -87,9 +88,7 @@ def llm_calls(item: Item) -> list[tuple[str | None, Tokens]]:
         if event.type != "llm_call":
             continue
         usage = event.payload.get("usage")
-        tokens = read_tokens(
-            f"trace.events[{position}].usage", usage if isinstance(usage, Mapping) else event.payload
-        )
+        tokens = read_tokens(f"trace.events[{position}].usage", usage if isinstance(usage, Mapping) else event.payload)
         if tokens.total is not None or tokens.prompt is not None or tokens.completion is not None:
             model = event.payload.get("model")
             calls.append((model if isinstance(model, str) else None, tokens))
@@ -107,9 +106,7 @@ class ItemisedCost:
 
 def itemised_cost(item: Item) -> ItemisedCost:
     """The recorded costs of tool and LLM calls, and the list price of LLM calls that recorded only tokens."""
-    tool_costs = [
-        number_at(f"tool_call {n} cost", call.get("cost")) for n, call in enumerate(item.tool_calls)
-    ]
+    tool_costs = [number_at(f"tool_call {n} cost", call.get("cost")) for n, call in enumerate(item.tool_calls)]
     known_tool_costs = [cost for cost in tool_costs if cost is not None]
     llm_costs: list[float] = []
     unpriced: str | None = None

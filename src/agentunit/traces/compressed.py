@@ -18,13 +18,13 @@ class ZstandardMissing(RuntimeError):
     """A .zst file was given and the optional package that reads it is not installed."""
 
 
-def decompressed(raw: BinaryIO) -> IO[bytes]:
+def decompressed(raw: BinaryIO) -> io.BufferedIOBase:
     """A buffered stream of the decompressed bytes of a file.
 
     A stream that ends early or is damaged raises one of ``BROKEN_STREAM`` after what could be read.
     """
-    buffered = io.BufferedReader(raw, _CHUNK_BYTES) if isinstance(raw, io.RawIOBase) else raw
-    start = buffered.peek(4)[:4] if isinstance(buffered, io.BufferedReader) else b""
+    buffered = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(raw, _CHUNK_BYTES)  # type: ignore[type-var]
+    start = buffered.peek(4)[:4]
     if start.startswith(_GZIP_MAGIC):
         return gzip.GzipFile(fileobj=buffered)
     if start == _ZSTD_MAGIC:
@@ -39,9 +39,7 @@ class _ZstandardStream(io.RawIOBase):
         try:
             import zstandard
         except ImportError:
-            raise ZstandardMissing(
-                'reading .zst needs the extra zstd: pip install "agentunit-eval[zstd]"'
-            ) from None
+            raise ZstandardMissing('reading .zst needs the extra zstd: pip install "agentunit-eval[zstd]"') from None
         self._error = zstandard.ZstdError
         self._new_frame = zstandard.ZstdDecompressor().decompressobj
         self._frame: Any = None

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import BinaryIO
 
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.records import Record
@@ -59,16 +60,14 @@ class RecordFile:
         self.size = os.fstat(raw.fileno()).st_size
         return raw
 
-    def _records(self, stream: IO[bytes]) -> Iterator[Record | InputError]:
+    def _records(self, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
         number = 0
         while True:
             number += 1
             try:
                 line = stream.readline(LONGEST_LINE_BYTES)
             except BROKEN_STREAM as error:
-                yield InputError(
-                    self.name, number, f"the compressed file is cut off or damaged here ({error})"
-                )
+                yield InputError(self.name, number, f"the compressed file is cut off or damaged here ({error})")
                 return
             except OSError as error:
                 yield InputError(self.name, number, _spoken(error))

@@ -1,0 +1,1 @@
+"""Measurements of AgentUnit against its peers. Nothing here is part of the installed package."""

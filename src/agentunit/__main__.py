@@ -1,0 +1,5 @@
+"""``python -m agentunit``."""
+
+from agentunit.cli.main import main
+
+main()

@@ -1,0 +1,76 @@
+"""``agentunit demo``: the main job on a bundled recording."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from agentunit.core.codec import encode_record
+from agentunit.core.records import Record
+from agentunit.core.results import encode_json
+from agentunit.datasets.demo import demo_records
+from agentunit.engine.scoring import score
+from agentunit.metrics.base import describe
+from agentunit.metrics.registry import resolve_metrics
+from agentunit.reports.console import print_run
+
+_METRICS = (
+    "task_success",
+    "answer_correctness",
+    "faithfulness",
+    "hallucination_rate",
+    "retrieval_quality",
+    "tool_success",
+    "tool_trajectory",
+    "contains",
+    "cost",
+    "token_usage",
+    "response_time",
+)
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+@click.option(
+    "--save", type=click.Path(dir_okay=False), metavar="FILE", help="Write the recording itself here, to try things on."
+)
+def demo(as_json: bool, save: str | None) -> None:
+    """Score a bundled recording of a small agent system: offline, no keys, in a second.
+
+    The recording is of a rule-based customer desk (triage, orders, returns, advice, supervisor) at an invented shop.
+    We wrote and ran it; its clock, tokens and prices are simulated. Some answers are wrong on purpose.
+    """
+    if save is not None:
+        _save(save)
+        return
+    metrics = resolve_metrics(_METRICS)
+    summary = score(demo_records(), metrics).summary()
+    if as_json:
+        click.echo(encode_json(summary).decode())
+        return
+    console = Console()
+    console.print(
+        f"A customer desk of five agents, recorded on {summary.n_cases} questions, scored here and now.\n",
+        highlight=False,
+    )
+    print_run(
+        summary,
+        {metric.name: describe(metric) for metric in metrics},
+        console,
+        next_steps=(
+            "agentunit demo --save demo.jsonl     the recording itself, one record a line",
+            "agentunit score demo.jsonl -m task_success,cost -o scores.jsonl",
+            "agentunit metrics                    what else can be measured",
+        ),
+    )
+
+
+def _save(path: str) -> None:
+    target = Path(path)
+    if target.exists():
+        raise click.UsageError(f"{path} exists already: name a file that does not")
+    lines = [encode_record(record) for record in demo_records() if isinstance(record, Record)]
+    target.write_bytes(b"\n".join(lines) + b"\n")
+    click.echo(f"{len(lines)} records in {path}   next: agentunit score {path}")

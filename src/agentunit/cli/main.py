@@ -1,0 +1,70 @@
+"""The ``agentunit`` command. Each verb loads when it is called."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+import agentunit
+
+EXIT_OK = 0
+EXIT_USAGE = 2
+EXIT_ERRORS = 3
+EXIT_CANNOT_TELL = 4
+
+_VERBS = {
+    "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
+    "score": "Score recorded traces.",
+    "metrics": "List the metrics, or everything about one.",
+    "doctor": "What is installed, usable and missing, and the command that adds it.",
+    "validity": "How well metrics agree with your own labels.",
+}
+
+
+class _Verbs(click.Group):
+    """The verbs, each in a module of its own, so that ``--help`` does not load them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        command: click.Command = getattr(import_module(f"agentunit.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_VERBS.items()))
+
+
+@click.command(
+    cls=_Verbs,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 pass, 1 gate failed, 2 usage, 3 errors in the input or the scores, 4 the data cannot tell.",
+)
+@click.version_option(agentunit.__version__, prog_name="agentunit")
+def cli() -> None:
+    """How good are your AI agents? Scores over recorded traces: offline, no keys, nothing sent anywhere."""
+
+
+def main() -> None:
+    """Run the command line; every failure a user can cause is one line, not a traceback."""
+    try:
+        code = cli.main(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else EXIT_OK)
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        sys.exit(EXIT_USAGE)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("stopped", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of our output (head, less) has gone; there is nobody left to tell.
+        sys.stderr.close()
+        sys.exit(EXIT_OK)

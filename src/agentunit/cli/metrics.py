@@ -1,0 +1,99 @@
+"""``agentunit metrics``: what can be measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from agentunit.core.results import encode_json
+from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, parameter_defaults, registry
+from agentunit.metrics.trust import trust_words
+from agentunit.reports.catalog import info_as_data, known_backends, spoken_direction, spoken_range
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+def metrics(name: str | None, as_json: bool) -> None:
+    """List the metrics, or everything about one.
+
+    \b
+    agentunit metrics
+    agentunit metrics faithfulness
+    """
+    if name is not None:
+        _show_one(name, as_json)
+    elif as_json:
+        click.echo(encode_json([_as_data(each, found) for each, found in registry.describe_all()]).decode())
+    else:
+        _show_all()
+
+
+def _show_all() -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("metric", "trust", "what it says"):
+        table.add_column(heading, overflow="fold", no_wrap=heading != "what it says")
+    family = None
+    for name, info in registry.describe_all():
+        if isinstance(info, Exception):
+            table.add_row(name, "", Text(f"does not load: {info}", style="red"))
+            continue
+        if info.family != family:
+            family = info.family
+            table.add_row(Text(family, style="dim italic"))
+        better = {"higher": "↑", "lower": "↓", "none": " "}[info.direction]
+        starred = f"{name} {better}" + (" *" if name in DEFAULT_METRICS else "")
+        table.add_row(starred, trust_words(info, info.backend), Text(info.summary))
+    Console().print(table)
+    click.echo("\n↑ higher is better, ↓ lower is better, * in the standard set")
+    click.echo("next: agentunit metrics NAME   or   agentunit score FILE -m NAME,NAME")
+
+
+def _show_one(name: str, as_json: bool) -> None:
+    try:
+        metric = registry.create(name)
+    except (UnknownMetricError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint="NAME") from None
+    info = describe(metric)
+    if as_json:
+        click.echo(encode_json(info_as_data(info, parameter_defaults(metric))).decode())
+        return
+    console = Console()
+    console.print(f"[bold]{info.name}[/bold]  {info.summary}", highlight=False)
+    defaults = parameter_defaults(metric)
+    rows = {
+        "class": f"{type(metric).__module__}.{type(metric).__qualname__}",
+        "family": info.family,
+        "range": f"{spoken_range(info)}; {spoken_direction(info)}",
+        "needs": "; ".join(info.inputs) or "–",
+        "parameters": ", ".join(f"{key}={value!r}" for key, value in defaults.items()) or "none",
+        "detail": ", ".join([*info.detail_keys, "backend"]),
+        "version": info.version,
+    }
+    for backend in known_backends(info):
+        note = "; informational: shown, gated only when named" if backend in info.informational else ""
+        rows[f"trust ({backend})"] = trust_words(info, backend, at_length=True) + note
+    if info.stateful:
+        rows["order"] = "keeps state: cases are scored in their order"
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for key, value in rows.items():
+        table.add_row(key, Text(value))
+    console.print(table)
+    documentation = (type(metric).__doc__ or "").partition(">>>")[0].strip()
+    if documentation:
+        console.print(
+            "\n" + "\n".join(line.strip() for line in documentation.splitlines()), markup=False, highlight=False
+        )
+
+
+def _as_data(name: str, found: MetricInfo | Exception) -> dict[str, Any]:
+    if isinstance(found, Exception):
+        return {"name": name, "error": f"{type(found).__name__}: {found}"}
+    return info_as_data(found, parameter_defaults(registry.create(name)))

@@ -1,0 +1,16 @@
+"""The bundled recording: a small customer desk of agents at an invented shop, really run by our own script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.resources import as_file, files
+
+from agentunit.core.records import Record
+from agentunit.core.results import InputError
+from agentunit.traces.native import RecordFile
+
+
+def demo_records() -> Iterator[Record | InputError]:
+    """The records of the demo, as ``agentunit demo`` scores them."""
+    with as_file(files("agentunit.datasets").joinpath("bundled").joinpath("demo.jsonl.gz")) as path:
+        yield from RecordFile(path)

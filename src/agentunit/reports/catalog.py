@@ -1,0 +1,54 @@
+"""The metrics as a listing, a card or data: all made from what each metric says about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentunit.metrics.base import MetricInfo
+from agentunit.metrics.trust import trust_words
+
+
+def info_as_data(info: MetricInfo, defaults: dict[str, Any]) -> dict[str, Any]:
+    """Everything about a metric, ready for JSON."""
+    return {
+        "name": info.name,
+        "family": info.family,
+        "summary": info.summary,
+        "direction": info.direction,
+        "range": list(info.range),
+        "unit": info.unit,
+        "inputs": list(info.inputs),
+        "detail_keys": list(info.detail_keys),
+        "backend": info.backend,
+        "trust": {backend: trust_words(info, backend, at_length=True) for backend in known_backends(info)},
+        "informational_backends": sorted(info.informational),
+        "parameters": defaults,
+        "extra": info.extra,
+        "probes": list(info.probes),
+        "stateful": info.stateful,
+        "version": info.version,
+    }
+
+
+def known_backends(info: MetricInfo) -> list[str]:
+    """The backends a metric speaks of, its default first."""
+    return list(dict.fromkeys([info.backend, *info.trust, *sorted(info.informational)]))
+
+
+def spoken_range(info: MetricInfo) -> str:
+    """The values a metric can take, in words.
+
+    >>> spoken_range(MetricInfo("cost", "operational", "", range=(0.0, None), unit="USD"))
+    'USD, 0 or more'
+    """
+    low, high = info.range
+    if low is None and high is None:
+        return info.unit
+    if high is None:
+        return f"{info.unit}, {low:g} or more"
+    return f"{low:g} to {high:g}" if low is not None else f"up to {high:g}"
+
+
+def spoken_direction(info: MetricInfo) -> str:
+    """Which way is better."""
+    return {"higher": "higher is better", "lower": "lower is better", "none": "neither way is better"}[info.direction]

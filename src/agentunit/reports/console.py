@@ -1,0 +1,109 @@
+"""A run in the terminal: one row a metric, what was not scored and why, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.figures import duration, spoken_value
+
+_ERRORS_SHOWN = 10
+_REASONS_SHOWN = 12
+
+
+def print_run(
+    summary: RunSummary, infos: Mapping[str, MetricInfo], console: Console, *, next_steps: Iterable[str] = ()
+) -> None:
+    """Print the table of a run, its gaps, its errors and the next commands."""
+    if summary.n_cases:
+        console.print(_table(summary.metrics, infos))
+        if any(row.status == "informational" for row in summary.metrics):
+            console.print("i  informational: shown, but no ground for a decision ('agentunit metrics NAME')", style="dim")
+        _print_worst(summary.metrics, infos, console)
+    _print_unscored(summary.unscored, console)
+    _print_input_errors(summary, console)
+    rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
+    cases = "1 case" if summary.n_cases == 1 else f"{summary.n_cases:,} cases"
+    console.print(f"{cases} in {duration(summary.elapsed_s)}{rate}", style="dim", highlight=False)
+    for step in next_steps:
+        console.print(f"next: {escape(step)}", style="bold", highlight=False, soft_wrap=True)
+
+
+def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True, header_style="bold")
+    for heading in ("metric", "value ± 95 %", "scored", "backend", "trust"):
+        table.add_column(heading, justify="right" if heading == "scored" else "left", no_wrap=heading != "trust")
+    for row in rows:
+        info = infos[row.metric]
+        dim = row.status != "ok"
+        mark = {"higher": "↑", "lower": "↓", "none": " "}[info.direction]
+        if row.status == "informational":
+            mark += " i"
+        trust = row.trust or "–"
+        table.add_row(
+            Text(f"{row.metric} {mark}"),
+            Text(spoken_value(row, info.unit)),
+            Text(f"{row.n_scored}/{row.n_cases}", style="" if row.n_scored == row.n_cases else "yellow"),
+            Text(row.backend if row.n_scored else "–"),
+            Text(trust),
+            style="dim" if dim else None,
+        )
+    return table
+
+
+def _print_worst(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:
+    # Only where a low score is a fault: the dearest case of a cheap run is not one.
+    faulty = [row for row in rows if row.worst_cases and row.status == "ok" and infos[row.metric].unit == "score"]
+    if not faulty:
+        return
+    console.print("\n[bold]Look at[/bold]")
+    for row in faulty:
+        backend = f" ({row.backend})" if sum(other.metric == row.metric for other in rows) > 1 else ""
+        cases = ", ".join(row.worst_cases)
+        console.print(f"  {row.metric}{backend}: {cases}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_unscored(entries: list[Unscored], console: Console) -> None:
+    if not entries:
+        return
+    console.print("\n[bold]Not scored[/bold]")
+    # Several metrics often miss the same input: one line says it for all of them.
+    shared: dict[tuple[str, str, int], list[Unscored]] = {}
+    for entry in entries:
+        shared.setdefault((entry.status, entry.reason, entry.n_cases), []).append(entry)
+    ordered = sorted(shared.items(), key=lambda pair: (pair[0][0] != "error", -pair[0][2]))
+    for (status, reason, n_cases), group in ordered[:_REASONS_SHOWN]:
+        named = ", ".join(group[0].first_cases)
+        more = ", …" if n_cases > len(group[0].first_cases) else ""
+        metrics = ", ".join(entry.metric for entry in group)
+        mark = "[red]error[/red] " if status == "error" else ""
+        console.print(
+            f"  {mark}{escape(metrics)}: {n_cases} × {escape(reason)} [dim]({escape(named)}{more})[/dim]",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if len(ordered) > _REASONS_SHOWN:
+        console.print(f"  … and {len(ordered) - _REASONS_SHOWN} more reasons (--json lists them)", style="dim")
+
+
+def _print_input_errors(summary: RunSummary, console: Console) -> None:
+    if not summary.n_input_errors:
+        return
+    parts = "1 part" if summary.n_input_errors == 1 else f"{summary.n_input_errors} parts"
+    console.print(f"\n[bold red]Errors[/bold red]: {parts} of the input could not be read")
+    for error in summary.input_errors[:_ERRORS_SHOWN]:
+        console.print(f"  {error_line(error)}", highlight=False, markup=False, soft_wrap=True)
+    if summary.n_input_errors > _ERRORS_SHOWN:
+        rest = summary.n_input_errors - _ERRORS_SHOWN
+        console.print(f"  … and {rest} more (--errors FILE writes all that were kept)", style="dim", highlight=False)
+
+
+def error_line(error: InputError) -> str:
+    """An input error as one printable line: control characters of a hostile file do not reach the terminal."""
+    return "".join(character if character.isprintable() else "·" for character in str(error))

@@ -1,0 +1,67 @@
+"""Numbers as people read them: scores, dollars, tokens and seconds, each with what belongs beside it."""
+
+from __future__ import annotations
+
+from agentunit.core.results import MetricSummary
+
+
+def spoken_value(row: MetricSummary, unit: str) -> str:
+    """The middle of a table row: the mean with its 95 % interval, or a raw quantity with its tail.
+
+    >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
+    >>> spoken_value(row, "USD")
+    '$0.0123 ± 0.0023, p95 0.0200'
+    """
+    if row.mean is None:
+        return "–"
+    value = f"{quantity(row.mean, unit)}{_margin(row, unit)}"
+    if unit == "score" or row.p95 is None:
+        return value
+    approximately = "" if row.exact_quantiles else "~"
+    return f"{value}, p95 {approximately}{number(row.p95, unit)}"
+
+
+def quantity(value: float, unit: str) -> str:
+    """One number in its unit.
+
+    >>> quantity(0.8567, "score"), quantity(0.0032, "USD"), quantity(15234.0, "tokens"), quantity(1.25, "s")
+    ('0.86', '$0.0032', '15,234', '1.25 s')
+    """
+    if unit == "score":
+        return f"{value:.2f}"
+    if unit == "USD":
+        return f"${number(value, unit)}"
+    if unit == "tokens":
+        return number(value, unit)
+    return f"{number(value, unit)} {unit}"
+
+
+def number(value: float, unit: str) -> str:
+    """The digits of a quantity, without its unit."""
+    if unit == "score":
+        return f"{value:.2f}"
+    if unit == "USD":
+        return f"{value:,.2f}" if abs(value) >= 10 else f"{value:.4f}"
+    if unit == "tokens" or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time as one says it.
+
+    >>> duration(0.42), duration(75), duration(7300)
+    ('0.4 s', '1 min 15 s', '2 h 1 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+
+
+def _margin(row: MetricSummary, unit: str) -> str:
+    if row.low is None or row.high is None or row.mean is None:
+        return ""
+    # Intervals of shares are lopsided near 0 and 1; the wider side is the honest "±".
+    return f" ± {number(max(row.high - row.mean, row.mean - row.low), unit)}"

@@ -1,0 +1,65 @@
+"""Progress on anything longer than a second: rate, time left, failures. Silent when nobody is watching."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TextIO, TypeVar
+
+from agentunit.reports.figures import duration
+
+_T = TypeVar("_T")
+_QUIET_FOR_S = 1.0
+_EVERY_S = 0.2
+
+
+class Progress:
+    """One line on a terminal, rewritten in place. ``fraction`` says how far along the work is, where that is known."""
+
+    def __init__(
+        self,
+        noun: str,
+        *,
+        fraction: Callable[[], float | None] = lambda: None,
+        failures: Callable[[], int] = lambda: 0,
+        stream: TextIO | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._noun = noun
+        self._fraction = fraction
+        self._failures = failures
+        self._stream = sys.stderr if stream is None else stream
+        self._now = now
+        self._shown = False
+
+    def watch(self, work: Iterable[_T]) -> Iterator[_T]:
+        """Yield everything, showing how it goes."""
+        if not self._stream.isatty():
+            yield from work
+            return
+        start = self._now()
+        due = start + _QUIET_FOR_S
+        try:
+            for count, each in enumerate(work, 1):
+                yield each
+                now = self._now()
+                if now >= due:
+                    self._show(count, now - start)
+                    due = now + _EVERY_S
+        finally:
+            if self._shown:
+                self._stream.write("\r\x1b[K")
+                self._stream.flush()
+
+    def _show(self, count: int, elapsed_s: float) -> None:
+        parts = [f"{count:,} {self._noun}", f"{count / elapsed_s:,.0f}/s"]
+        fraction = self._fraction()
+        if fraction:
+            parts.insert(0, f"{fraction:4.0%}")
+            parts.append(f"{duration(elapsed_s / fraction - elapsed_s)} left")
+        if self._failures():
+            parts.append(f"{self._failures():,} errors")
+        self._stream.write("\r\x1b[K" + " · ".join(parts))
+        self._stream.flush()
+        self._shown = True
