@@ -7,7 +7,7 @@ from typing import Any
 
 from agentunit.core.results import MetricSummary, Score, Status, Unscored
 from agentunit.formulas.statistics import RunningStatistics
-from agentunit.metrics.base import describe
+from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.trust import trust_words
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
@@ -18,28 +18,38 @@ _CASES_NAMED = 5
 class WorstCases:
     """The few cases with the worst values of a metric, the first to come where they tie; none that is perfect."""
 
-    def __init__(self, direction: str, range: tuple[float | None, float | None]) -> None:
+    def __init__(self, info: MetricInfo) -> None:
         # Badness grows with the value where lower is better, and falls with it where higher is.
-        self._sign = {"higher": -1.0, "lower": 1.0, "none": 0.0}[direction]
-        perfect = {"higher": range[1], "lower": range[0], "none": None}[direction]
+        self._sign = {"higher": -1.0, "lower": 1.0, "none": 0.0}[info.direction]
+        perfect = {"higher": info.range[1], "lower": info.range[0], "none": 0.0}[info.direction]
         self._floor = -inf if perfect is None else self._sign * perfect
         self._worst: list[tuple[float, str]] = []
 
     def add(self, case_id: str, value: float) -> None:
         """Take one more value."""
         badness = self._sign * value
-        if badness <= self._floor or not self._sign:
+        if badness <= self._floor:
             return
         self._worst.append((badness, case_id))
         self._worst.sort(key=lambda entry: -entry[0])
-        if len(self._worst) > _CASES_NAMED:
-            self._worst.pop()
+        del self._worst[_CASES_NAMED:]
         if len(self._worst) == _CASES_NAMED:
             self._floor = self._worst[-1][0]
 
     def case_ids(self) -> list[str]:
         """The worst first."""
         return [case_id for _, case_id in self._worst]
+
+
+class _Backend:
+    """What one backend's scores of a metric add up to."""
+
+    __slots__ = ("elapsed_s", "statistics", "worst")
+
+    def __init__(self, info: MetricInfo) -> None:
+        self.statistics = RunningStatistics()
+        self.worst = WorstCases(info)
+        self.elapsed_s = 0.0
 
 
 class MetricAggregate:
@@ -50,9 +60,7 @@ class MetricAggregate:
         self.info = describe(metric)
         self.n_cases = 0
         self.n_errors = 0
-        self._backends: dict[tuple[str, Status], RunningStatistics] = {}
-        self._worst: dict[tuple[str, Status], WorstCases] = {}
-        self._elapsed_s: dict[tuple[str, Status], float] = {}
+        self._backends: dict[tuple[str, Status], _Backend] = {}
         self._unscored: dict[tuple[Status, str], Unscored] = {}
 
     def add(self, case_id: str, score: Score) -> None:
@@ -63,14 +71,12 @@ class MetricAggregate:
             self._add_unscored(case_id, score)
             return
         key = (score.backend, score.status)
-        statistics = self._backends.get(key)
-        if statistics is None:
-            statistics = self._backends[key] = RunningStatistics()
-            self._elapsed_s[key] = 0.0
-            self._worst[key] = WorstCases(self.info.direction, self.info.range)
-        statistics.add(value)
-        self._worst[key].add(case_id, value)
-        self._elapsed_s[key] += score.elapsed
+        backend = self._backends.get(key)
+        if backend is None:
+            backend = self._backends[key] = _Backend(self.info)
+        backend.statistics.add(value)
+        backend.elapsed_s += score.elapsed
+        backend.worst.add(case_id, value)
 
     def _add_unscored(self, case_id: str, score: Score) -> None:
         if score.status == "error":
@@ -94,12 +100,13 @@ class MetricAggregate:
         if not self._backends:
             status: Status = "error" if self.n_errors else "not_applicable"
             return [MetricSummary(self.name, self.info.backend, self.info.version, status, self.n_cases, 0)]
-        most_scored_first = sorted(self._backends, key=lambda key: -self._backends[key].n)
+        most_scored_first = sorted(self._backends, key=lambda key: -self._backends[key].statistics.n)
         return [self._row(key) for key in most_scored_first]
 
     def _row(self, key: tuple[str, Status]) -> MetricSummary:
         backend, status = key
-        statistics = self._backends[key]
+        scored = self._backends[key]
+        statistics = scored.statistics
         interval = statistics.interval()
         return MetricSummary(
             metric=self.name,
@@ -119,6 +126,6 @@ class MetricAggregate:
             total=statistics.total,
             exact_quantiles=statistics.exact,
             trust=trust_words(self.info, backend),
-            worst_cases=self._worst[key].case_ids(),
-            elapsed_s=self._elapsed_s[key],
+            worst_cases=scored.worst.case_ids(),
+            elapsed_s=scored.elapsed_s,
         )

@@ -12,7 +12,7 @@ from agentunit.core.codec import RecordError, as_record
 from agentunit.core.results import CaseScores, InputError, MetricResult, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.formulas.statistics import LARGEST_MAGNITUDE
-from agentunit.metrics.base import CompositeMetric, ItemMetric, describe, provenance, unscored
+from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, describe, unscored
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
 
@@ -89,14 +89,18 @@ class Run:
 
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
         start = _now()
-        while chunk := list(islice(records, self._batch_size)):
+        # Without a metric that gains from batches, each case is done before the next is read: scores come at once,
+        # and what a case needs in memory is still warm.
+        size = self._batch_size if any(scorer.batched for scorer in self._scorers) else 1
+        while chunk := list(islice(records, size)):
             items = [item for item in map(self._item, chunk) if item is not None]
-            scored = [(scorer, scorer.score(items)) for scorer in self._scorers]
+            for scorer in self._scorers:
+                scorer.begin(items)
             for position, item in enumerate(items):
                 case_id = getattr(item.case, "id", None) or f"case-{self.n_cases + 1}"
                 scores = {}
-                for scorer, results in scored:
-                    each = scores[scorer.name] = results[position]
+                for scorer in self._scorers:
+                    each = scores[scorer.name] = scorer.score(item, position)
                     scorer.aggregate.add(case_id, each)
                 index = self.n_cases
                 self.n_cases += 1
@@ -125,30 +129,35 @@ class _Scorer:
     """One metric as the engine calls it: in batches where it gains from them, in order where it keeps state."""
 
     def __init__(self, metric: Any) -> None:
-        self.metric = metric
         self.name: str = metric.name
         self.aggregate = MetricAggregate(metric)
+        self._metric = metric
         self._info = describe(metric)
+        self._composite = isinstance(metric, CompositeMetric)
         self._evaluate = _item_evaluator(metric)
-        batch = getattr(metric, "evaluate_batch", None)
-        # A stateful metric must meet each case exactly once, in order: a failed batch could not be repeated.
-        self._evaluate_batch = batch if callable(batch) and not self._info.stateful else None
+        self._evaluate_batch = _batch_evaluator(metric, self._info)
+        self.batched = self._evaluate_batch is not None
+        self._ready: list[Score] | None = None
 
-    def score(self, items: Sequence[Item]) -> list[Score]:
-        """A score for each item, whatever the metric does."""
-        if self._evaluate_batch is not None and items:
-            start = _now()
-            try:
-                results = list(self._evaluate_batch(items))
-                if len(results) != len(items):
-                    raise ValueError(f"evaluate_batch returned {len(results)} results for {len(items)} items")
-            except (Exception, SystemExit):  # noqa: BLE001  # one bad item must not take its batch along
-                return [self._score_alone(item) for item in items]
-            elapsed = (_now() - start) / len(items)
-            return [self._finish(result, elapsed) for result in results]
-        return [self._score_alone(item) for item in items]
+    def begin(self, items: Sequence[Item]) -> None:
+        """Score a batch ahead, if this metric works in batches; a batch that fails is left to be scored one by one."""
+        self._ready = None
+        if self._evaluate_batch is None or not items:
+            return
+        start = _now()
+        try:
+            results = list(self._evaluate_batch(items))
+            if len(results) != len(items):
+                raise ValueError(f"evaluate_batch returned {len(results)} results for {len(items)} items")
+        except (Exception, SystemExit):  # noqa: BLE001  # one bad item must not take its batch along
+            return
+        elapsed = (_now() - start) / len(items)
+        self._ready = [self._finish(result, elapsed) for result in results]
 
-    def _score_alone(self, item: Item) -> Score:
+    def score(self, item: Item, position: int) -> Score:
+        """The score of one item, whatever the metric does."""
+        if self._ready is not None:
+            return self._ready[position]
         start = _now()
         try:
             result = self._evaluate(item)
@@ -158,17 +167,21 @@ class _Scorer:
 
     def _finish(self, result: Any, elapsed: float) -> Score:
         problem = _problem_with(result)
-        if problem:
+        if problem is not None:
             result = failure(self.name, TypeError(problem))
+        info = self._info
         detail = result.detail
         if result.value is None:
-            backend = str(detail.get("backend", self._info.backend))
-            if "error" in detail and not isinstance(self.metric, CompositeMetric):
-                return Score(result, "error", backend, self._info.version, elapsed)
-            return Score(result, "not_applicable", backend, self._info.version, elapsed)
+            backend = str(detail.get("backend", info.backend))
+            failed = "error" in detail and not self._composite
+            return Score(result, "error" if failed else "not_applicable", backend, info.version, elapsed)
         result.value = float(result.value)
-        backend, informational = provenance(self.metric, result)
-        return Score(result, "informational" if informational else "ok", backend, self._info.version, elapsed)
+        if self._composite:
+            backend, informational = self._metric.provenance(result)
+        else:
+            backend = detail.get("backend", info.backend)
+            informational = backend in info.informational
+        return Score(result, "informational" if informational else "ok", backend, info.version, elapsed)
 
 
 def failure(name: str, error: BaseException) -> MetricResult:
@@ -186,6 +199,14 @@ def _item_evaluator(metric: Any) -> Callable[[Item], Any]:
         return metric.measure
     evaluate = metric.evaluate
     return lambda item: evaluate(item.case, item.trace, item.outcome)
+
+
+def _batch_evaluator(metric: Any, info: MetricInfo) -> Callable[[Sequence[Item]], Any] | None:
+    batch = getattr(metric, "evaluate_batch", None)
+    # A stateful metric must meet each case exactly once, in order: a failed batch could not be repeated.
+    if not callable(batch) or info.stateful or not getattr(metric, "gains_from_batches", True):
+        return None
+    return batch  # type: ignore[no-any-return]
 
 
 def _problem_with(result: Any) -> str | None:

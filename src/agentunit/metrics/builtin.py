@@ -36,6 +36,11 @@ class _QualityMetric(ItemMetric):
     def _resolved(self) -> QualityBackend | None:
         return resolve_backend(self.backend, self.measure_asked, type(self).__name__)
 
+    @property
+    def gains_from_batches(self) -> bool:
+        """Whether the engine should hand over many items at once."""
+        return self._resolved is not None
+
     def judge(self, item: Item) -> MetricResult:
         """Score one item with the resolved backend."""
         missing = self.missing(item)

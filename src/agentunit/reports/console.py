@@ -24,7 +24,7 @@ def print_run(
     if summary.n_cases:
         console.print(_table(summary.metrics, infos))
         if any(row.status == "informational" for row in summary.metrics):
-            console.print("i  informational: shown, but no ground for a decision ('agentunit metrics NAME')", style="dim")
+            console.print("i  informational: shown, but no ground for a decision", style="dim")
         _print_worst(summary.metrics, infos, console)
     _print_unscored(summary.unscored, console)
     _print_input_errors(summary, console)

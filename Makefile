@@ -1,0 +1,55 @@
+# Everything runs in a virtual environment that these rules make themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: help demo test lint unit docs validity bench clean
+
+help:
+	@echo "make demo      score a bundled recording (needs Python 3.10+ and pip; offline after install)"
+	@echo "make test      linters, types, layers, docs and all tests"
+	@echo "make docs      write the generated pages of docs/ anew"
+	@echo "make validity  measure scores against people's labels (folder: AGENTUNIT_DATA)"
+	@echo "make bench     measure speed; 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "make clean     remove the virtual environment and caches"
+
+demo: $(VENV)/.base
+	@$(BIN)/agentunit demo
+
+test: lint unit
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m scripts.generate_docs --check
+
+unit: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m scripts.generate_docs
+
+validity: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.validity $(ARGS)
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.speed $(ARGS)
+
+clean:
+	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "AgentUnit needs Python 3.10 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml | $(BIN)/python
+	$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(BIN)/python
+	$(PIP) install -e ".[dev]"
+	@touch $@ $(VENV)/.base

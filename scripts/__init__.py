@@ -1,0 +1,1 @@
+"""Scripts of the project itself: generated docs, the demo's recording."""

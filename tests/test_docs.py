@@ -1,0 +1,86 @@
+"""Every code block of README and docs runs: Python blocks in order, console blocks with the output they show."""
+
+from __future__ import annotations
+
+import doctest
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from agentunit.core.codec import decode_record
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+    line: int
+
+
+def blocks_of(page: Path) -> list[Block]:
+    text = page.read_text(encoding="utf-8")
+    return [Block(m.group(1), m.group(2), text[: m.start()].count("\n") + 2) for m in _FENCE.finditer(text)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": page.stem}
+    for block in blocks_of(page):
+        where = f"{page.name}:{block.line}"
+        if block.language == "python":
+            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec", dont_inherit=True), namespace)
+        elif block.language == "console":
+            for command, shown in commands_of(block.text):
+                run_and_compare(command, shown, where)
+        elif block.language == "json":
+            for line in block.text.splitlines():
+                json.loads(line)
+                decode_record(line)
+        elif block.language == "toml" and sys.version_info >= (3, 11):
+            import tomllib
+
+            tomllib.loads(block.text)
+        else:
+            assert block.language in ("text", "toml"), f"{where}: a block needs a language that this test can run"
+
+
+def commands_of(block: str) -> list[tuple[str, str]]:
+    commands: list[tuple[str, str]] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            commands.append((line[2:], ""))
+        else:
+            command, shown = commands[-1]
+            commands[-1] = (command, f"{shown}{line}\n")
+    return commands
+
+
+def run_and_compare(command: str, shown: str, where: str) -> None:
+    if command.startswith("make "):
+        # Making the environment anew inside the tests would recurse; that the target exists can still be checked.
+        target = command.split()[1]
+        subprocess.run(["make", "-n", target], cwd=ROOT, check=True, capture_output=True)
+        return
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "100", "NO_COLOR": "1"}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment, timeout=120)
+    assert done.returncode == 0, f"{where}: {command!r} exited {done.returncode}: {done.stderr or done.stdout}"
+    checker = doctest.OutputChecker()
+    options = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    assert not shown or checker.check_output(shown, done.stdout, options), f"{where}: {command}\n{done.stdout}"
+
+
+def test_links_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
