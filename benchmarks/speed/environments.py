@@ -29,7 +29,6 @@ class Installed:
     """What a fresh environment holds after installing one package: packages (itself included) and bytes added."""
 
     made_of: str
-    version: str
     n_packages: int
     n_bytes: int
 
@@ -70,12 +69,10 @@ def _install(name: str, arguments: list[str], made_of: str) -> Installed:
         lines = done.stderr.strip().splitlines() or ["pip gave no reason"]
         raise InstallFailed(f"{name}: {lines[-1]}")
     listed = subprocess.run([*pip, "list", "--format", "json"], capture_output=True, text=True, check=True)
-    versions = {each["name"].lower(): each["version"] for each in json.loads(listed.stdout)}
-    own_name = "agentunit-eval" if name == OURS else name
+    names = {each["name"] for each in json.loads(listed.stdout)}
     installed = Installed(
         made_of=made_of,
-        version=versions.get(own_name, "?"),
-        n_packages=len(set(versions) - _NOT_COUNTED),
+        n_packages=len(names - _NOT_COUNTED),
         # Taken now, before anything is imported: bytecode written by pip counts, bytecode written by use does not.
         n_bytes=_size_bytes(folder) - n_bytes_before,
     )

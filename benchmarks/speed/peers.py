@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class Peer:
     """One package, in a virtual environment of its own.
 
-    ``trivial_script`` is the file beside this one that runs a metric returning 1.0 over many cases; ``n_cases`` is
+    ``trivial_script`` is the file in ``trivial/`` that runs a metric returning 1.0 over many cases; ``n_cases`` is
     how many it can be given without taking minutes. A peer without one says why in ``no_script_because``.
     """
 
@@ -30,9 +30,9 @@ PEERS = (
         "import autoevals",
         no_script_because="scores one case a call and has no runner over cases",
     ),
-    Peer("pydantic-evals", ("pydantic-evals==2.62.0",), "import pydantic_evals", "trivial_pydantic_evals.py"),
-    Peer("deepeval", ("deepeval==4.3.1",), "import deepeval", "trivial_deepeval.py", 1_000),
-    Peer("inspect-ai", ("inspect-ai==0.3.285",), "import inspect_ai", "trivial_inspect_ai.py", 1_000),
+    Peer("pydantic-evals", ("pydantic-evals==2.62.0",), "import pydantic_evals", "with_pydantic_evals.py"),
+    Peer("deepeval", ("deepeval==4.3.1",), "import deepeval", "with_deepeval.py", 5_000),
+    Peer("inspect-ai", ("inspect-ai==0.3.285",), "import inspect_ai", "with_inspect_ai.py", 1_000),
     Peer(
         "ragas",
         # Without the second, ragas 0.4.3 installs but does not import.
@@ -44,6 +44,6 @@ PEERS = (
         "arize-phoenix-evals",
         ("arize-phoenix-evals==3.9.4",),
         "import phoenix.evals",
-        "trivial_phoenix_evals.py",
+        "with_phoenix_evals.py",
     ),
 )

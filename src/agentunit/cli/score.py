@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 import agentunit
-from agentunit.cli.main import EXIT_ERRORS, EXIT_OK
+from agentunit.cli.main import EXIT_ERRORS
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json
@@ -58,7 +58,7 @@ def score(
     as_json: bool,
     strict: bool,
     max_errors: int,
-) -> int:
+) -> None:
     """Score recorded traces: JSONL records, plain, .gz or .zst; '-' reads standard input.
 
     \b
@@ -82,7 +82,8 @@ def score(
         click.echo(encode_json(_run_record(files, metrics, summary)).decode())
     else:
         _print(summary, metrics, out)
-    return EXIT_ERRORS if _too_many_errors(summary, max_errors, as_json) else EXIT_OK
+    if _too_many_errors(summary, max_errors, as_json):
+        raise click.exceptions.Exit(EXIT_ERRORS)
 
 
 class InputFailure(click.ClickException):

@@ -133,7 +133,7 @@ class JsonSchemaMetric(ItemMetric):
 
     >>> schema = {"type": "object", "required": ["city"]}
     >>> JsonSchemaMetric(schema).evaluate({"id": "q1"}, None, '{"town": "Paris"}').detail["violations"]
-    ['$: must have the property "city"']
+    ['$ must have the property "city"']
     """
 
     schema: Mapping[str, Any] | bool | None = None
@@ -165,12 +165,12 @@ class JsonSchemaMetric(ItemMetric):
             try:
                 output = msgspec.json.decode(output)
             except (msgspec.DecodeError, RecursionError) as error:
-                return self._result([f"$: not JSON ({error})"])
+                return self._result([f"$ is not JSON ({error})"])
         try:
             found = violations(output, schema)
         except SchemaError as error:
             raise InputProblem(f"case.metadata[{self.name!r}] must be a usable JSON Schema: {error}") from None
-        return self._result([f"{each.path}: {each.message}" for each in found])
+        return self._result([f"{each.path} {each.message}" for each in found])
 
     def _result(self, found: list[str]) -> MetricResult:
         return MetricResult(self.name, float(not found), {"violations": found, "backend": "check"})

@@ -38,7 +38,7 @@ def print_run(
 def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True, header_style="bold")
     for heading in ("metric", "value ± 95 %", "scored", "backend", "trust"):
-        table.add_column(heading, justify="right" if heading == "scored" else "left", no_wrap=heading != "trust")
+        table.add_column(heading, justify="right" if heading == "scored" else "left", no_wrap=heading != "value ± 95 %")
     for row in rows:
         info = infos[row.metric]
         dim = row.status != "ok"

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import agentunit
+from agentunit.metrics.registry import registry
+
+
+def test_metrics_lists_every_name(invoke):
+    result = invoke("metrics")
+    assert result.exit_code == 0
+    for name in registry.names():
+        assert name in result.stdout
+    assert "faithfulness ↑ *" in result.stdout
+
+
+def test_metrics_as_json_is_the_whole_catalog(invoke):
+    listed = {each["name"]: each for each in json.loads(invoke("metrics", "--json").stdout)}
+    assert list(listed) == registry.names()
+    assert listed["cost"]["unit"] == "USD"
+    assert listed["cost"]["range"] == [0.0, None]
+    assert listed["faithfulness"]["parameters"] == {"backend": "auto"}
+    assert listed["faithfulness"]["informational_backends"] == ["lexical"]
+
+
+def test_one_metric_in_full(invoke):
+    result = invoke("metrics", "tool_trajectory")
+    assert "agentunit.metrics.trajectory.ToolTrajectoryMetric" in result.stdout
+    assert "mode='ordered', arguments='equal'" in result.stdout
+    assert json.loads(invoke("metrics", "tool_trajectory", "--json").stdout)["name"] == "tool_trajectory"
+
+
+def test_an_unknown_metric_is_a_usage_error(invoke):
+    result = invoke("metrics", "costs")
+    assert result.exit_code == 2
+    assert "did you mean 'cost'?" in result.stderr
+
+
+def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
+    from agentunit.cli import doctor
+
+    monkeypatch.setattr(doctor, "find_spec", lambda module: None if module == "zstandard" else object())
+    result = invoke("doctor")
+    assert result.exit_code == 0
+    assert 'extra zstd: pip install "agentunit-eval[zstd]"' in result.stdout
+    found = {each["part"]: each for each in json.loads(invoke("doctor", "--json").stdout)}
+    assert found["extra zstd"]["state"] == "missing"
+    assert found["extra prices"]["state"] == "ok"
+    assert found["backend lexical"]["state"] == "ok"
+    assert f"agentunit {agentunit.__version__}" in found
+
+
+def test_demo_prints_its_table_and_the_next_commands(invoke):
+    result = invoke("demo")
+    assert result.exit_code == 0, result.output
+    for heading in ("value ± 95 %", "scored", "backend", "trust", "Look at", "Not scored"):
+        assert heading in result.stdout
+    assert "next: agentunit demo --save demo.jsonl" in result.stdout
+
+
+def test_what_demo_tells_to_do_next_works(invoke):
+    printed = [line.removeprefix("next: ") for line in invoke("demo").stdout.splitlines() if line.startswith("next: ")]
+    for line in printed:
+        arguments = line.split("   ")[0].split()[1:]
+        result = invoke(*arguments)
+        assert result.exit_code == 0, (arguments, result.output)
+    assert len(Path("scores.jsonl").read_text().splitlines()) == 65
+
+
+def test_demo_does_not_overwrite(invoke):
+    Path("demo.jsonl").write_text("mine")
+    result = invoke("demo", "--save", "demo.jsonl")
+    assert result.exit_code == 2
+    assert Path("demo.jsonl").read_text() == "mine"
+
+
+def test_the_command_itself():
+    done = subprocess.run([sys.executable, "-m", "agentunit", "--version"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, f"agentunit, version {agentunit.__version__}\n")
+    done = subprocess.run([sys.executable, "-m", "agentunit", "socre"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_importing_agentunit_is_cheap():
+    heavy = "numpy scipy torch pydantic rich click msgspec importlib.metadata".split()
+    code = f"import sys, agentunit; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
