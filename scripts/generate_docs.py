@@ -38,8 +38,14 @@ def metrics_page() -> str:
 def _row(info: MetricInfo) -> str:
     mark = {"higher": " ↑", "lower": " ↓", "none": ""}[info.direction]
     star = " *" if info.name in DEFAULT_METRICS else ""
-    trust = trust_words(info, info.backend)
-    return f"| [`{info.name}`](#{info.name}){mark}{star} | {info.family} | {spoken_range(info)} | {trust} | {info.summary} |"
+    cells = (
+        f"[`{info.name}`](#{info.name}){mark}{star}",
+        info.family,
+        spoken_range(info),
+        trust_words(info, info.backend),
+        info.summary,
+    )
+    return f"| {' | '.join(cells)} |"
 
 
 def _card(metric: object) -> list[str]:

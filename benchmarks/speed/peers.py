@@ -4,46 +4,41 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Pinned, so that two people measure the same thing; newer versions are a one-line change.
-
 
 @dataclass(frozen=True)
 class Peer:
-    """One package, in a virtual environment of its own.
+    """One package, in a virtual environment of its own, at a pinned version so that two people measure the same.
 
-    ``trivial_script`` is the file in ``trivial/`` that runs a metric returning 1.0 over many cases; ``n_cases`` is
-    how many it can be given without taking minutes. A peer without one says why in ``no_script_because``.
+    ``trivial_runs`` are the ways a metric returning 1.0 is run over many cases: a file in ``trivial/``, and a label
+    where there is more than one way, which the file gets as its second argument. ``most_cases`` is how many cases it
+    can be given without taking minutes.
     """
 
     name: str
     requirements: tuple[str, ...]
     import_statement: str
-    trivial_script: str | None = None
-    n_cases: int = 10_000
-    no_script_because: str = ""
+    trivial_runs: tuple[tuple[str, str], ...] = ()
+    most_cases: int = 10_000
 
 
 PEERS = (
+    Peer("autoevals", ("autoevals==0.4.1",), "import autoevals"),
+    Peer("pydantic-evals", ("pydantic-evals==2.62.0",), "import pydantic_evals", (("with_pydantic_evals.py", ""),)),
+    Peer("deepeval", ("deepeval==4.3.1",), "import deepeval", (("with_deepeval.py", ""),), 5_000),
     Peer(
-        "autoevals",
-        ("autoevals==0.4.1",),
-        "import autoevals",
-        no_script_because="scores one case a call and has no runner over cases",
+        "inspect-ai",
+        ("inspect-ai==0.3.285",),
+        "import inspect_ai",
+        # Its log of every sample is most of the cost, and more than the others keep: so once without.
+        (("with_inspect_ai.py", ""), ("with_inspect_ai.py", "no sample log")),
+        1_000,
     ),
-    Peer("pydantic-evals", ("pydantic-evals==2.62.0",), "import pydantic_evals", "with_pydantic_evals.py"),
-    Peer("deepeval", ("deepeval==4.3.1",), "import deepeval", "with_deepeval.py", 5_000),
-    Peer("inspect-ai", ("inspect-ai==0.3.285",), "import inspect_ai", "with_inspect_ai.py", 1_000),
-    Peer(
-        "ragas",
-        # Without the second, ragas 0.4.3 installs but does not import.
-        ("ragas==0.4.3", "langchain-community<0.4"),
-        "import ragas",
-        no_script_because="its metrics need a model; not measured here",
-    ),
+    # Without the second requirement ragas 0.4.3 installs, but does not import.
+    Peer("ragas", ("ragas==0.4.3", "langchain-community<0.4"), "import ragas"),
     Peer(
         "arize-phoenix-evals",
         ("arize-phoenix-evals==3.9.4",),
         "import phoenix.evals",
-        "with_phoenix_evals.py",
+        (("with_phoenix_evals.py", ""),),
     ),
 )

@@ -24,13 +24,15 @@ _SUBJECTS = ("the night shift", "a supplier", "the stock count", "every pallet",
 _VERBS = ("moves", "records", "reserves", "rejects", "repacks", "measures", "orders", "labels", "weighs", "returns")
 _TAILS = ("before noon", "after each delivery", "once a week", "when the seal is broken", "without a second signature")
 _TOOLS = ("find_part", "count_stock", "reserve_part", "open_ticket", "check_delivery")
-_MODELS = (("harbour-small", 0.4e-6), ("harbour-large", 2.5e-6))
+_MODELS = (("gpt-4o-mini", 0.15e-6), ("gpt-4o", 2.5e-6))
 
 
-def write_recordings(path: Path, n_records: int) -> None:
-    """Write this many records to a JSONL file."""
+def write_recordings(path: Path, n_records: int, *, totals: bool = True) -> None:
+    """Write this many records to a JSONL file; without ``totals``, tokens and money stand in the single calls only."""
     with path.open("w", encoding="utf-8") as file:
         for record in recordings(n_records):
+            if not totals:
+                record["trace"]["metadata"] = {}
             file.write(json.dumps(record, separators=(",", ":")) + "\n")
 
 

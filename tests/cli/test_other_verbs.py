@@ -86,7 +86,7 @@ def test_the_command_itself():
 
 
 def test_importing_agentunit_is_cheap():
-    heavy = "numpy scipy torch pydantic rich click msgspec importlib.metadata".split()
+    heavy = ["numpy", "scipy", "torch", "pydantic", "rich", "click", "msgspec", "importlib.metadata"]
     code = f"import sys, agentunit; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import io
 
 from agentunit.reports.progress import Progress
@@ -50,8 +51,6 @@ def test_the_line_is_cleared_when_the_work_fails():
         yield 2
         raise RuntimeError("boom")
 
-    try:
+    with contextlib.suppress(RuntimeError):
         list(Progress("cases", stream=terminal, now=ticking(1.0)).watch(failing()))
-    except RuntimeError:
-        pass
     assert terminal.getvalue().endswith("\r\x1b[K")

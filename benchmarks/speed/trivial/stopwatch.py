@@ -1,4 +1,4 @@
-"""How each script beside this one is timed. It runs in the peer's environment, so it needs the standard library only."""
+"""How each script beside this one is timed. It runs in the peer's environment: the standard library only."""
 
 from __future__ import annotations
 

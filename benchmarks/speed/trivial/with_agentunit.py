@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import agentunit
 from stopwatch import Scoring, time_scoring
+
+import agentunit
 
 
 class Always:

@@ -1,4 +1,4 @@
-"""A metric that returns 1.0, through Phoenix evals: a code evaluator over a data frame, with the progress bar hidden."""
+"""A metric that returns 1.0, through Phoenix evals: a code evaluator over a data frame, without the progress bar."""
 
 from __future__ import annotations
 

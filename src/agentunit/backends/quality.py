@@ -70,9 +70,8 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
     order = [name for name in _PREFERRED if name in found] + sorted(set(found) - set(_PREFERRED))
     for name in order:
         backend = load_backend(name)
-        if isinstance(backend, str) or measure not in backend.measures or backend.unready():
-            continue
-        return backend
+        if not isinstance(backend, str) and measure in backend.measures and not why_unready(backend):
+            return backend
     return None
 
 
@@ -89,7 +88,7 @@ def _named(requested: str, measure: str, owner: str, found: dict[str, EntryPoint
         raise BackendUnavailable(f"{owner}: backend {requested!r} cannot run: {backend}")
     if measure not in backend.measures:
         raise BackendUnavailable(f"{owner}: backend {requested!r} does not measure {measure}")
-    reason = backend.unready()
+    reason = why_unready(backend)
     if reason:
         raise BackendUnavailable(f"{owner}: backend {requested!r} cannot run: {reason}")
     return backend
@@ -106,6 +105,16 @@ def load_backend(name: str) -> QualityBackend | str:
     """A backend, loaded once; a text with the reason when its package is broken."""
     try:
         factory: Callable[[], QualityBackend] = installed_backends()[name].load()
-        return factory()
+        backend = factory()
+    except Exception as error:  # noqa: BLE001  # a broken third-party package must not stop a run
+        return f"{type(error).__name__}: {error}"
+    lacking = [part for part in ("name", "measures", "unready", "judge") if not hasattr(backend, part)]
+    return f"what its package offers is no quality backend: it has no {lacking[0]!r}" if lacking else backend
+
+
+def why_unready(backend: QualityBackend) -> str | None:
+    """A backend's own word on why it cannot run; a backend that cannot even say so is not ready either."""
+    try:
+        return backend.unready()
     except Exception as error:  # noqa: BLE001  # a broken third-party package must not stop a run
         return f"{type(error).__name__}: {error}"

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 import agentunit
-from agentunit.backends.quality import installed_backends, load_backend
+from agentunit.backends.quality import installed_backends, load_backend, why_unready
 from agentunit.core.results import encode_json
 from agentunit.metrics.registry import registry
 
@@ -98,7 +98,7 @@ def _backends() -> list[Finding]:
         if isinstance(backend, str):
             findings.append(Finding(f"backend {name}", "broken", backend))
             continue
-        reason = backend.unready()
+        reason = why_unready(backend)
         measures = ", ".join(sorted(backend.measures))
         findings.append(Finding(f"backend {name}", "not ready" if reason else "ok", reason or f"measures {measures}"))
     return findings

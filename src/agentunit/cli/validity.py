@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from math import isfinite
 from typing import Any, Literal, NamedTuple
 
 import click
@@ -24,7 +25,6 @@ from agentunit.core.records import Record
 from agentunit.core.results import InputError, Unscored, encode_json
 from agentunit.engine.validity import Agreement, Label, LabelJoin, LabelledScores, score_labelled
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.console import error_line
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
 from agentunit.traces.native import STDIN, read_records
 
@@ -141,6 +141,8 @@ def validity(
     follows the 95 % interval, not the figure in its middle. Exit codes: 0 told, 2 usage, 3 something could not be
     read (the rest still counts), 4 the labels cannot tell.
     """
+    if threshold is not None and not isfinite(threshold):
+        raise click.BadParameter(f"must be a finite number; received {threshold}", param_hint="--threshold")
     metrics = metrics_from(names)
     _refuse_missing([*records, labels_path])
     labels = read_label_file(labels_path, label_column)
@@ -217,11 +219,10 @@ def label_number(raw: Any) -> tuple[float, str | None]:
         if word in words:
             return words[word], word
     try:
-        number = float(word) if isinstance(raw, (str, int, float)) else float("nan")
+        if isinstance(raw, (str, int, float)) and isfinite(float(word)):
+            return float(word), None
     except ValueError:
-        number = float("nan")
-    if abs(number) < float("inf"):
-        return number, None
+        pass
     known = "true/false, yes/no, 1/0, pass/fail, good/bad, correct/incorrect or a number"
     raise ValueError(f"label must be {known}; received {raw!r:.60}")
 
@@ -363,8 +364,13 @@ def _tidy(column: str) -> str:
 
 
 def _lacks(labels: LabelFile, lack: str) -> str:
-    has = ", ".join(labels.columns) or "nothing"
-    return f"{lack}; the file has: {has}"
+    has = _printable(", ".join(labels.columns[:12])) or "nothing"
+    return f"{lack}; the file has: {has:.300}{', …' if len(labels.columns) > 12 else ''}"
+
+
+def _printable(line: str) -> str:
+    """Control characters of a hostile file do not reach the terminal."""
+    return "".join(character if character.isprintable() else "·" for character in line)
 
 
 def _refuse_missing(paths: Sequence[str]) -> None:
@@ -397,13 +403,13 @@ def print_report(report: Report, infos: Mapping[str, MetricInfo], console: Conso
         "No figure": [f"{row.metric} ({row.backend}): {row.reason}" for row in report.agreements if row.reason],
         "Not joined": report.not_joined,
         "Not scored": [f"{entry.metric}: {entry.n_cases} × {entry.reason}" for entry in report.unscored],
-        "Errors": [error_line(error) for error in report.input_errors],
+        "Errors": [str(error) for error in report.input_errors],
     }
     for heading, lines in lists.items():
         if lines:
             console.print(f"\n[bold]{heading}[/bold]")
         for line in lines[:_SHOWN]:
-            console.print(f"  {escape(line)}", highlight=False, soft_wrap=True)
+            console.print(f"  {escape(_printable(line))}", highlight=False, soft_wrap=True)
         if len(lines) > _SHOWN:
             console.print(f"  … and {len(lines) - _SHOWN} more (--json lists them)", highlight=False)
     if not report.told:

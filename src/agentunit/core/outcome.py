@@ -39,6 +39,7 @@ def outcome_text(outcome: object) -> str | None:
     if output is None or isinstance(output, str):
         return output
     try:
-        return msgspec.json.encode(output).decode()
+        # An object has no order, so two that are equal must read the same.
+        return msgspec.json.encode(output, order="sorted").decode()
     except (TypeError, ValueError, RecursionError):
         return None

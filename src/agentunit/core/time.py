@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-from math import isfinite
+
+# Far beyond any clock, far below what a float can hold; false for NaN as well.
+_LARGEST_S = 1e15
 
 
 def epoch_seconds(value: object) -> float:
@@ -19,8 +21,8 @@ def epoch_seconds(value: object) -> float:
     12.0
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not isfinite(value):
-            raise ValueError(f"timestamp must be finite; received {value!r}")
+        if not -_LARGEST_S < value < _LARGEST_S:
+            raise ValueError(f"timestamp must be finite seconds; received {value!r:.40}")
         return float(value)
     moment = value
     if isinstance(value, str):

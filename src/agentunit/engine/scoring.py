@@ -162,13 +162,16 @@ class _Scorer:
         try:
             result = self._evaluate(item)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # the border of a fault: it becomes a record
-            result = failure(self.name, error)
+            return self._failed(error, _now() - start)
         return self._finish(result, _now() - start)
+
+    def _failed(self, error: BaseException, elapsed: float) -> Score:
+        return Score(failure(self.name, error), "error", self._info.backend, self._info.version, elapsed)
 
     def _finish(self, result: Any, elapsed: float) -> Score:
         problem = _problem_with(result)
         if problem is not None:
-            result = failure(self.name, TypeError(problem))
+            return self._failed(TypeError(problem), elapsed)
         info = self._info
         detail = result.detail
         if result.value is None:

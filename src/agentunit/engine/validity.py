@@ -33,7 +33,8 @@ LabelMeaning = Literal["good", "bad"]
 FEWEST_ROWS = 10
 DEFAULT_THRESHOLD = 0.5
 # The share of the way from chance to perfect that a score must surely have come: 0.3 is an AUROC of 0.65 or a rank
-# correlation of 0.3, and 0.6 an AUROC of 0.8. An interval that reaches from chance to useful says that labels are few.
+# correlation of 0.3, and 0.6 an AUROC of 0.8. Surely less than 0.1 (AUROC 0.55) is worth nothing, however sure it is.
+NEGLIGIBLE_SKILL = 0.1
 USEFUL_SKILL = 0.3
 STRONG_SKILL = 0.6
 _CHANCE = {"AUROC": 0.5, "Spearman": 0.0}
@@ -130,8 +131,8 @@ def verdict_of(statistic: str, low: float | None, high: float | None) -> Verdict
     """What a figure is worth in words, by its interval: what the labels surely show, not the lucky middle.
 
     Skill is (bound − chance) / (1 − chance). The lower bound decides between weak, useful (0.3) and strong (0.6). An
-    interval around chance means no better than chance, or too few labels when it reaches useful too; one wholly below
-    chance is backwards.
+    interval that holds chance, or stays within 0.1 of it, means no better than chance; when it reaches useful too,
+    labels are too few. One wholly below is backwards.
 
     >>> [verdict_of("AUROC", *bounds) for bounds in ((0.81, 0.9), (0.52, 0.9), (0.45, 0.55), (0.4, 0.8), (0.2, 0.4))]
     ['strong', 'weak', 'no better than chance', 'too few labels to tell', 'backwards']
@@ -140,6 +141,8 @@ def verdict_of(statistic: str, low: float | None, high: float | None) -> Verdict
         return "too few labels to tell"
     chance = _CHANCE[statistic]
     skill_low, skill_high = ((bound - chance) / (1.0 - chance) for bound in (low, high))
+    if skill_low > -NEGLIGIBLE_SKILL and skill_high < NEGLIGIBLE_SKILL:
+        return "no better than chance"
     if skill_high < 0:
         return "backwards"
     if skill_low <= 0:

@@ -100,24 +100,14 @@ class RegexMetric(ItemMetric):
 
     def __post_init__(self) -> None:
         if self.pattern is not None:
-            try:
-                re.compile(self.pattern)
-            except (re.error, TypeError) as error:
-                raise ValueError(
-                    f"RegexMetric: pattern must be a regular expression ({error}); received {self.pattern!r}"
-                ) from None
+            _compiled(self.pattern, "RegexMetric: pattern")
 
     def judge(self, item: Item) -> MetricResult:
         """Search the answer."""
         pattern = self.pattern if self.pattern is not None else item.case_metadata.get(self.name)
         if pattern is None:
             return self.unscored(f"nothing to match: no pattern given, no case.metadata[{self.name!r}]")
-        try:
-            compiled = re.compile(pattern, re.IGNORECASE if self.ignore_case else 0)
-        except (re.error, TypeError) as error:
-            raise InputProblem(
-                f"case.metadata[{self.name!r}] must be a regular expression ({error}); received {pattern!r:.80}"
-            ) from None
+        compiled = _compiled(pattern, f"case.metadata[{self.name!r}]", re.IGNORECASE if self.ignore_case else 0)
         if item.answer is None:
             return self.unscored(NO_ANSWER, pattern=pattern)
         found = compiled.fullmatch(item.answer) if self.full_match else compiled.search(item.answer)
@@ -164,7 +154,7 @@ class JsonSchemaMetric(ItemMetric):
         if isinstance(output, str):
             try:
                 output = msgspec.json.decode(output)
-            except (msgspec.DecodeError, RecursionError) as error:
+            except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
                 return self._result([f"$ is not JSON ({error})"])
         try:
             found = violations(output, schema)
@@ -216,6 +206,15 @@ class ExactMatchMetric(ItemMetric):
         if self.ignore_case:
             text = text.casefold()
         return text.strip() if self.strip else text
+
+
+def _compiled(pattern: Any, place: str, flags: int = 0) -> re.Pattern[str]:
+    if not isinstance(pattern, str):
+        raise InputProblem(f"{place} must be a regular expression; received {pattern!r:.80}")
+    try:
+        return re.compile(pattern, flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise InputProblem(f"{place} must be a regular expression ({error}); received {pattern!r:.80}") from None
 
 
 def _texts(value: Any) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from agentunit.core.case import DatasetCase
@@ -140,6 +140,11 @@ class CompositeMetric(ItemMetric):
     ) -> None:
         self.metrics = tuple(metrics)
         self.name = name
+        for metric in self.metrics:
+            if isinstance(metric, type) or not isinstance(metric, Metric):
+                raise TypeError(
+                    f"CompositeMetric: metrics must have a 'name' and an 'evaluate' method; received {metric!r:.80}"
+                )
         names = [metric.name for metric in self.metrics]
         if not names:
             raise ValueError("CompositeMetric: metrics must hold at least one metric; received none")
@@ -152,7 +157,7 @@ class CompositeMetric(ItemMetric):
                 raise ValueError(
                     f"CompositeMetric: weights must name its metrics ({', '.join(names)}); received {each!r}"
                 )
-            if isinstance(weight, bool) or not isfinite(weight) or weight < 0:
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight < inf:
                 raise ValueError(
                     f"CompositeMetric: weights must be finite and 0 or more; received {weight!r} for {each!r}"
                 )
@@ -178,22 +183,29 @@ class CompositeMetric(ItemMetric):
         results = {metric.name: evaluate_item(metric, item) for metric in self.metrics}
         detail = {name: result.detail for name, result in results.items()}
         scored = {name: result.value for name, result in results.items() if result.value is not None}
+        for name, value in scored.items():
+            if not isfinite(value):
+                raise ValueError(f"CompositeMetric: every value must be finite; received {value!r} of {name!r}")
         weight = sum(self.weights[name] for name in scored)
         if not weight:
             return MetricResult(self.name, None, detail)
-        return MetricResult(
-            self.name, sum(self.weights[name] * value for name, value in scored.items()) / weight, detail
-        )
+        mean = sum(self.weights[name] * value for name, value in scored.items()) / weight
+        result = CompositeResult(self.name, mean, detail)
+        result.parts = [provenance(metric, results[metric.name]) for metric in self.metrics if metric.name in scored]
+        return result
 
     def provenance(self, result: MetricResult) -> tuple[str, bool]:
         """The backends its scored parts used; informational as soon as one of them is."""
-        parts = [
-            provenance(metric, MetricResult(metric.name, None, result.detail[metric.name]))
-            for metric in self.metrics
-            if "reason" not in result.detail[metric.name]
-        ]
+        parts = result.parts if isinstance(result, CompositeResult) else []
         backends = sorted({backend for backend, _ in parts})
         return "+".join(backends) or self.info.backend, any(informational for _, informational in parts)
+
+
+class CompositeResult(MetricResult):
+    """A composite's result, which remembers what its scored parts came from: its detail holds only their details."""
+
+    __slots__ = ("parts",)
+    parts: list[tuple[str, bool]]
 
 
 def provenance(metric: Any, result: MetricResult) -> tuple[str, bool]:

@@ -43,12 +43,10 @@ class _QualityMetric(ItemMetric):
 
     def judge(self, item: Item) -> MetricResult:
         """Score one item with the resolved backend."""
+        if self._resolved is not None:
+            return self.evaluate_batch([item])[0]
         missing = self.missing(item)
-        if missing:
-            return self.unscored(missing, **self.shown(item))
-        if self._resolved is None:
-            return self.lexical(item)
-        return self.evaluate_batch([item])[0]
+        return self.unscored(missing, **self.shown(item)) if missing else self.lexical(item)
 
     def evaluate_batch(self, items: Sequence[Item]) -> list[MetricResult]:
         """Score many items; a model or service sees them together."""
@@ -57,9 +55,14 @@ class _QualityMetric(ItemMetric):
             return [self.measure(item) for item in items]
         missing = [self.missing(item) for item in items]
         asked = [self._question(item) for item, reason in zip(items, missing, strict=True) if not reason]
-        verdicts = iter(backend.judge(self.measure_asked, asked)) if asked else iter(())
+        verdicts = list(backend.judge(self.measure_asked, asked)) if asked else []
+        if len(verdicts) != len(asked):
+            raise ValueError(f"backend {backend.name!r} gave {len(verdicts)} verdicts on {len(asked)} questions")
+        given = iter(verdicts)
         return [
-            self.unscored(reason, **self.shown(item)) if reason else self._from_verdict(next(verdicts), item, backend)
+            self.unscored(reason, **self.shown(item), backend=backend.name)
+            if reason
+            else self._from_verdict(next(given), item, backend)
             for item, reason in zip(items, missing, strict=True)
         ]
 
@@ -88,8 +91,12 @@ class _QualityMetric(ItemMetric):
 
     def _from_verdict(self, verdict: Verdict, item: Item, backend: QualityBackend) -> MetricResult:
         detail = {**self.shown(item), **verdict.detail, "backend": backend.name}
-        value = None if verdict.value is None else self.scaled(verdict.value)
-        return MetricResult(self.name, value, detail)
+        if verdict.value is None:
+            detail.setdefault("reason", f"backend {backend.name!r} gave no verdict and no reason")
+            return MetricResult(self.name, None, detail)
+        if not isinstance(verdict.value, (int, float)) or not 0 <= verdict.value <= 1:
+            raise ValueError(f"backend {backend.name!r} must score from 0 to 1; received {verdict.value!r:.80}")
+        return MetricResult(self.name, self.scaled(float(verdict.value)), detail)
 
 
 @dataclass(frozen=True)
@@ -141,6 +148,7 @@ class AnswerCorrectnessMetric(_QualityMetric):
         inputs=("case.expected_output", "outcome.output"),
         detail_keys=("expected", "answer"),
         backend=LEXICAL,
+        informational=frozenset({LEXICAL}),
     )
     name = info.name
 
@@ -284,7 +292,10 @@ class CostMetric(ItemMetric):
         direction="lower",
         range=(0.0, None),
         unit="USD",
-        inputs=("trace.metadata.cost or outcome.cost or trace tool_call cost or trace llm_call usage",),
+        inputs=(
+            "trace.metadata.cost or outcome.cost or trace tool_call cost or trace llm_call cost "
+            "or trace llm_call usage",
+        ),
         detail_keys=("cost", "source", "tool_cost", "llm_cost", "partial"),
         backend="recorded",
         trust={"recorded": "recorded", "prices": "list price"},
@@ -304,7 +315,7 @@ class CostMetric(ItemMetric):
         if parts.tool_cost is None and parts.llm_cost is None:
             return self.unscored(parts.unpriced or "no cost recorded, nor tool costs or LLM usage to derive it from")
         total = (parts.tool_cost or 0.0) + (parts.llm_cost or 0.0)
-        backend = "recorded" if parts.llm_cost is None else "prices"
+        backend = "prices" if parts.listed else "recorded"
         return self._result(total, "events", parts.tool_cost, parts.llm_cost, parts.unpriced is not None, backend)
 
     def _result(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from agentunit.core.results import MetricResult
@@ -107,14 +106,18 @@ def run_check(check: Check, item: Item) -> tuple[float, str | None]:
         "query": getattr(item.case, "query", None),
         "expected": getattr(item.case, "expected_output", None),
     }
-    wanted = _parameters(check)
-    if len(wanted) == 1 and wanted[0] not in offered:
+    parameters = _parameters(check)
+    required = [parameter for parameter in parameters if parameter.default is parameter.empty]
+    if len(required) == 1 and required[0].name not in offered:
         verdict = check(offered["output"])
     else:
-        unknown = [name for name in wanted if name not in offered]
+        unknown = [parameter.name for parameter in required if parameter.name not in offered]
         if unknown:
             raise TypeError(f"a check's parameters must be among {', '.join(offered)}; received {unknown[0]!r}")
-        verdict = check(**{name: offered[name] for name in wanted})
+        known = [parameter for parameter in parameters if parameter.name in offered]
+        positional = [offered[each.name] for each in known if each.kind is each.POSITIONAL_ONLY]
+        named = {each.name: offered[each.name] for each in known if each.kind is not each.POSITIONAL_ONLY}
+        verdict = check(*positional, **named)
     why = None
     if isinstance(verdict, tuple) and len(verdict) == 2:
         verdict, why = verdict
@@ -123,12 +126,7 @@ def run_check(check: Check, item: Item) -> tuple[float, str | None]:
     return float(verdict), None if why is None else str(why)
 
 
-@lru_cache(maxsize=1024)
-def _parameters(check: Check) -> tuple[str, ...]:
-    """The parameters a check must be given: those without a default."""
-    return tuple(
-        parameter.name
-        for parameter in inspect.signature(check).parameters.values()
-        if parameter.default is parameter.empty
-        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-    )
+def _parameters(check: Check) -> list[inspect.Parameter]:
+    """The parameters a check can be given one by one."""
+    found = inspect.signature(check).parameters.values()
+    return [each for each in found if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agentunit.core.codec import as_case, as_outcome, as_trace
@@ -11,6 +10,7 @@ from agentunit.core.outcome import Outcome, outcome_text
 
 NO_ANSWER = "no answer: outcome.output is missing"
 _UNREAD: Any = object()
+_LARGEST_AMOUNT = 1e100
 
 
 class InputProblem(ValueError):
@@ -49,10 +49,7 @@ class Item:
         """The case's context; when it has none, the documents that the trace recorded as retrieved."""
         if self._context is _UNREAD:
             given = getattr(self.case, "context", None)
-            if isinstance(given, str):
-                given = [given]
-            # A blank passage says nothing, and would count as found in every answer.
-            passages = [passage for passage in given if passage.strip()] if given else None
+            passages = _passages(given) if given else None
             self._context = passages or retrieved_documents(self.trace)
         context: list[str] = self._context
         return context
@@ -70,7 +67,7 @@ class Item:
     def tool_calls(self) -> list[dict[str, Any]]:
         """The payloads of the trace's ``tool_call`` events, in order."""
         if self._tool_calls is _UNREAD:
-            self._tool_calls = [event.payload for event in self.events if event.type == "tool_call"]
+            self._tool_calls = [payload_of(event) for event in self.events if event.type == "tool_call"]
         calls: list[dict[str, Any]] = self._tool_calls
         return calls
 
@@ -82,12 +79,36 @@ class Item:
     @property
     def case_metadata(self) -> dict[str, Any]:
         """The case's metadata."""
-        return getattr(self.case, "metadata", None) or {}
+        return _mapping("case.metadata", getattr(self.case, "metadata", None))
 
     @property
     def trace_metadata(self) -> dict[str, Any]:
         """The trace's metadata."""
-        return getattr(self.trace, "metadata", None) or {}
+        return _mapping("trace.metadata", getattr(self.trace, "metadata", None))
+
+
+def payload_of(event: Any) -> dict[str, Any]:
+    """An event's payload, which must be a dict."""
+    payload = event.payload
+    return payload if payload.__class__ is dict else _mapping(f"the payload of a {event.type} event", payload)
+
+
+def _mapping(place: str, value: Any) -> dict[str, Any]:
+    if value.__class__ is dict:
+        return value
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputProblem(f"{place} must be a dict; received {value!r:.80}")
+    return dict(value)
+
+
+def _passages(given: Any) -> list[str]:
+    """The context of a case: texts, or one text. A blank one says nothing, and would be found in every answer."""
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
+        raise InputProblem(f"case.context must be a list of texts; received {given!r:.80}")
+    return [text for text in texts if text.strip()]
 
 
 def retrieved_documents(trace: Any) -> list[str]:
@@ -96,13 +117,14 @@ def retrieved_documents(trace: Any) -> list[str]:
     for event in getattr(trace, "events", None) or ():
         if event.type != "retrieval":
             continue
-        documents = event.payload.get("documents") or ()
-        for document in (documents,) if isinstance(documents, (str, dict)) else documents:
-            text = document
+        documents = payload_of(event).get("documents") or ()
+        if not isinstance(documents, (list, tuple)):
+            documents = (documents,)
+        for document in documents:
+            candidates = [document]
             if isinstance(document, dict):
-                text = next((document[key] for key in ("text", "content", "page_content") if key in document), None)
-            if isinstance(text, str) and text.strip():
-                texts.append(text)
+                candidates = [document.get(key) for key in ("text", "content", "page_content")]
+            texts += [text for text in candidates if isinstance(text, str) and text.strip()][:1]
     return texts
 
 
@@ -130,10 +152,13 @@ def number_at(place: str, value: Any) -> float | None:
     """
     if value is None:
         return None
-    # float and int first: bool is an int but no amount, and numbers of other libraries offer __float__.
-    if isinstance(value, bool) or not (isinstance(value, (int, float)) or hasattr(value, "__float__")):
-        raise InputProblem(f"{place} must be a finite number of 0 or more; received {value!r:.80}")
-    number = float(value)
-    if not isfinite(number) or number < 0:
-        raise InputProblem(f"{place} must be a finite number of 0 or more; received {value!r:.80}")
-    return number
+    # A bool is an int but no amount; numbers of other libraries offer __float__.
+    if isinstance(value, (int, float)) or hasattr(value, "__float__"):
+        try:
+            number = float(value)
+        except (TypeError, ValueError, OverflowError):
+            number = -1.0
+        # The upper bound is false for NaN, and leaves room to add many such numbers up.
+        if not isinstance(value, bool) and 0 <= number < _LARGEST_AMOUNT:
+            return number
+    raise InputProblem(f"{place} must be a finite number of 0 or more; received {value!r:.80}")

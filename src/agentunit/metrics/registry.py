@@ -82,7 +82,7 @@ class MetricRegistry:
         if name in self._own:
             return instantiate(_load(self._own[name]), f"metric {name!r}")
         if name in plugins:
-            return instantiate(plugins[name].load(), f"metric {name!r} of {_distribution(plugins[name])}")
+            return _from_package(plugins[name])
         nearest = get_close_matches(name, self.names(), n=1, cutoff=0.5)
         hint = f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(self.names())}"
         raise UnknownMetricError(f"no metric is called {name!r}; {hint}")
@@ -91,7 +91,7 @@ class MetricRegistry:
         """Metrics of names, ``module:attribute`` references, classes, factories or instances, in any mixture."""
         if metrics is None:
             metrics = DEFAULT_METRICS
-        if isinstance(metrics, (str, type)) or _is_instance(metrics):
+        if isinstance(metrics, str) or _can_be_metric(metrics) or not isinstance(metrics, Iterable):
             metrics = [metrics]
         resolved = [self._resolve_one(each) for each in metrics]
         if not resolved:
@@ -159,7 +159,9 @@ def parameters(metric: Any) -> dict[str, Any]:
     if is_dataclass(metric):
         return {field.name: getattr(metric, field.name) for field in fields(metric) if field.name != "name"}
     return {
-        key: value for key, value in vars(metric).items() if not key.startswith("_") and key not in ("name", "info")
+        key: value
+        for key, value in getattr(metric, "__dict__", {}).items()
+        if not key.startswith("_") and key not in ("name", "info")
     }
 
 
@@ -190,13 +192,22 @@ def _load(reference: str) -> Any:
         module = import_module(module_name)
     except ModuleNotFoundError as error:
         # Only "there is no such module" is the caller's mistake; a module that fails inside speaks for itself.
-        if error.name is None or not module_name.startswith(error.name):
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise
         raise UnknownMetricError(f"no module {module_name!r} to load the metric {reference!r} from") from None
     try:
         return getattr(module, attribute)
     except AttributeError:
         raise UnknownMetricError(f"module {module_name!r} has no {attribute!r}") from None
+
+
+def _from_package(point: EntryPoint) -> Metric:
+    who = f"metric {point.name!r} of the installed package {_distribution(point)}"
+    try:
+        source = point.load()
+    except Exception as error:  # whatever a package raises, its user must learn which package it was
+        raise ImportError(f"{who} does not load: {type(error).__name__}: {error}") from error
+    return instantiate(source, who)
 
 
 def _distribution(point: EntryPoint) -> str:

@@ -64,7 +64,7 @@ class ToolTrajectoryMetric(ItemMetric):
         if not isinstance(listed, (list, tuple)):
             raise InputProblem(f"{_EXPECTED_AT} must be a list of calls; received {listed!r:.80}")
         expected = [_expected_call(position, entry) for position, entry in enumerate(listed)]
-        actual = [ToolCall(str(call.get("name")), _arguments(call.get("arguments")) or {}) for call in item.tool_calls]
+        actual = [ToolCall(_name_of(call), _arguments(call.get("arguments")) or {}) for call in item.tool_calls]
         match = match_trajectory(expected, actual, self.mode, self.arguments)
         detail = {
             "precision": match.precision,
@@ -80,10 +80,16 @@ class ToolTrajectoryMetric(ItemMetric):
         return MetricResult(self.name, match.f1, detail)
 
 
+def _name_of(call: Mapping[str, Any]) -> str:
+    """A call's name; one without a usable name was made all the same, but answers to none."""
+    name = call.get("name")
+    return name if isinstance(name, str) else ""
+
+
 def _expected_call(position: int, entry: Any) -> ToolCall:
-    if isinstance(entry, str):
+    if isinstance(entry, str) and entry:
         return ToolCall(entry)
-    if isinstance(entry, Mapping) and isinstance(entry.get("name"), str):
+    if isinstance(entry, Mapping) and isinstance(entry.get("name"), str) and entry["name"]:
         return ToolCall(entry["name"], _arguments(entry.get("arguments")))
     raise InputProblem(f"{_EXPECTED_AT}[{position}] must be a tool name or a dict with 'name'; received {entry!r:.80}")
 
@@ -93,7 +99,7 @@ def _arguments(value: Any) -> Mapping[str, Any] | None:
     if isinstance(value, str):
         try:
             value = msgspec.json.decode(value)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
             return {"": value}
     if value is None or isinstance(value, Mapping):
         return value

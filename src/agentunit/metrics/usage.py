@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentunit.backends.prices import INSTALL_HINT, price_usd, prices_installed
-from agentunit.metrics.inputs import InputProblem, Item, number_at
+from agentunit.metrics.inputs import InputProblem, Item, number_at, payload_of
 
 _PROMPT = ("prompt_tokens", "input_tokens", "gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens")
 _COMPLETION = (
@@ -17,6 +17,8 @@ _COMPLETION = (
     "gen_ai.usage.completion_tokens",
 )
 _TOTAL = ("total_tokens", "gen_ai.usage.total_tokens")
+# Up to here an int is a count without a closer look.
+_COMMON_COUNT = 1 << 50
 # Anthropic counts cached tokens beside input_tokens; OpenAI and OpenTelemetry count them within their input.
 _ANTHROPIC_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
@@ -29,6 +31,11 @@ class Tokens:
     completion: int | None
     total: int | None
     cached: int = 0
+
+    @property
+    def recorded(self) -> bool:
+        """Whether anything is known."""
+        return self.prompt is not None or self.completion is not None or self.total is not None
 
 
 def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
@@ -44,7 +51,7 @@ def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
     completion = _count(place, usage, _COMPLETION)
     total = _count(place, usage, _TOTAL)
     cached = 0
-    if "input_tokens" in usage:
+    if usage.get("input_tokens") is not None and usage.get("prompt_tokens") is None:
         for key in _ANTHROPIC_CACHED:
             beside = _count(place, usage, (key,))
             if beside is not None and prompt is not None:
@@ -65,12 +72,12 @@ def find_usage(item: Item) -> tuple[Tokens, str] | None:
         ("trace.metadata['usage']", item.trace_metadata.get("usage")),
         ("outcome.usage", getattr(item.outcome, "usage", None)),
     ):
-        if usage is None:
+        if usage is None or usage == {}:
             continue
         if not isinstance(usage, Mapping):
             usage = getattr(usage, "__dict__", None) or _refuse_usage(place, usage)
         return read_tokens(place, usage), place
-    calls = [tokens for _, tokens in llm_calls(item)]
+    calls = [tokens for _, _, tokens in llm_calls(item) if tokens.recorded]
     if not calls:
         return None
     return Tokens(
@@ -81,26 +88,29 @@ def find_usage(item: Item) -> tuple[Tokens, str] | None:
     ), "llm_call events"
 
 
-def llm_calls(item: Item) -> list[tuple[str | None, Tokens]]:
-    """Model and tokens of each ``llm_call`` event that recorded tokens."""
+def llm_calls(item: Item) -> list[tuple[str, dict[str, Any], Tokens]]:
+    """Place, payload and tokens of each ``llm_call`` event."""
     calls = []
     for position, event in enumerate(item.events):
         if event.type != "llm_call":
             continue
-        usage = event.payload.get("usage")
-        tokens = read_tokens(f"trace.events[{position}].usage", usage if isinstance(usage, Mapping) else event.payload)
-        if tokens.total is not None or tokens.prompt is not None or tokens.completion is not None:
-            model = event.payload.get("model")
-            calls.append((model if isinstance(model, str) else None, tokens))
+        place, payload = f"trace.events[{position}]", payload_of(event)
+        usage = payload.get("usage")
+        tokens = read_tokens(f"{place}.usage", usage if isinstance(usage, Mapping) else payload)
+        calls.append((place, payload, tokens))
     return calls
 
 
 @dataclass(frozen=True)
 class ItemisedCost:
-    """The cost of a run from its parts, in US dollars; ``unpriced`` says why some LLM usage has no price."""
+    """The cost of a run from its parts, in US dollars.
+
+    ``listed`` is true when a list price is among them; ``unpriced`` says why some LLM usage has no price.
+    """
 
     tool_cost: float | None
     llm_cost: float | None
+    listed: bool
     unpriced: str | None
 
 
@@ -109,27 +119,26 @@ def itemised_cost(item: Item) -> ItemisedCost:
     tool_costs = [number_at(f"tool_call {n} cost", call.get("cost")) for n, call in enumerate(item.tool_calls)]
     known_tool_costs = [cost for cost in tool_costs if cost is not None]
     llm_costs: list[float] = []
+    listed = False
     unpriced: str | None = None
-    for position, event in enumerate(item.events):
-        if event.type == "llm_call":
-            recorded = number_at(f"trace.events[{position}].cost", event.payload.get("cost"))
-            if recorded is not None:
-                llm_costs.append(recorded)
-    if not llm_costs:
-        for model, tokens in llm_calls(item):
-            price, problem = _list_price(model, tokens)
-            if price is not None:
-                llm_costs.append(price)
+    calls = llm_calls(item)
+    for place, payload, tokens in calls:
+        price = number_at(f"{place}.cost", payload.get("cost"))
+        if price is None and tokens.recorded:
+            price, problem = _list_price(payload.get("model"), tokens)
+            listed = listed or price is not None
             unpriced = unpriced or problem
-        if not llm_costs and unpriced is None and find_usage(item) is not None:
-            unpriced = "tokens are recorded without the model that used them"
+        if price is not None:
+            llm_costs.append(price)
+    if not calls and find_usage(item) is not None:
+        unpriced = "tokens are recorded without the model that used them"
     return ItemisedCost(
-        sum(known_tool_costs) if known_tool_costs else None, sum(llm_costs) if llm_costs else None, unpriced
+        sum(known_tool_costs) if known_tool_costs else None, sum(llm_costs) if llm_costs else None, listed, unpriced
     )
 
 
-def _list_price(model: str | None, tokens: Tokens) -> tuple[float | None, str | None]:
-    if model is None:
+def _list_price(model: Any, tokens: Tokens) -> tuple[float | None, str | None]:
+    if not isinstance(model, str):
         return None, "an llm_call records tokens but no model"
     if tokens.prompt is None or tokens.completion is None:
         return None, f"an llm_call of {model} does not tell prompt from completion tokens"
@@ -143,7 +152,7 @@ def _count(place: str, usage: Mapping[str, Any], keys: tuple[str, ...]) -> int |
     for key in keys:
         value = usage.get(key)
         if value is not None:
-            if value.__class__ is int and value >= 0:
+            if value.__class__ is int and 0 <= value < _COMMON_COUNT:
                 return int(value)
             number = number_at(f"{place}[{key!r}]", value)
             return None if number is None else round(number)

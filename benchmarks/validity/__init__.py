@@ -1,0 +1,10 @@
+"""How far AgentUnit's scores agree with people: measured on public labelled data, written into the package and docs.
+
+``python -m benchmarks.validity`` reads ``dev/`` of the folder named by ``AGENTUNIT_DATA`` (default ``../shared/data``
+beside the repository) and writes ``src/agentunit/metrics/validity.json`` and ``docs/validity.md``. A rerun on the same
+data gives the same bytes; ``--check`` exits 1 when the committed files say something else. Without the folder it says
+so in one line and does nothing. The data is not redistributed: only figures are kept.
+
+Adding a metric family: put one module into ``rows/`` (see ``rows/__init__.py``). Published figures of other systems
+stand in ``published.json``; a family shows those whose ``family`` is its own key.
+"""

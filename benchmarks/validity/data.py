@@ -1,0 +1,40 @@
+"""The labelled data: where it lies, and its rows."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+VARIABLE = "AGENTUNIT_DATA"
+DEFAULT_FOLDER = "../shared/data"
+
+
+class DataProblem(RuntimeError):
+    """Data that should be there and is not, or cannot be read."""
+
+
+class LabelledData:
+    """The sets of a data folder. Only ``dev/`` is ever read: the rest is for the final measurement."""
+
+    def __init__(self, folder: Path) -> None:
+        self._dev = folder / "dev"
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The rows of one set, in the order of the file."""
+        path = self._dev / f"{name}.jsonl.gz"
+        try:
+            with gzip.open(path, "rb") as stream:
+                return [msgspec.json.decode(line, type=dict[str, Any]) for line in stream]
+        except (OSError, EOFError, msgspec.MsgspecError) as error:
+            raise DataProblem(f"{path}: {error}") from None
+
+
+def data_folder(root: Path, environment: Mapping[str, str] = os.environ) -> Path | None:
+    """The folder with the labelled data, or ``None`` where it is absent; a relative one starts at the repository."""
+    folder = root / environment.get(VARIABLE, DEFAULT_FOLDER)
+    return folder if (folder / "dev").is_dir() else None

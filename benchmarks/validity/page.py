@@ -1,0 +1,186 @@
+"""The two files that come out: the figures shipped with the metrics, and the page that explains them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from agentunit.engine.validity import NEGLIGIBLE_SKILL, STRONG_SKILL, USEFUL_SKILL
+from benchmarks.validity.family import Family, Published, published_figures
+from benchmarks.validity.measure import Figure, Scorer
+
+_BOLD = {"weak", "useful", "strong", "better than one fixed answer"}
+_ITALIC = {"backwards", "worse than one fixed answer"}
+
+_STRONG_AUROC, _USEFUL_AUROC = 0.5 + STRONG_SKILL / 2, 0.5 + USEFUL_SKILL / 2
+
+_INTRODUCTION = f"""\
+# What the scores are worth
+
+<!-- Written by `python -m benchmarks.validity`; edit benchmarks/validity, not this file. -->
+
+A score is only as good as its agreement with people. This page measures that agreement on public data that people
+labelled: every metric below was run through `agentunit.score`, as you would run it, on cases where the right verdict
+is known. The data itself is not part of the project; `make validity` repeats the measurement where it is present.
+
+**How to read a figure.** *AUROC* is the chance that a case people called good scores better than one they called bad:
+1.00 is perfect, 0.50 is a coin toss. *Spearman* is the same idea for graded labels: 1 is the same order, 0 is no
+relation. *Agreement* is the share of cases on which the score, cut at 0.5, says what people said. Behind each figure
+stands its 95 % interval, made by resampling; cases that share a source are resampled together.
+
+**The verdict** follows the interval, not the figure in its middle. *Strong*: AUROC surely above {_STRONG_AUROC:.2f}.
+*Useful*: surely above {_USEFUL_AUROC:.2f}. *Weak*: surely above chance, no more. *No better than chance*: the interval
+holds 0.50 or stays within {NEGLIGIBLE_SKILL / 2:.2f} of it. *Too few labels to tell*: the interval reaches from chance
+to useful. *Backwards*: surely below chance. "Surely" is by the 95 % interval. For agreement the bar is *one fixed
+answer*: the share of cases that the commoner label has.
+
+**Plain baselines** stand beside each metric: scores that take ten lines to write. What does not beat them is not
+worth its name. **Your own data is the better test**: `agentunit validity --labels mine.csv` does the same with yours.
+
+Two warnings. These are development sets: what is tuned, is tuned on them. And labels have faults of their own: where
+it was measured (SummEdits), a person agrees with the label about nine times in ten.
+"""
+
+
+def trust_file(families: Iterable[Family]) -> bytes:
+    """The figures as they are shipped, sorted, one a line."""
+    figures = sorted(
+        (figure for family in families for figure in family.trust), key=lambda each: (each.metric, each.backend)
+    )
+    lines = [msgspec.json.encode(figure).decode() for figure in figures]
+    return ("[\n  " + ",\n  ".join(lines) + "\n]\n").encode() if lines else b"[]\n"
+
+
+def page(families: Sequence[Family]) -> str:
+    """The whole page in Markdown."""
+    chapters = [_INTRODUCTION, _overview(families), *(_chapter(family) for family in families)]
+    return "\n".join(chapter.rstrip("\n") + "\n" for chapter in chapters)
+
+
+def _overview(families: Sequence[Family]) -> str:
+    rows = []
+    for family in families:
+        metrics = [figure for figure in family.headline if figure.scorer.kind == "metric"]
+        for figure in metrics:
+            rivals = [
+                rival
+                for rival in family.headline
+                if rival.scorer.kind == "baseline" and rival.statistic == figure.statistic and rival.value is not None
+            ]
+            best = max(rivals, key=lambda rival: rival.value or 0.0, default=None)
+            beside = f"{best.scorer.name} {_number(best.value)}" if best else "–"
+            sets = "1 set" if figure.n_sets == 1 else f"{figure.n_sets} sets"
+            rows.append(
+                [f"`{figure.scorer.name}`", figure.scorer.backend, f"{figure.statistic} {_cell(figure)}",
+                 f"{sets}, {figure.n:,} cases", figure.verdict or "–", beside]
+            )  # fmt: skip
+    headings = ["metric", "backend", "figure (95 %)", "measured on", "verdict", "best plain baseline"]
+    return "## At a glance\n\n" + _markdown_table(headings, rows)
+
+
+def _chapter(family: Family) -> str:
+    parts = [f"## {family.title}\n", family.measured + "\n"]
+    parts += [f"**Can be trusted for.** {family.can}\n", f"**Cannot be trusted for.** {family.cannot}\n"]
+    if family.baselines:
+        parts.append("Baselines: " + "; ".join(f"*{each.name}*, {each.meaning}" for each in family.baselines) + ".\n")
+    means = [figure for figure in family.headline if figure.n_sets > 1]
+    for statistic in dict.fromkeys(figure.statistic for figure in family.figures):
+        figures = [figure for figure in family.figures if figure.statistic == statistic]
+        averaged = [figure for figure in means if figure.statistic == statistic]
+        parts.append(f"### {_headline(statistic)}\n\n" + _set_table(figures, averaged, family.outside_mean))
+    parts += [f"- {remark}" for remark in _remarks(family)]
+    if family.released:
+        parts.append(
+            "\n### Other systems on the same rows\n\nWhat the sets ship as the output of other systems, measured here "
+            "the same way.\n\n" + _released_table(family.released).rstrip("\n")
+        )
+    published = published_figures(family.key)
+    if published:
+        parts.append(
+            "\n### What others report\n\nFigures of other systems, on the whole of these data or other parts of them, "
+            "not on the very rows above: good for the order of magnitude, not for the third digit.\n\n"
+            + _published_table(published)
+        )
+    return "\n".join(parts)
+
+
+def _set_table(figures: Sequence[Figure], means: Sequence[Figure], outside_mean: dict[str, str]) -> str:
+    """One line a set, one column a scorer."""
+    scorers = list(dict.fromkeys(figure.scorer for figure in figures))
+    datasets = list(dict.fromkeys(figure.dataset for figure in figures))
+    by_place = {(figure.dataset, figure.scorer): figure for figure in figures}
+    rows = []
+    for dataset in datasets:
+        here = [by_place.get((dataset, scorer)) for scorer in scorers]
+        n = max(figure.n for figure in here if figure)
+        name = f"{dataset} †" if dataset in outside_mean and means else dataset
+        rows.append([name, f"{n:,}", *(_marked(figure) for figure in here)])
+    if means:
+        by_scorer = {figure.scorer: figure for figure in means}
+        n_sets = max(figure.n_sets for figure in means)
+        cells = [_marked(by_scorer.get(scorer)) for scorer in scorers]
+        rows.append([f"**mean of {n_sets} sets**", f"{max(figure.n for figure in means):,}", *cells])
+    return _markdown_table(["set", "cases", *(_heading(scorer) for scorer in scorers)], rows)
+
+
+def _remarks(family: Family) -> list[str]:
+    remarks = ["Bold: better than chance by the verdict's rule; italics: worse."]
+    if any(figure.statistic == "agreement" for figure in family.figures):
+        remarks = ["Bold: better than chance by the verdict's rule (agreement: than one fixed answer); italics: worse."]
+    shown = {figure.dataset for figure in family.figures}
+    excluded = {name: reason for name, reason in family.outside_mean.items() if name in shown}
+    remarks += [f"† `{name}` is not in the mean: {reason}." for name, reason in excluded.items()]
+    return [*remarks, *family.remarks]
+
+
+def _released_table(figures: Sequence[Figure]) -> str:
+    rows = [[each.scorer.name, each.dataset, f"{each.n:,}", _marked(each), each.verdict] for each in figures]
+    return _markdown_table(["system", "set", "cases", "AUROC (95 %)", "verdict"], rows)
+
+
+def _published_table(published: Sequence[Published]) -> str:
+    rows = [
+        [each.system, each.data, each.statistic,
+         _as_given(each.value) + (f" to {_as_given(each.high)}" if each.high is not None else ""),
+         each.source + (f" ({each.note})" if each.note else "")]
+        for each in published
+    ]  # fmt: skip
+    return _markdown_table(["system", "data", "statistic", "figure", "source"], rows)
+
+
+def _marked(figure: Figure | None) -> str:
+    if figure is None:
+        return "–"
+    sign = "**" if figure.verdict in _BOLD else "*" if figure.verdict in _ITALIC else ""
+    return f"{sign}{_number(figure.value)}{sign}{_interval(figure)}"
+
+
+def _cell(figure: Figure) -> str:
+    return _number(figure.value) + _interval(figure)
+
+
+def _interval(figure: Figure) -> str:
+    return "" if figure.low is None or figure.high is None else f" ({_number(figure.low)} to {_number(figure.high)})"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}".replace("-", "−")
+
+
+def _as_given(value: float) -> str:
+    """Two digits where others report two: a third would be invented."""
+    return f"{value:.3f}".removesuffix("0")
+
+
+def _heading(scorer: Scorer) -> str:
+    return f"`{scorer.name}` ({scorer.backend})" if scorer.kind == "metric" else scorer.name
+
+
+def _headline(statistic: str) -> str:
+    return "Agreement with people" if statistic == "agreement" else f"{statistic} by set"
+
+
+def _markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(cells) + " |" for cells in (headings, ["---"] * len(headings), *rows)]
+    return "\n".join(lines) + "\n"

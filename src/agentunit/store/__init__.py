@@ -1,0 +1,1 @@
+"""Runs on disk: what an agent did, and what metrics said about it."""

@@ -1,0 +1,78 @@
+"""The tables of a store, and how an older file becomes a newer one."""
+
+from __future__ import annotations
+
+import sqlite3
+
+# One entry a version, oldest first; an entry is never changed once released, only followed by another.
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (
+        """CREATE TABLE runs (
+            id TEXT PRIMARY KEY,
+            name TEXT NOT NULL,
+            created_at REAL NOT NULL,
+            finished_at REAL,
+            status TEXT NOT NULL,
+            n_planned INTEGER,
+            agentunit_version TEXT NOT NULL,
+            settings TEXT NOT NULL
+        ) WITHOUT ROWID""",
+        """CREATE TABLE records (
+            run_id TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            repeat INTEGER NOT NULL,
+            case_id TEXT NOT NULL,
+            failed INTEGER NOT NULL,
+            elapsed_s REAL NOT NULL,
+            record BLOB NOT NULL,
+            PRIMARY KEY (run_id, position, repeat)
+        ) WITHOUT ROWID""",
+        "CREATE INDEX records_by_case ON records (run_id, case_id, repeat)",
+        """CREATE TABLE scores (
+            run_id TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
+            position INTEGER NOT NULL,
+            repeat INTEGER NOT NULL,
+            metric TEXT NOT NULL,
+            value REAL,
+            status TEXT NOT NULL,
+            backend TEXT NOT NULL,
+            version TEXT NOT NULL,
+            elapsed_s REAL NOT NULL,
+            detail BLOB NOT NULL,
+            PRIMARY KEY (run_id, position, repeat, metric)
+        ) WITHOUT ROWID""",
+    ),
+)
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+class StoreError(RuntimeError):
+    """A store that cannot be used; the message says why and what to do."""
+
+
+def migrate(connection: sqlite3.Connection, path: str) -> None:
+    """Bring a store to this version's tables, in one transaction; a newer store is refused."""
+    found = _version(connection)
+    if found == SCHEMA_VERSION:
+        return
+    if found > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was written by a newer AgentUnit: its tables are of version {found}, "
+            f"this one knows {SCHEMA_VERSION}; upgrade"
+        )
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have migrated while this one waited for the lock.
+        for statements in MIGRATIONS[_version(connection) :]:
+            for statement in statements:
+                connection.execute(statement)
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)

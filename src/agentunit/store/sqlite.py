@@ -1,0 +1,283 @@
+"""The default store: one SQLite file. What it has taken in survives a killed process."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime, timezone
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from agentunit.core.codec import decode_record, encode_record
+from agentunit.core.records import Record
+from agentunit.core.results import MetricResult, Score, encode_json
+from agentunit.store.schema import StoreError, migrate
+
+DEFAULT_PATH = ".agentunit/runs.db"
+# Two processes may write at once: one waits for the other's transaction, which takes well under a millisecond.
+_WAIT_FOR_LOCK_S = 60.0
+
+RunStatus = Literal["running", "finished", "stopped"]
+
+
+class RunHeader(Struct):
+    """What is known about a run as a whole. ``n_planned`` counts cases times repeats."""
+
+    id: str
+    name: str
+    created_at: float
+    finished_at: float | None
+    status: RunStatus
+    n_planned: int | None
+    agentunit_version: str
+    settings: dict[str, Any]
+    n_done: int = 0
+    n_failed: int = 0
+
+
+class StoredRecord(Struct):
+    """One finished case of a run. ``failed`` says that the agent raised, hung or returned nonsense."""
+
+    position: int
+    repeat: int
+    case_id: str
+    failed: bool
+    elapsed_s: float
+    record: Record
+
+
+class StoredScore(Struct):
+    """One score of a run."""
+
+    position: int
+    repeat: int
+    case_id: str
+    metric: str
+    score: Score
+
+
+class Store:
+    """Runs in a SQLite file. Every ``add_*`` is durable when it returns: a kill -9 after it loses nothing."""
+
+    def __init__(self, path: str | os.PathLike[str] = DEFAULT_PATH) -> None:
+        self.path = os.fspath(path)
+        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._connection = sqlite3.connect(self.path, timeout=_WAIT_FOR_LOCK_S, isolation_level=None)
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            # In WAL mode NORMAL keeps every commit through a killed process; only a power cut could undo the last.
+            self._connection.execute("PRAGMA synchronous = NORMAL")
+            self._connection.execute("PRAGMA foreign_keys = ON")
+            migrate(self._connection, self.path)
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path} cannot be used as a store: {error}") from None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
+
+    # Runs
+
+    def create_run(
+        self,
+        name: str,
+        *,
+        agentunit_version: str,
+        settings: Mapping[str, Any],
+        n_planned: int | None = None,
+        run_id: str | None = None,
+        created_at: float | None = None,
+    ) -> RunHeader:
+        """Begin a run."""
+        created_at = time.time() if created_at is None else created_at
+        stamp = datetime.fromtimestamp(created_at, timezone.utc).strftime("%Y%m%d-%H%M%S")
+        header = RunHeader(
+            run_id or f"{stamp}-{secrets.token_hex(2)}",
+            name,
+            created_at,
+            None,
+            "running",
+            n_planned,
+            agentunit_version,
+            dict(settings),
+        )
+        self._connection.execute(
+            "INSERT INTO runs VALUES (?, ?, ?, NULL, 'running', ?, ?, ?)",
+            (header.id, name, created_at, n_planned, agentunit_version, encode_json(header.settings).decode()),
+        )
+        return header
+
+    def set_status(self, run_id: str, status: RunStatus, *, finished_at: float | None = None) -> None:
+        """Say how a run stands."""
+        if status == "finished" and finished_at is None:
+            finished_at = time.time()
+        self._connection.execute(
+            "UPDATE runs SET status = ?, finished_at = ? WHERE id = ?", (status, finished_at, run_id)
+        )
+
+    def update_settings(self, run_id: str, settings: Mapping[str, Any]) -> None:
+        """Replace what a run says about how it was made."""
+        self._connection.execute(
+            "UPDATE runs SET settings = ? WHERE id = ?", (encode_json(dict(settings)).decode(), run_id)
+        )
+
+    def runs(self) -> list[RunHeader]:
+        """All runs, the newest first, with how many of their cases are done and failed."""
+        rows = self._connection.execute(
+            "SELECT r.id, r.name, r.created_at, r.finished_at, r.status, r.n_planned, r.agentunit_version, r.settings,"
+            " (SELECT count(*) FROM records c WHERE c.run_id = r.id),"
+            " (SELECT coalesce(sum(c.failed), 0) FROM records c WHERE c.run_id = r.id)"
+            " FROM runs r ORDER BY r.created_at DESC, r.id DESC"
+        ).fetchall()
+        return [_header(row) for row in rows]
+
+    def find_run(self, reference: str) -> RunHeader:
+        """The run of an id, the beginning of one, a name (the newest of that name), ``last`` or ``last~N``."""
+        runs = self.runs()
+        if not runs:
+            raise StoreError(f"{self.path} holds no runs yet")
+        if reference == "last" or (reference.startswith("last~") and reference[5:].isdigit()):
+            back = int(reference[5:] or 0)
+            if back >= len(runs):
+                raise StoreError(f"{self.path} holds {len(runs)} runs; received {reference!r}")
+            return runs[back]
+        exact = [run for run in runs if run.id == reference] or [run for run in runs if run.name == reference][:1]
+        found = exact or [run for run in runs if run.id.startswith(reference)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise StoreError(
+                f"{reference!r} is the beginning of {len(found)} runs: {', '.join(r.id for r in found[:5])}"
+            )
+        raise StoreError(f"no run is called {reference!r}; the newest is {runs[0].id} ('agentunit runs' lists them)")
+
+    def delete_run(self, run_id: str) -> None:
+        """Remove a run with its records and scores."""
+        self._connection.execute("DELETE FROM runs WHERE id = ?", (run_id,))
+
+    # Records
+
+    def add_record(
+        self,
+        run_id: str,
+        position: int,
+        repeat: int,
+        record: Record,
+        *,
+        failed: bool,
+        elapsed_s: float,
+    ) -> None:
+        """Keep a finished case. One that is there already is replaced, and its scores with it."""
+        line = encode_record(record)
+        row = (run_id, position, repeat, record.case.id, int(failed), elapsed_s, line)
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.execute(
+                "DELETE FROM scores WHERE run_id = ? AND position = ? AND repeat = ?", (run_id, position, repeat)
+            )
+            self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+
+    def finished(self, run_id: str) -> set[tuple[int, int]]:
+        """Position and repeat of every case that is done."""
+        rows = self._connection.execute("SELECT position, repeat FROM records WHERE run_id = ?", (run_id,))
+        return set(rows.fetchall())
+
+    def records(self, run_id: str, *, unscored_by: Sequence[str] | None = None) -> Iterator[StoredRecord]:
+        """The finished cases in dataset order; with ``unscored_by`` only those lacking one of these metrics' scores."""
+        query = "SELECT position, repeat, case_id, failed, elapsed_s, record FROM records r WHERE run_id = ?"
+        values: list[Any] = [run_id]
+        if unscored_by is not None:
+            marks = ", ".join("?" * len(unscored_by))
+            query += (
+                " AND (SELECT count(*) FROM scores s WHERE s.run_id = r.run_id AND s.position = r.position"
+                f" AND s.repeat = r.repeat AND s.metric IN ({marks})) < ?"
+            )
+            values += [*unscored_by, len(unscored_by)]
+        for row in self._connection.execute(query + " ORDER BY position, repeat", values):
+            position, repeat, case_id, failed, elapsed_s, line = row
+            yield StoredRecord(position, repeat, case_id, bool(failed), elapsed_s, decode_record(line))
+
+    def case(self, run_id: str, case_id: str) -> list[StoredRecord]:
+        """All repeats of one case."""
+        rows = self._connection.execute(
+            "SELECT position, repeat, case_id, failed, elapsed_s, record FROM records"
+            " WHERE run_id = ? AND case_id = ? ORDER BY position, repeat",
+            (run_id, case_id),
+        ).fetchall()
+        return [StoredRecord(p, r, c, bool(f), e, decode_record(line)) for p, r, c, f, e, line in rows]
+
+    def case_ids(self, run_id: str) -> list[str]:
+        """The ids of the finished cases, in dataset order."""
+        rows = self._connection.execute(
+            "SELECT case_id FROM records WHERE run_id = ? GROUP BY case_id ORDER BY min(position)", (run_id,)
+        )
+        return [case_id for (case_id,) in rows]
+
+    # Scores
+
+    def add_scores(self, run_id: str, position: int, repeat: int, scores: Mapping[str, Score]) -> None:
+        """Keep the scores of one case, in place of earlier ones of the same metrics."""
+        rows = [
+            (
+                run_id,
+                position,
+                repeat,
+                metric,
+                score.result.value,
+                score.status,
+                score.backend,
+                score.version,
+                score.elapsed,
+                encode_json(score.result.detail),
+            )
+            for metric, score in scores.items()
+        ]
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            self._connection.execute("ROLLBACK")
+            raise
+
+    def scores(self, run_id: str, *, case_id: str | None = None) -> Iterator[StoredScore]:
+        """The scores of a run (or of one of its cases), in dataset order."""
+        query = (
+            "SELECT s.position, s.repeat, r.case_id, s.metric, s.value, s.status, s.backend, s.version, s.elapsed_s,"
+            " s.detail FROM scores s JOIN records r USING (run_id, position, repeat) WHERE s.run_id = ?"
+        )
+        values = [run_id]
+        if case_id is not None:
+            query += " AND r.case_id = ?"
+            values.append(case_id)
+        for row in self._connection.execute(query + " ORDER BY s.position, s.repeat", values):
+            position, repeat, case, metric, value, status, backend, version, elapsed_s, detail = row
+            result = MetricResult(metric, value, msgspec.json.decode(detail))
+            yield StoredScore(position, repeat, case, metric, Score(result, status, backend, version, elapsed_s))
+
+
+def _header(row: tuple[Any, ...]) -> RunHeader:
+    run_id, name, created_at, finished_at, status, n_planned, version, settings, n_done, n_failed = row
+    decoded = msgspec.json.decode(settings)
+    return RunHeader(
+        run_id, name, created_at, finished_at, status, n_planned, version, decoded, n_done=n_done, n_failed=n_failed
+    )

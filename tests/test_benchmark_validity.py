@@ -1,0 +1,248 @@
+"""The validity benchmark on a tiny made-up data folder; the real one is measured only where it lies."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.records import Record
+from agentunit.metrics.trust import TrustFigure
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def benchmarks_importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def write_set(folder, name, rows):
+    (folder / "dev").mkdir(parents=True, exist_ok=True)
+    lines = "\n".join(json.dumps({"id": f"{name}:{index}", **row}) for index, row in enumerate(rows))
+    (folder / "dev" / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
+
+
+def faithfulness_rows(dataset, n=24, grades=False):
+    rows = []
+    for index in range(n):
+        made_up = index % 2 == 1
+        rows.append(
+            {
+                "dataset": dataset,
+                "question": None,
+                "context": ["Paris lies on the Seine.", f"Stone {index}."],
+                "response": "Elephants dance in Rome" if made_up else "Paris lies on a river: the Seine",
+                "hallucinated": None if grades else made_up,
+                "faithful": index / n if grades else None,
+                "group": f"document {index // 4}",
+                "baselines": {"FactCC": float(not made_up)},
+            }
+        )
+    return rows
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    data = tmp_path / "data"
+    sets = [faithfulness_rows("frank_xsum"), faithfulness_rows("halueval_qa"), faithfulness_rows("other")]
+    graded = faithfulness_rows("factscore", grades=True)
+    write_set(data, "faithfulness", [row for rows in [*sets, graded] for row in rows])
+    write_set(
+        data,
+        "rag_triad",
+        [
+            {"dataset": "triad", "question": f"Where is Paris? {i}", "context": ["Paris" if i % 2 else "Bread"],
+             "response": "In France", "context_relevant": bool(i % 2)}
+            for i in range(20)
+        ],
+    )  # fmt: skip
+    pairs = [{"dataset": "pairs", "question": f"Paris {i}", "passage": "Paris", "relevant": i % 2} for i in range(20)]
+    write_set(data, "retrieval", [*pairs, {"dataset": "lists", "question": "?", "positive": [], "negative": []}])
+    # The short system answers as the expected answers are written; the chatty one says the same in a sentence.
+    write_set(
+        data,
+        "answer_correctness",
+        [
+            {"dataset": "open_questions", "question": f"q{i}", "expected": ["Paris", "Paris, France"], "model": model,
+             "answer": answer if i % 2 else "Rome", "correct": bool(i % 2)}
+            for i in range(20)
+            for model, answer in (("short", "Paris"), ("chatty", "It is the city of paris."))
+        ],
+    )  # fmt: skip
+    monkeypatch.setenv("AGENTUNIT_DATA", str(data))
+    return data
+
+
+def run(root, *arguments):
+    from benchmarks.validity.__main__ import main
+
+    return main(arguments, root=root)
+
+
+def figures_of(name, data):
+    from benchmarks.validity.data import LabelledData
+    from benchmarks.validity.rows import producers
+
+    family = producers()[name](LabelledData(data))
+    figures = [*family.figures, *family.released]
+    return family, {(each.scorer.title, each.dataset, each.statistic): each for each in figures}
+
+
+def test_faithfulness_rows(folder):
+    family, figures = figures_of("faithfulness", folder)
+    # No context string stands in any answer: every lexical score is 0 (hallucination rate 1), a coin toss.
+    for metric in ("faithfulness (lexical)", "hallucination_rate (lexical)"):
+        assert figures[metric, "other", "AUROC"].value == 0.5
+        assert figures[metric, "other", "AUROC"].verdict == "no better than chance"
+        assert figures[metric, "factscore", "Spearman"].value is None
+    # All content words of "Paris lies on a river: the Seine" but "river" are there, and none of the elephants.
+    assert figures["content-token precision", "other", "AUROC"].value == 1.0
+    assert figures["FactCC", "frank_xsum", "AUROC"].value == 1.0
+    means = {each.scorer.title: each for each in family.headline}
+    assert means["content-token precision"].n_sets == 2
+    assert means["content-token precision"].n == 48
+    assert {figure.metric for figure in family.trust} == {"faithfulness", "hallucination_rate"}
+
+
+def test_answer_correctness_rows(folder):
+    family, figures = figures_of("answer_correctness", folder)
+    lexical, everything = "answer_correctness (lexical)", "open_questions"
+    assert figures[lexical, f"{everything}, answers of short", "AUROC"].value == 1.0
+    assert figures[lexical, f"{everything}, answers of chatty", "AUROC"].value == 0.5
+    # Ten of twenty right answers score 1, no wrong one does: (1 + 0.5) / 2, and 30 of 40 verdicts are people's.
+    assert figures[lexical, everything, "AUROC"].value == 0.75
+    assert figures[lexical, everything, "agreement"].value == 0.75
+    assert figures["containment", everything, "agreement"].value == 1.0
+    assert figures["containment", everything, "agreement"].verdict == "better than one fixed answer"
+    assert figures["call everything correct", everything, "agreement"].value == 0.5
+    assert [(figure.metric, figure.value, figure.n_cases) for figure in family.trust] == [
+        ("answer_correctness", 0.75, 40)
+    ]
+
+
+def test_retrieval_rows_say_what_could_not_be_scored(folder):
+    family, figures = figures_of("retrieval_quality", folder)
+    assert figures["retrieval_quality (lexical)", "triad", "AUROC"].value == 0.5
+    assert ("retrieval_quality (lexical)", "pairs", "AUROC") not in figures
+    assert figures["question words in context", "pairs", "AUROC"].n == 20
+    assert figures["question words in context", "triad", "AUROC"].value == 1.0
+    assert any("`pairs`: 20 of 20 rows were not scored" in remark for remark in family.remarks)
+    # Baselines are compared on the sets that the metric can score.
+    assert {(each.dataset, each.n_sets) for each in family.headline} == {("triad", 1)}
+
+
+def test_the_files_are_written_the_same_every_time(folder, tmp_path, capsys):
+    root = tmp_path / "repository"
+    assert run(root, "--check") == 1
+    assert "docs/validity.md differs" in capsys.readouterr().out
+    assert not root.exists()
+    assert run(root) == 0
+    figures, page = root / "src/agentunit/metrics/validity.json", root / "docs/validity.md"
+    first = figures.read_bytes(), page.read_bytes()
+    assert run(root) == 0
+    assert (figures.read_bytes(), page.read_bytes()) == first
+    assert run(root, "--check") == 0
+    page.write_text(page.read_text(encoding="utf-8").replace("0.500", "0.900"), encoding="utf-8")
+    capsys.readouterr()
+    assert run(root, "--check") == 1
+    told = capsys.readouterr().out
+    assert "docs/validity.md differs" in told
+    assert "validity.json" not in told
+
+
+def test_the_shipped_figures_are_readable_and_sorted(folder, tmp_path):
+    run(tmp_path)
+    content = (tmp_path / "src/agentunit/metrics/validity.json").read_bytes()
+    figures = msgspec.json.decode(content, type=list[TrustFigure])
+    keys = [(figure.metric, figure.backend) for figure in figures]
+    assert keys == sorted(set(keys))
+    assert [metric for metric, _ in keys] == [
+        "answer_correctness",
+        "faithfulness",
+        "hallucination_rate",
+        "retrieval_quality",
+    ]
+    for figure in figures:
+        assert figure.low <= figure.value <= figure.high
+
+
+def test_the_page_shows_every_figure_with_its_words(folder, tmp_path):
+    run(tmp_path)
+    page = (tmp_path / "docs/validity.md").read_text(encoding="utf-8")
+    assert page.endswith("\n")
+    assert not page.endswith("\n\n")
+    assert (
+        "| `faithfulness` | lexical | AUROC 0.500 (0.500 to 0.500) | 2 sets, 48 cases | no better than chance |" in page
+    )
+    assert "| **mean of 2 sets** | 48 |" in page
+    assert "† `halueval_qa` is not in the mean" in page
+    assert "| GPT-4, prompted | SummEdits | balanced accuracy | 0.821 | SummEdits paper |" in page
+    assert page.count("**Can be trusted for.**") == page.count("**Cannot be trusted for.**") == 3
+    for line in page.splitlines():
+        assert not line.startswith("|") or line.endswith("|"), line
+
+
+def test_without_data_it_says_so_and_does_nothing(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("AGENTUNIT_DATA", str(tmp_path / "nowhere"))
+    assert run(tmp_path) == run(tmp_path, "--check") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert "skipped, no labelled data here" in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_data_that_cannot_be_read_is_one_line(folder, tmp_path, capsys):
+    (folder / "dev" / "retrieval.jsonl.gz").write_bytes(b"not gzip")
+    root = tmp_path / "repository"
+    assert run(root) == 3
+    assert "retrieval.jsonl.gz" in capsys.readouterr().err.splitlines()[-1]
+    assert not root.exists()
+
+
+def record(answer=None, expected=None, context=None, query=None):
+    return Record(DatasetCase("q", query, expected_output=expected, context=context), outcome=answer)
+
+
+@pytest.mark.parametrize(
+    ("baseline", "of", "value"),
+    [
+        # Content words: paris, seine, rome; two of three are there.
+        ("answer_words_in_context", record("Paris is on the Seine, not Rome", context=["PARIS!", "seine"]), 2 / 3),
+        ("answer_words_in_context", record("It is.", context=["It is."]), None),
+        ("answer_words_in_context", record(None, context=["Paris"]), None),
+        ("question_words_in_context", record(query="Where is Paris, Texas?", context=["Paris"]), 1 / 2),
+        ("token_f1", record("the cat ran", expected=["dog", "the cat"]), 0.8),  # P 2/3, R 1
+        ("token_f1", record("…", expected="4"), None),
+        ("containment", record("It was the Nobel-Prize.", expected=["nobel prize"]), 1.0),
+        ("containment", record("Nobels prize", expected=["nobel prize"]), 0.0),
+        ("containment", record("anything", expected=["The"]), 0.0),
+        ("containment", record("anything"), None),
+    ],
+)
+def test_baselines_by_hand(baseline, of, value):
+    from benchmarks.validity import baselines
+
+    assert getattr(baselines, baseline)(of) == (None if value is None else pytest.approx(value))
+
+
+def test_published_figures_are_shares_with_a_source():
+    from benchmarks.validity.family import published_figures
+
+    rows = [row for family in ("faithfulness", "answer_correctness") for row in published_figures(family)]
+    assert len(rows) == 26
+    for row in rows:
+        assert 0.0 < row.value <= (row.high or 1.0) <= 1.0
+        assert row.source
+
+
+@pytest.mark.skipif(
+    "AGENTUNIT_DATA" not in os.environ, reason="set AGENTUNIT_DATA to the labelled data to check the committed figures"
+)
+def test_the_committed_files_are_what_the_data_says():
+    assert run(ROOT, "--check") == 0
