@@ -190,7 +190,7 @@ def test_arguments(expected: Any, made: Any, equal: bool, subset: bool) -> None:
     assert calls_match(one, other, "equal") is equal
     assert calls_match(one, other, "subset") is subset
     assert calls_match(one, other, "ignore") is True
-    assert not any(calls_match(one, ToolCall("other", made), rule) for rule in RULES)  # type: ignore[arg-type]
+    assert not any(calls_match(one, ToolCall("other", made), rule) for rule in RULES)
 
 
 # Alignment

@@ -59,7 +59,7 @@ def test_contains_refuses_what_is_no_text(bad: Any) -> None:
 
 def test_contains_mode_is_checked() -> None:
     with pytest.raises(ValueError, match="ContainsMetric: mode must be all or any; received 'some'"):
-        ContainsMetric("x", mode="some")  # type: ignore[arg-type]
+        ContainsMetric("x", mode="some")
 
 
 # regex

@@ -165,7 +165,9 @@ def item_record(answer: str = "0.25") -> tuple[Any, Any, Any]:
 
 def test_a_backend_that_is_named_must_be_ready(offer: Offer) -> None:
     offer("judge", unready="'set AGENTUNIT_JUDGE_MODEL'")
-    with pytest.raises(BackendUnavailable, match="FaithfulnessMetric: .*'judge' cannot run: set AGENTUNIT_JUDGE_MODEL"):
+    with pytest.raises(
+        BackendUnavailable, match=r"FaithfulnessMetric: .*'judge' cannot run: set AGENTUNIT_JUDGE_MODEL"
+    ):
         FaithfulnessMetric(backend="judge")
 
 
@@ -190,7 +192,7 @@ def test_an_unknown_backend_suggests_the_nearest(offer: Offer) -> None:
         FaithfulnessMetric(backend="locla")
     with pytest.raises(BackendUnavailable, match="did you mean 'lexical'"):
         FaithfulnessMetric(backend="lexicl")
-    with pytest.raises(BackendUnavailable, match="received 'zzzz'$"):
+    with pytest.raises(BackendUnavailable, match=r"received 'zzzz'$"):
         FaithfulnessMetric(backend="zzzz")
 
 
@@ -268,8 +270,7 @@ def test_the_verdicts_detail_stands_beside_what_is_always_shown(offer: Offer) ->
 
 def test_a_judged_score_may_be_gated_although_the_lexical_one_may_not(offer: Offer) -> None:
     offer("local")
-    metrics = [FaithfulnessMetric(), AnswerCorrectnessMetric(backend="lexical")]
-    [scores] = agentunit.score([item_record()], metrics)
+    [scores] = agentunit.score([item_record()], [FaithfulnessMetric()])
     assert (scores.scores["faithfulness"].backend, scores.scores["faithfulness"].status) == ("local", "ok")
     [scores] = agentunit.score([item_record()], [FaithfulnessMetric(backend="lexical")])
     assert scores.scores["faithfulness"].status == "informational"
@@ -329,6 +330,14 @@ def test_one_question_it_cannot_answer_does_not_take_the_batch_along(offer: Offe
     assert [score.status for score in scores] == ["ok", "error", "ok"]
     assert scores[1].result.detail["error"]["type"] == "ValueError"
     assert run.summary().n_score_errors == 1
+
+
+def test_numbers_of_a_models_library_are_numbers(offer: Offer) -> None:
+    pytest.importorskip("numpy")
+    offer("local", verdicts="[Verdict(__import__('numpy').float32(0.5)) for q in questions]")
+    result = evaluate(FaithfulnessMetric())
+    assert result.value == 0.5
+    assert type(result.value) is float
 
 
 def test_verdicts_are_plain_values() -> None:

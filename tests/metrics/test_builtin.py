@@ -120,7 +120,7 @@ def test_documents_of_all_retrieval_events_in_order_and_of_no_other_event() -> N
 def test_a_single_context_string_is_one_passage() -> None:
     result = FaithfulnessMetric().evaluate({"id": "q1", "context": "Paris"}, None, "Paris")
     assert result.detail["references"] == ["Paris"]
-    by_hand = FaithfulnessMetric().evaluate(DatasetCase("q1", context="Paris"), TraceLog(), "Paris")  # type: ignore[arg-type]
+    by_hand = FaithfulnessMetric().evaluate(DatasetCase("q1", context="Paris"), TraceLog(), "Paris")
     assert by_hand.detail["references"] == ["Paris"]
 
 

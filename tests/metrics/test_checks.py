@@ -154,6 +154,13 @@ def test_a_known_parameter_is_filled_although_it_has_a_default() -> None:
     assert ask(TaskSuccessMetric(check=check), outcome="Paris").value == 1.0
 
 
+def test_the_output_under_a_name_of_ones_own_beside_a_known_parameter() -> None:
+    def check(text: str, expected: str | None = None) -> bool:
+        return text == expected
+
+    assert ask(TaskSuccessMetric(check=check), outcome="Paris").value == 1.0
+
+
 def test_own_parameters_with_defaults_are_left_alone() -> None:
     def check(output: str, tolerance: float = 0.5, *rest: Any, **more: Any) -> float:
         return tolerance
@@ -169,7 +176,7 @@ def test_a_positional_only_parameter_is_filled() -> None:
 
 
 def test_two_unknown_parameters_are_refused_by_name() -> None:
-    with pytest.raises(TypeError, match="a check's parameters must be among .*; received 'mood'"):
+    with pytest.raises(TypeError, match=r"a check's parameters must be among .*; received 'mood'"):
         ask(TaskSuccessMetric(check=lambda output, mood: True))
 
 

@@ -119,14 +119,14 @@ def test_two_metrics_of_one_name(registry: MetricRegistry, two: list[Any]) -> No
 
 @pytest.mark.parametrize("source", [5, 5.0, object()])
 def test_what_is_no_metric_is_refused_in_a_sentence(registry: MetricRegistry, source: Any) -> None:
-    with pytest.raises(TypeError, match="resolve_metrics: .* must be .*; received"):
+    with pytest.raises(TypeError, match=r"resolve_metrics: .* must be .*; received"):
         registry.resolve([source])
-    with pytest.raises(TypeError, match="resolve_metrics: .* must be .*; received"):
+    with pytest.raises(TypeError, match=r"resolve_metrics: .* must be .*; received"):
         registry.resolve(source)
 
 
 def test_a_class_or_factory_that_makes_no_metric(registry: MetricRegistry) -> None:
-    with pytest.raises(TypeError, match="metric dict must have a 'name' and an 'evaluate' method; received {}"):
+    with pytest.raises(TypeError, match=r"metric dict must have a 'name' and an 'evaluate' method; received {}"):
         registry.resolve([dict])
     with pytest.raises(TypeError, match="must have a 'name' and an 'evaluate' method; received None"):
         registry.resolve([lambda: None])
@@ -167,7 +167,7 @@ def test_module_attribute_references(registry: MetricRegistry, tmp_path: Any, mo
 def test_a_module_that_is_not_there(registry: MetricRegistry) -> None:
     with pytest.raises(UnknownMetricError, match="no module 'registry_nowhere'"):
         registry.resolve("registry_nowhere:Metric")
-    with pytest.raises(UnknownMetricError, match="no module 'registry_nowhere.deeper'"):
+    with pytest.raises(UnknownMetricError, match=r"no module 'registry_nowhere.deeper'"):
         registry.resolve("registry_nowhere.deeper:Metric")
 
 
@@ -214,7 +214,7 @@ def test_names_that_could_not_be_asked_for(registry: MetricRegistry, name: Any) 
 
 @pytest.mark.parametrize("source", [5, None, "cost", object()])
 def test_sources_that_are_no_metric(registry: MetricRegistry, source: Any) -> None:
-    with pytest.raises(TypeError, match="register_metric: metric must be an instance .*; received"):
+    with pytest.raises(TypeError, match=r"register_metric: metric must be an instance .*; received"):
         registry.register("own", source)
 
 

@@ -196,6 +196,8 @@ def test_usage_may_be_an_object_of_a_client_library() -> None:
     usage = SimpleNamespace(prompt_tokens=3, completion_tokens=4, total_tokens=7)
     outcome = SimpleNamespace(output="x", usage=usage)
     assert TokenUsageMetric().evaluate(None, TraceLog(), outcome).value == 7.0
+    assert TokenUsageMetric().evaluate(None, trace_of(usage=usage), None).value == 7.0
+    assert TokenUsageMetric().evaluate(None, trace_of(llm(model="m", usage=usage)), None).value == 7.0
 
 
 @pytest.mark.parametrize("bad", ["many", -1, True, [1], {"n": 1}, TOO_LARGE])
@@ -322,6 +324,8 @@ def test_tokens_without_a_model_are_unpriced_usage() -> None:
     assert "model" in alone.detail["reason"]
     with_tools = CostMetric().evaluate(None, trace_of(tool(0.25), usage={"total_tokens": 5}), None)
     assert (with_tools.value, with_tools.detail["partial"]) == (0.25, True)
+    beside_a_call = CostMetric().evaluate(None, trace_of(tool(0.25), llm(model="m"), usage={"total_tokens": 5}), None)
+    assert (beside_a_call.value, beside_a_call.detail["partial"]) == (0.25, True)
 
 
 @pytest.mark.parametrize("trace", [TraceLog(), trace_of(tool()), trace_of(llm(model="m")), trace_of(tool(), tool())])

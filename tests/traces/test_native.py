@@ -295,7 +295,7 @@ def test_a_wrong_checksum_is_told_after_the_records(tmp_path: Path) -> None:
 
 
 def as_stdin(monkeypatch: pytest.MonkeyPatch, stream: io.BufferedIOBase) -> None:
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))  # type: ignore[type-var]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(stream))
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, zstd], ids=["plain", "gzip", "zstd"])
@@ -363,5 +363,5 @@ def test_a_file_can_be_left_early_and_read_again(tmp_path: Path) -> None:
     file = RecordFile(file_of(tmp_path, lines(5)))
     stream = iter(file)
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert len(list(file)) == 5

@@ -17,7 +17,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import RECORD_VERSION, LooseRecord, Record, as_mapping
-from agentunit.core.results import json_fallback
+from agentunit.core.results import encode_json, json_fallback
 from agentunit.core.time import epoch_seconds
 from agentunit.core.trace import TraceEvent, TraceLog
 
@@ -26,7 +26,6 @@ _StructT = TypeVar("_StructT", bound=Struct)
 
 _decoder = msgspec.json.Decoder(Record)
 _plain_decoder = msgspec.json.Decoder()
-_encoder = msgspec.json.Encoder(enc_hook=json_fallback)
 
 _ONE: dict[type[Struct], dict[str, type[Struct]]] = {
     Record: {"case": DatasetCase, "trace": TraceLog, "outcome": Outcome},
@@ -41,7 +40,7 @@ _MANY: dict[type[Struct], dict[str, type[Struct]]] = {
     }
 }
 _KNOWN: dict[type[Struct], frozenset[str]] = {
-    kind: frozenset(kind.__struct_encode_fields__)
+    kind: frozenset(kind.__struct_encode_fields__) - {_EXTRA_KEY}
     for kind in (
         Record, DatasetCase, TraceLog, TraceEvent, Outcome, AgentInteraction, HandoffEvent, ConflictEvent, AgentRole
     )
@@ -63,12 +62,9 @@ def decode_record(line: bytes | str) -> Record:
         record = _decoder.decode(line)
     except msgspec.ValidationError:
         record = _decode_leniently(line)
-    except UnicodeDecodeError as error:
-        raise RecordError(f"not valid UTF-8 ({error.reason}, byte 0x{error.object[error.start]:02x})") from None
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise RecordError(_malformed(line, error)) from None
-    if record.v != RECORD_VERSION:
-        raise _version_error(record.v)
+    _check_version(record.v)
     return record
 
 
@@ -81,8 +77,8 @@ def encode_record(record: Record) -> bytes:
     parts = {"v": record.v, "case": record.case, "trace": record.trace, "outcome": record.outcome}
     if _has_extra(record):
         plain = msgspec.to_builtins(parts, enc_hook=json_fallback)
-        return _encoder.encode(_merge_extra({**plain, _EXTRA_KEY: record.extra}))
-    return _encoder.encode(parts)
+        return encode_json(_merge_extra({**plain, _EXTRA_KEY: record.extra}))
+    return encode_json(parts)
 
 
 def as_case(value: Any) -> Any:
@@ -116,8 +112,7 @@ def as_record(value: Any) -> Record | LooseRecord:
     if plain is not None:
         if "case" not in plain:
             raise RecordError(f"a record needs 'case'; received the fields {_listed(plain)}")
-        if plain.get("v", RECORD_VERSION) != RECORD_VERSION:
-            raise _version_error(plain["v"])
+        _check_version(plain.get("v", RECORD_VERSION))
         parts = (plain["case"], plain.get("trace"), plain.get("outcome"))
     elif isinstance(value, (tuple, list)) and len(value) == 3:
         parts = (value[0], value[1], value[2])
@@ -157,9 +152,7 @@ def _decode_leniently(line: bytes | str) -> Record:
         raise RecordError("a JSON array where a record is expected; write one record a line (jq -c '.[]' does it)")
     if not isinstance(plain, dict):
         raise RecordError(f"a record must be a JSON object; received {_json_type(plain)}")
-    version = plain.get("v", RECORD_VERSION)
-    if version != RECORD_VERSION or isinstance(version, bool):
-        raise _version_error(version)
+    _check_version(plain.get("v", RECORD_VERSION))
     if "case" not in plain:
         raise RecordError(f"a record needs 'case'; received the fields {_listed(plain)}")
     return _convert(plain, Record)
@@ -170,7 +163,7 @@ def _set_extra_aside(plain: Mapping[str, Any], kind: type[Struct]) -> dict[str, 
     tidy = {key: value for key, value in plain.items() if key in known}
     unknown = {key: value for key, value in plain.items() if key not in known}
     if unknown:
-        tidy[_EXTRA_KEY] = {**(tidy.get(_EXTRA_KEY) or {}), **unknown}
+        tidy[_EXTRA_KEY] = unknown
     for name, child in _ONE.get(kind, {}).items():
         if isinstance(tidy.get(name), Mapping):
             tidy[name] = _set_extra_aside(tidy[name], child)
@@ -221,17 +214,21 @@ def _has_extra(record: Record) -> bool:
         or record.case.extra
         or trace.extra
         or (isinstance(record.outcome, Outcome) and record.outcome.extra)
-        or any(event.extra for event in trace.events)
-        or any(interaction.extra for interaction in trace.interactions)
-        or any(handoff.extra for handoff in trace.handoffs)
-        or any(conflict.extra for conflict in trace.conflicts)
-        or any(role.extra for role in trace.agent_roles.values())
+        or any(
+            # Entries that a user put in as plain dicts have no place to keep anything aside.
+            getattr(entry, "extra", None)
+            for entries in (trace.events, trace.interactions, trace.handoffs, trace.conflicts)
+            for entry in entries
+        )
+        or any(getattr(role, "extra", None) for role in trace.agent_roles.values())
     )
 
 
 def _merge_extra(plain: dict[str, Any], kind: type[Struct] = Record) -> dict[str, Any]:
-    merged = {**plain, **(plain.get(_EXTRA_KEY) or {})}
-    merged.pop(_EXTRA_KEY, None)
+    merged = {name: value for name, value in plain.items() if name != _EXTRA_KEY}
+    unknown = plain.get(_EXTRA_KEY) or {}
+    # What is kept aside is never a field of ours: it must not write over one.
+    merged.update({name: value for name, value in unknown.items() if name not in _KNOWN[kind]})
     for name, child in _ONE.get(kind, {}).items():
         if isinstance(merged.get(name), dict):
             merged[name] = _merge_extra(merged[name], child)
@@ -246,6 +243,8 @@ def _merge_extra(plain: dict[str, Any], kind: type[Struct] = Record) -> dict[str
 
 def _malformed(line: bytes | str, error: Exception) -> str:
     text = line if isinstance(line, bytes) else line.encode()
+    if isinstance(error, UnicodeDecodeError):
+        return f"not valid UTF-8 ({error.reason}, byte 0x{error.object[error.start]:02x})"
     if isinstance(error, RecursionError):
         return "not readable: nested too deeply"
     for word in (b"NaN", b"Infinity"):
@@ -254,8 +253,10 @@ def _malformed(line: bytes | str, error: Exception) -> str:
     return f"not JSON: {_lower_first(str(error))}"
 
 
-def _version_error(version: object) -> RecordError:
-    return RecordError(
+def _check_version(version: object) -> None:
+    if version == RECORD_VERSION and not isinstance(version, bool):
+        return
+    raise RecordError(
         f"record version must be {RECORD_VERSION}; received {version!r}"
         + ("; a newer AgentUnit wrote it: upgrade" if isinstance(version, int) and version > RECORD_VERSION else "")
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -38,8 +39,19 @@ def outcome_text(outcome: object) -> str | None:
     output = outcome if isinstance(outcome, (str, bool, int, float, list)) else getattr(outcome, "output", None)
     if output is None or isinstance(output, str):
         return output
+    if isinstance(output, float) and not isfinite(output):
+        return None
     try:
+        plain = msgspec.to_builtins(output, str_keys=True)
         # An object has no order, so two that are equal must read the same.
-        return msgspec.json.encode(output, order="sorted").decode()
+        return msgspec.json.encode(plain, order="sorted").decode()
+    except (TypeError, ValueError, RecursionError):
+        return _unordered_json(output)
+
+
+def _unordered_json(output: Any) -> str | None:
+    """The JSON of what holds names or members that cannot be put in order."""
+    try:
+        return msgspec.json.encode(output).decode()
     except (TypeError, ValueError, RecursionError):
         return None

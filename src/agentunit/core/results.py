@@ -129,10 +129,10 @@ class RunRecord(Struct):
 
 def json_fallback(value: object) -> Any:
     """How a detail that JSON does not know is written: numbers of other libraries as numbers, the rest as text."""
-    if hasattr(value, "tolist"):
-        return value.tolist()
     if isinstance(value, type) or callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
+    if hasattr(value, "tolist"):
+        return value.tolist()
     return str(value)
 
 
@@ -140,8 +140,22 @@ _encoder = msgspec.json.Encoder(enc_hook=json_fallback)
 
 
 def encode_json(value: Any) -> bytes:
-    """JSON bytes of any result type of this module; NaN becomes null, unknown objects become text."""
-    return _encoder.encode(value)
+    """JSON bytes of any type of the data model; NaN becomes null, unknown objects become text."""
+    try:
+        return _encoder.encode(value)
+    except UnicodeEncodeError:
+        # Half a surrogate pair is no character and has no UTF-8; a question mark stands for it.
+        return _encoder.encode(_without_lone_surrogates(msgspec.to_builtins(value, enc_hook=json_fallback)))
+
+
+def _without_lone_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_without_lone_surrogates(key): _without_lone_surrogates(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_lone_surrogates(each) for each in value]
+    return value
 
 
 _case_scores_decoder = msgspec.json.Decoder(CaseScores)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timezone
-
-# Far beyond any clock, far below what a float can hold; false for NaN as well.
-_LARGEST_S = 1e15
+from math import inf, isfinite
 
 
 def epoch_seconds(value: object) -> float:
@@ -21,9 +19,13 @@ def epoch_seconds(value: object) -> float:
     12.0
     """
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        if not -_LARGEST_S < value < _LARGEST_S:
+        try:
+            seconds = float(value)
+        except OverflowError:
+            seconds = inf
+        if not isfinite(seconds):
             raise ValueError(f"timestamp must be finite seconds; received {value!r:.40}")
-        return float(value)
+        return seconds
     moment = value
     if isinstance(value, str):
         try:

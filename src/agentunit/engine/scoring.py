@@ -12,7 +12,7 @@ from agentunit.core.codec import RecordError, as_record
 from agentunit.core.results import CaseScores, InputError, MetricResult, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.formulas.statistics import LARGEST_MAGNITUDE
-from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, describe, unscored
+from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, describe, spoken_error, unscored
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
 
@@ -59,6 +59,7 @@ class Run:
         self.input_errors: list[InputError] = []
         self.n_input_errors = 0
         self.n_cases = 0
+        self._n_read = 0
         self._batch_size = batch_size
         self._strict = strict
         self._scorers = [_Scorer(metric) for metric in metrics]
@@ -93,11 +94,11 @@ class Run:
         # and what a case needs in memory is still warm.
         size = self._batch_size if any(scorer.batched for scorer in self._scorers) else 1
         while chunk := list(islice(records, size)):
-            items = [item for item in map(self._item, chunk) if item is not None]
+            items, refused = self._items(chunk)
             for scorer in self._scorers:
-                scorer.begin(items)
-            for position, item in enumerate(items):
-                case_id = getattr(item.case, "id", None) or f"case-{self.n_cases + 1}"
+                scorer.begin([item for _, item in items])
+            for position, (case_id, item) in enumerate(items):
+                case_id = case_id or f"case-{self.n_cases + 1}"
                 scores = {}
                 for scorer in self._scorers:
                     each = scores[scorer.name] = scorer.score(item, position)
@@ -105,24 +106,38 @@ class Run:
                 index = self.n_cases
                 self.n_cases += 1
                 self._elapsed_s = _now() - start
-                yield CaseScores(index, str(case_id), scores)
+                yield CaseScores(index, case_id, scores)
+            if refused is not None:
+                raise refused
 
-    def _item(self, given: Any) -> Item | None:
-        try:
-            if isinstance(given, InputError):
-                raise RecordError(str(given))
-            record = as_record(given)
-            return Item(record.case, record.trace, record.outcome)
-        except RecordError as error:
-            if self._strict:
-                raise
-            self.n_input_errors += 1
-            if len(self.input_errors) < _INPUT_ERRORS_KEPT:
-                position = self.n_cases + self.n_input_errors
-                self.input_errors.append(
-                    given if isinstance(given, InputError) else InputError("records", position, str(error))
-                )
-            return None
+    def _items(self, chunk: Sequence[Any]) -> tuple[list[tuple[str, Item]], RecordError | None]:
+        """What can be read of a chunk, each with its case id; and, when strict, the first thing that cannot."""
+        items: list[tuple[str, Item]] = []
+        for given in chunk:
+            self._n_read += 1
+            try:
+                items.append(_read(given))
+            except RecordError as error:
+                self.n_input_errors += 1
+                if len(self.input_errors) < _INPUT_ERRORS_KEPT:
+                    place = given if isinstance(given, InputError) else InputError("records", self._n_read, str(error))
+                    self.input_errors.append(place)
+                if self._strict:
+                    return items, error
+        return items, None
+
+
+def _read(given: Any) -> tuple[str, Item]:
+    if isinstance(given, InputError):
+        raise RecordError(str(given))
+    try:
+        record = as_record(given)
+        item = Item(record.case, record.trace, record.outcome)
+        return str(getattr(item.case, "id", None) or ""), item
+    except RecordError:
+        raise
+    except Exception as error:  # a user's own object may fail in any way when it is looked at
+        raise RecordError(f"the record cannot be looked at: {spoken_error(error)}") from error
 
 
 class _Scorer:
@@ -174,23 +189,24 @@ class _Scorer:
             return self._failed(TypeError(problem), elapsed)
         info = self._info
         detail = result.detail
+        backend = detail.get("backend")
+        if not isinstance(backend, str):
+            backend = info.backend
         if result.value is None:
-            backend = str(detail.get("backend", info.backend))
             failed = "error" in detail and not self._composite
             return Score(result, "error" if failed else "not_applicable", backend, info.version, elapsed)
         result.value = float(result.value)
+        informational = backend in info.informational
         if self._composite:
             backend, informational = self._metric.provenance(result)
-        else:
-            backend = detail.get("backend", info.backend)
-            informational = backend in info.informational
+            result = MetricResult(result.name, result.value, detail)
         return Score(result, "informational" if informational else "ok", backend, info.version, elapsed)
 
 
 def failure(name: str, error: BaseException) -> MetricResult:
     """What an exception in a metric becomes: no value, and its type, message and place."""
     frames = traceback.extract_tb(error.__traceback__)
-    result = unscored(name, f"{type(error).__name__}: {error}", error=error)
+    result = unscored(name, spoken_error(error), error=error)
     if frames:
         last = frames[-1]
         result.detail["error"]["place"] = f"{last.filename}:{last.lineno} in {last.name}"
@@ -214,16 +230,23 @@ def _batch_evaluator(metric: Any, info: MetricInfo) -> Callable[[Sequence[Item]]
 
 def _problem_with(result: Any) -> str | None:
     if not isinstance(result, MetricResult):
-        return f"a metric must return a MetricResult; received {result!r:.80}"
+        return f"a metric must return a MetricResult; received {_shown(result)}"
     if not isinstance(result.detail, dict):
-        return f"a metric's detail must be a dict; received {result.detail!r:.80}"
+        return f"a metric's detail must be a dict; received {_shown(result.detail)}"
     value = result.value
-    if value is None:
+    if value is None or (value.__class__ is float and -LARGEST_MAGNITUDE < value < LARGEST_MAGNITUDE):
         return None
     try:
-        # The comparison is false for NaN, infinities and what is no number at all.
-        if -LARGEST_MAGNITUDE < value < LARGEST_MAGNITUDE:
+        # The comparison is false for NaN and infinities. Text is no number, though float() would read it.
+        if not isinstance(value, (str, bytes)) and -LARGEST_MAGNITUDE < float(value) < LARGEST_MAGNITUDE:
             return None
-    except TypeError:
-        pass
-    return f"a metric's value must be a finite number or None; received {value!r:.80}"
+    except Exception:  # noqa: BLE001  # whatever a strange number raises, it is no number to us
+        return f"a metric's value must be a finite number or None; received {_shown(value)}"
+    return f"a metric's value must be a finite number or None; received {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value!r:.80}"
+    except Exception:  # noqa: BLE001  # an object that cannot even be shown is named by its type
+        return f"an object of type {type(value).__name__}"

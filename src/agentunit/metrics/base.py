@@ -13,7 +13,16 @@ from agentunit.core.results import MetricResult
 from agentunit.core.trace import TraceLog
 from agentunit.metrics.inputs import InputProblem, Item
 
-__all__ = ["CompositeMetric", "ItemMetric", "Metric", "MetricInfo", "MetricResult", "describe", "unscored"]
+__all__ = [
+    "CompositeMetric",
+    "ItemMetric",
+    "Metric",
+    "MetricInfo",
+    "MetricResult",
+    "describe",
+    "spoken_error",
+    "unscored",
+]
 
 Direction = Literal["higher", "lower", "none"]
 
@@ -101,8 +110,21 @@ def unscored(
     """
     full = {**(detail or {}), "reason": reason}
     if error is not None:
-        full["error"] = {"type": type(error).__name__, "message": str(error)}
+        full["error"] = {"type": type(error).__name__, "message": _message(error)}
     return MetricResult(name, None, full)
+
+
+def spoken_error(error: BaseException) -> str:
+    """An exception in one line: its type, and its message if it has one that can be printed."""
+    message = _message(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  # an exception whose message fails still has a type
+        return ""
 
 
 def describe(metric: Any) -> MetricInfo:

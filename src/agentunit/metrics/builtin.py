@@ -94,9 +94,10 @@ class _QualityMetric(ItemMetric):
         if verdict.value is None:
             detail.setdefault("reason", f"backend {backend.name!r} gave no verdict and no reason")
             return MetricResult(self.name, None, detail)
-        if not isinstance(verdict.value, (int, float)) or not 0 <= verdict.value <= 1:
+        value = -1.0 if isinstance(verdict.value, str) else float(verdict.value)
+        if not 0 <= value <= 1:
             raise ValueError(f"backend {backend.name!r} must score from 0 to 1; received {verdict.value!r:.80}")
-        return MetricResult(self.name, self.scaled(float(verdict.value)), detail)
+        return MetricResult(self.name, self.scaled(value), detail)
 
 
 @dataclass(frozen=True)

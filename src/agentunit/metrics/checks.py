@@ -107,17 +107,16 @@ def run_check(check: Check, item: Item) -> tuple[float, str | None]:
         "expected": getattr(item.case, "expected_output", None),
     }
     parameters = _parameters(check)
-    required = [parameter for parameter in parameters if parameter.default is parameter.empty]
-    if len(required) == 1 and required[0].name not in offered:
-        verdict = check(offered["output"])
-    else:
-        unknown = [parameter.name for parameter in required if parameter.name not in offered]
-        if unknown:
-            raise TypeError(f"a check's parameters must be among {', '.join(offered)}; received {unknown[0]!r}")
-        known = [parameter for parameter in parameters if parameter.name in offered]
-        positional = [offered[each.name] for each in known if each.kind is each.POSITIONAL_ONLY]
-        named = {each.name: offered[each.name] for each in known if each.kind is not each.POSITIONAL_ONLY}
-        verdict = check(*positional, **named)
+    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    unknown = [name for name in required if name not in offered]
+    if len(required) == 1 and unknown:
+        offered[unknown[0]] = offered["output"]
+    elif unknown:
+        raise TypeError(f"a check's parameters must be among {', '.join(offered)}; received {unknown[0]!r}")
+    known = [parameter for parameter in parameters if parameter.name in offered]
+    positional = [offered[each.name] for each in known if each.kind is each.POSITIONAL_ONLY]
+    named = {each.name: offered[each.name] for each in known if each.kind is not each.POSITIONAL_ONLY}
+    verdict = check(*positional, **named)
     why = None
     if isinstance(verdict, tuple) and len(verdict) == 2:
         verdict, why = verdict

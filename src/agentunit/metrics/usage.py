@@ -74,9 +74,7 @@ def find_usage(item: Item) -> tuple[Tokens, str] | None:
     ):
         if usage is None or usage == {}:
             continue
-        if not isinstance(usage, Mapping):
-            usage = getattr(usage, "__dict__", None) or _refuse_usage(place, usage)
-        return read_tokens(place, usage), place
+        return read_tokens(place, _usage_mapping(place, usage)), place
     calls = [tokens for _, _, tokens in llm_calls(item) if tokens.recorded]
     if not calls:
         return None
@@ -96,7 +94,8 @@ def llm_calls(item: Item) -> list[tuple[str, dict[str, Any], Tokens]]:
             continue
         place, payload = f"trace.events[{position}]", payload_of(event)
         usage = payload.get("usage")
-        tokens = read_tokens(f"{place}.usage", usage if isinstance(usage, Mapping) else payload)
+        mapping = payload if usage is None else _usage_mapping(f"{place}.usage", usage)
+        tokens = read_tokens(f"{place}.usage", mapping)
         calls.append((place, payload, tokens))
     return calls
 
@@ -130,7 +129,7 @@ def itemised_cost(item: Item) -> ItemisedCost:
             unpriced = unpriced or problem
         if price is not None:
             llm_costs.append(price)
-    if not calls and find_usage(item) is not None:
+    if not llm_costs and unpriced is None and find_usage(item) is not None:
         unpriced = "tokens are recorded without the model that used them"
     return ItemisedCost(
         sum(known_tool_costs) if known_tool_costs else None, sum(llm_costs) if llm_costs else None, listed, unpriced
@@ -164,5 +163,11 @@ def _sum_known(counts: list[int | None]) -> int | None:
     return sum(known) if len(known) == len(counts) else None
 
 
-def _refuse_usage(place: str, usage: object) -> Mapping[str, Any]:
+def _usage_mapping(place: str, usage: Any) -> Mapping[str, Any]:
+    """Token counts as a mapping; client libraries hand them over as objects."""
+    if isinstance(usage, Mapping):
+        return usage
+    attributes = getattr(usage, "__dict__", None)
+    if attributes:
+        return dict(attributes)
     raise InputProblem(f"{place} must be a dict of token counts; received {usage!r:.80}")

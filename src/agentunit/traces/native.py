@@ -45,13 +45,15 @@ class RecordFile:
         except OSError as error:
             yield InputError(self.name, None, _spoken(error))
             return
-        with self._raw:
-            try:
-                stream = decompressed(self._raw)
-            except (ZstandardMissing, OSError) as error:
-                yield InputError(self.name, None, str(error))
-                return
-            yield from self._records(stream)
+        try:
+            yield from self._records(decompressed(self._raw))
+        except ZstandardMissing as error:
+            yield InputError(self.name, None, str(error))
+        except OSError as error:
+            yield InputError(self.name, None, _spoken(error))
+        finally:
+            if self.path != STDIN:
+                self._raw.close()
 
     def _open(self) -> BinaryIO:
         if self.path == STDIN:
@@ -65,7 +67,7 @@ class RecordFile:
         while True:
             number += 1
             try:
-                line = stream.readline(LONGEST_LINE_BYTES)
+                line = stream.readline(LONGEST_LINE_BYTES + 1)
             except BROKEN_STREAM as error:
                 yield InputError(self.name, number, f"the compressed file is cut off or damaged here ({error})")
                 return
@@ -74,12 +76,12 @@ class RecordFile:
                 return
             if not line:
                 return
-            if len(line) >= LONGEST_LINE_BYTES and not line.endswith(b"\n"):
+            if len(line) > LONGEST_LINE_BYTES:
                 yield InputError(self.name, number, f"the line is longer than {LONGEST_LINE_BYTES >> 20} MiB")
                 return
             if number == 1:
                 line = line.removeprefix(b"\xef\xbb\xbf")
-            if line.isspace():
+            if not line or line.isspace():
                 continue
             try:
                 record = decode_record(line)
