@@ -23,7 +23,7 @@ def write(name: str, *lines: str | bytes) -> Path:
 
 def test_scores_a_file_and_prints_a_table(invoke):
     write("runs.jsonl", GOOD, WRONG)
-    result = invoke("score", "runs.jsonl", "-m", "answer_correctness,cost")
+    result = invoke("score", "runs.jsonl", "-m", "answer_correctness,exact_match,cost")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     correctness = next(line for line in lines if line.startswith("answer_correctness"))
@@ -34,7 +34,7 @@ def test_scores_a_file_and_prints_a_table(invoke):
     assert "$0.5000" in cost
     assert "1/2" in cost
     assert "cost: 1 × no cost recorded, nor tool costs or LLM usage to derive it from (q2)" in result.stdout
-    assert "answer_correctness: q2" in result.stdout  # what to look at
+    assert "exact_match: q2" in result.stdout  # what to look at
     assert "2 cases in" in result.stdout
 
 

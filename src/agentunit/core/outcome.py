@@ -42,8 +42,8 @@ def outcome_text(outcome: object) -> str | None:
     if isinstance(output, float) and not isfinite(output):
         return None
     try:
-        plain = msgspec.to_builtins(output, str_keys=True)
         # An object has no order, so two that are equal must read the same.
+        plain = msgspec.to_builtins(output, str_keys=True, order="sorted")
         return msgspec.json.encode(plain, order="sorted").decode()
     except (TypeError, ValueError, RecursionError):
         return _unordered_json(output)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from agentunit.formulas.equality import json_equal
+
 
 def state_differences(expected: Any, actual: Any, path: str = "") -> list[str]:
     """Where a final state falls short of the expected one; empty when it holds everything expected.
@@ -23,6 +25,6 @@ def state_differences(expected: Any, actual: Any, path: str = "") -> list[str]:
             else:
                 differences.extend(state_differences(value, actual[key], place))
         return differences
-    if expected == actual and isinstance(expected, bool) is isinstance(actual, bool):
+    if json_equal(expected, actual):
         return []
     return [f"{path or 'the state'} is {actual!r:.80}, expected {expected!r:.80}"]

@@ -6,7 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import fsum
 from typing import Any, Literal
+
+from agentunit.formulas.equality import json_equal
 
 Mode = Literal["unordered", "ordered", "strict"]
 ArgumentRule = Literal["equal", "subset", "ignore"]
@@ -42,8 +45,8 @@ def calls_match(expected: ToolCall, actual: ToolCall, rule: ArgumentRule = "equa
         return True
     given = actual.arguments or {}
     if rule == "subset":
-        return all(key in given and _same(value, given[key]) for key, value in expected.arguments.items())
-    return _same(expected.arguments, given)
+        return all(key in given and json_equal(value, given[key]) for key, value in expected.arguments.items())
+    return json_equal(expected.arguments, given)
 
 
 def match_trajectory(
@@ -102,17 +105,18 @@ def value_similarity(left: Any, right: Any) -> float:
     >>> value_similarity({"city": "Paris", "nights": 2}, {"city": "Paris", "nights": 4})   # (1 + 1/2) / 2
     0.75
     """
-    if _same(left, right):
+    if json_equal(left, right):
         return 1.0
     if isinstance(left, bool) or isinstance(right, bool):
         return 0.0
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
-        return max(0.0, 1.0 - abs(left - right) / max(abs(left), abs(right)))
+        return _number_similarity(left, right)
     if isinstance(left, str) and isinstance(right, str):
         return _dice(left.casefold(), right.casefold())
     if isinstance(left, Mapping) and isinstance(right, Mapping):
-        keys = {*left, *right}
-        return sum(value_similarity(left[k], right[k]) for k in keys if k in left and k in right) / len(keys)
+        shared = [value_similarity(left[key], right[key]) for key in left if key in right]
+        # fsum: the order of keys must not show in the last digit.
+        return fsum(shared) / len({*left, *right})
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         longest = max(len(left), len(right))
         return sum(value_similarity(a, b) for a, b in zip(left, right, strict=False)) / longest
@@ -170,14 +174,11 @@ def _largest_matching(expected: Sequence[ToolCall], actual: Sequence[ToolCall], 
     return len(taken_by)
 
 
-def _same(left: Any, right: Any) -> bool:
-    if isinstance(left, bool) is not isinstance(right, bool):
-        return False
-    if isinstance(left, Mapping) and isinstance(right, Mapping):
-        return left.keys() == right.keys() and all(_same(value, right[key]) for key, value in left.items())
-    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
-        return len(left) == len(right) and all(_same(a, b) for a, b in zip(left, right, strict=True))
-    return bool(left == right)
+def _number_similarity(left: float, right: float) -> float:
+    try:
+        return max(0.0, 1.0 - abs(left - right) / max(abs(left), abs(right)))
+    except OverflowError:  # an int beyond every float is unlike any float
+        return 0.0
 
 
 def _dice(left: str, right: str) -> float:

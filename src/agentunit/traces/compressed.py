@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 18
+_PIECE_BYTES = 1 << 7
 
 BROKEN_STREAM = (EOFError, gzip.BadGzipFile, zlib.error)
 
@@ -73,6 +74,7 @@ class _ZstandardStream(io.RawIOBase):
         self._source = source
         self._frame: Any = None
         self._frame_start = self._position = source.tell() if source.seekable() else 0
+        self._compressed = b""
         self._ready = b""
         self._broken: EOFError | None = None
 
@@ -83,9 +85,10 @@ class _ZstandardStream(io.RawIOBase):
         while not self._ready:
             if self._broken is not None:
                 raise self._broken
-            chunk = self._source.read(_CHUNK_BYTES)
-            if chunk:
-                self._decompress(chunk)
+            if not self._compressed:
+                self._compressed = self._source.read(_CHUNK_BYTES)
+            if self._compressed:
+                self._decompress_some()
             elif self._frame is None:
                 return 0
             else:
@@ -95,39 +98,40 @@ class _ZstandardStream(io.RawIOBase):
         self._ready = self._ready[n:]
         return n
 
-    def _decompress(self, chunk: bytes) -> None:
-        while chunk:
-            if self._frame is None:
-                self._frame = self._new_frame()
-                self._frame_start = self._position
-            try:
-                self._ready += self._frame.decompress(chunk)
-            except self._damage as error:
-                self._ready += self._before_the_damage(chunk)
-                self._broken = EOFError(f"the Zstandard stream is damaged: {error}")
-                return
-            if not self._frame.eof:
-                self._position += len(chunk)
-                return
-            self._position += len(chunk) - len(self._frame.unused_data)
-            chunk = self._frame.unused_data
+    def _decompress_some(self) -> None:
+        if self._frame is None:
+            self._frame = self._new_frame()
+            self._frame_start = self._position
+        # A little at a time: a few bytes of well compressed data can be megabytes.
+        piece = self._compressed[:_PIECE_BYTES]
+        try:
+            self._ready = self._frame.decompress(piece)
+        except self._damage as error:
+            self._ready = self._before_the_damage(piece)
+            self._broken = EOFError(f"the Zstandard stream is damaged: {error}")
+            return
+        used = len(piece)
+        if self._frame.eof:
+            used -= len(self._frame.unused_data)
             self._frame = None
+        self._compressed = self._compressed[used:]
+        self._position += used
 
-    def _before_the_damage(self, chunk: bytes) -> bytes:
-        """What the damaged chunk still holds: its frame is read again up to there, then byte by byte."""
+    def _before_the_damage(self, piece: bytes) -> bytes:
+        """What the damaged piece still holds: its frame is read again up to there, then byte by byte."""
         if not self._source.seekable():
             return b""
         frame = self._new_frame()
         self._source.seek(self._frame_start)
         remaining = self._position - self._frame_start
         while remaining:
-            part = self._source.read(min(_CHUNK_BYTES, remaining))
+            part = self._source.read(min(_PIECE_BYTES, remaining))
             frame.decompress(part)
             remaining -= len(part)
         saved = []
-        for position in range(len(chunk)):
+        for position in range(len(piece)):
             try:
-                saved.append(frame.decompress(chunk[position : position + 1]))
+                saved.append(frame.decompress(piece[position : position + 1]))
             except self._damage:
                 break
         return b"".join(saved)
