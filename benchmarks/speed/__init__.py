@@ -4,7 +4,7 @@ Four questions, a table each: import time, size of a base install, overhead of a
 catalog's seven core metrics against merely reading the records. Run it from the root of the repository:
 
     python -m benchmarks.speed                      our rows, and those of peers that are installed
-    python -m benchmarks.speed --install-peers      make the environments first (about 1.5 GB under .bench/)
+    python -m benchmarks.speed --install-peers      make the environments first (about 1.7 GB under .bench/)
     python -m benchmarks.speed --write-results      also write the tables to benchmarks/speed/RESULTS.md
 
 Machines are noisy: every figure is the best of several rounds, ours and theirs in turn, with the worst beside it.

@@ -38,8 +38,8 @@ def _time(path: Path, without_totals: Path, rounds: int) -> Answer:
         ),
         remarks=[
             f"Best and worst of {rounds} rounds in one process, in turn, from a JSONL file of "
-            f"{path.stat().st_size / 1e6:,.1f} MB. Lexical backends. The last row reads runs that record tokens per call "
-            "and no totals: tokens are added up, and priced where the price table is installed."
+            f"{path.stat().st_size / 1e6:,.1f} MB. Lexical backends. The last row reads runs that record tokens per "
+            "call and no totals: tokens are added up, and priced where the price table is installed."
         ],
     )
     figures = _timings(path, rounds)

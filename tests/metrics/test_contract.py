@@ -9,6 +9,7 @@ from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
 from math import isfinite
 from traceback import extract_tb
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import msgspec
@@ -489,6 +490,19 @@ def odd_objects(draw: st.DrawFn) -> Built:
 @settings(deadline=None, max_examples=60)
 def test_objects_built_by_hand_with_odd_fields(name: str, built: Built) -> None:
     assert complaints(REGISTRY.create(name), built) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_trace_built_by_hand_of_what_are_no_events(name: str) -> None:
+    case, outcomes = typed(RICH).case, (Outcome(), typed(RICH).outcome)
+    whole = {"type": "tool_call", "payload": {"name": "x"}}
+    found = [
+        f"{event!r}: {complaint}"
+        for event in (None, 5, "tool_call", {}, whole, SimpleNamespace())
+        for outcome in outcomes
+        for complaint in complaints(REGISTRY.create(name), Built(case, TraceLog(events=[event]), outcome))
+    ]
+    assert found == []
 
 
 def test_the_rich_item_is_a_record_that_round_trips() -> None:

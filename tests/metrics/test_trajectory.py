@@ -50,6 +50,8 @@ TABLE = [
     (ORDERED, [find()], ["find"], 1, 1.0, 1.0, 1.0),
     (ORDERED, [find(id=1)], [{"name": "find", "arguments": '{"id": 1}'}], 1, 1.0, 1.0, 1.0),  # JSON text
     (ORDERED, [{"name": "find", "arguments": '{"id": 1}'}], [find(id=1)], 1, 1.0, 1.0, 1.0),
+    (ORDERED, [find()], [{"name": "find", "arguments": "{}"}], 1, 1.0, 1.0, 1.0),
+    (ORDERED, [find()], [{"name": "find", "arguments": ""}], 1, 1.0, 1.0, 1.0),  # as streams end for a tool without any
     (ORDERED, [find(a=1, b=2)], [find(b=2, a=1)], 1, 1.0, 1.0, 1.0),
     (ORDERED, [find(id=1)], [find(id=True)], 0, 0.0, 0.0, 0.0),
     (ORDERED, [find(id=1)], [find(id=1.0)], 1, 1.0, 1.0, 1.0),

@@ -271,6 +271,14 @@ def test_cached_tokens_of_openai_are_within_the_prompt() -> None:
 
 
 @pytest.mark.usefixtures("price_table")
+def test_cached_tokens_of_opentelemetry_are_within_the_input_too() -> None:
+    usage = {"gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 0}
+    cached = {"gen_ai.usage.cache_read.input_tokens": 90}
+    result = CostMetric().evaluate(None, trace_of(llm(model="abacus-1", **usage, **cached)), None)
+    assert result.value == pytest.approx(0.11)  # 10 × 0.002 + 90 × 0.001
+
+
+@pytest.mark.usefixtures("price_table")
 @pytest.mark.parametrize(
     ("unpriced", "why"),
     [

@@ -363,15 +363,15 @@ def test_reading_is_lazy(tmp_path: Path) -> None:
 @pytest.mark.parametrize("compress", [gzip.compress, zstd], ids=["gzip", "zstd"])
 def test_a_file_that_compresses_well_is_not_held_in_memory_whole(tmp_path: Path, compress: Any) -> None:
     line = json.dumps({"case": {"id": "q", "query": "x" * 16_000}}).encode() + b"\n"
-    path = file_of(tmp_path, compress(line * 2000))  # 32 MB, a few kB on disk
+    path = file_of(tmp_path, compress(line * 4000))  # 64 MB, a few kB on disk
     tracemalloc.start()
     try:
         n_records = sum(1 for _ in read_records(path))
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert n_records == 2000
-    assert peak < 8_000_000
+    assert n_records == 4000
+    assert peak < 16_000_000
 
 
 def test_a_file_can_be_left_early_and_read_again(tmp_path: Path) -> None:

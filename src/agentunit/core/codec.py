@@ -90,9 +90,14 @@ def as_trace(value: Any) -> Any:
     """A TraceLog of a plain dict, of a list of events, or of nothing at all; any other object is used as it is."""
     if value is None:
         return TraceLog()
-    if isinstance(value, list):
-        value = {"events": value}
+    if isinstance(value, (list, tuple)):
+        value = {"events": list(value)}
     return _from_plain(value, TraceLog)
+
+
+def as_event(value: Any) -> Any:
+    """A TraceEvent of a plain dict; any other object is used as it is."""
+    return _from_plain(value, TraceEvent)
 
 
 def as_outcome(value: Any) -> Any:
@@ -139,7 +144,7 @@ def _convert(plain: dict[str, Any], kind: type[_StructT]) -> _StructT:
 
 
 _SPOKEN_NAME: dict[type[Struct], str] = {
-    Record: "wrong shape", DatasetCase: "case", TraceLog: "trace", Outcome: "outcome"
+    Record: "wrong shape", DatasetCase: "case", TraceLog: "trace", TraceEvent: "event", Outcome: "outcome"
 }  # fmt: skip
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from math import inf
-from typing import Any
+from collections.abc import Iterable
+from itertools import groupby
+from math import fsum, inf
 
 from agentunit.core.results import MetricSummary, Score, Status, Unscored
 from agentunit.formulas.statistics import RunningStatistics
-from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
+from agentunit.store.sqlite import ScoreRow
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100
@@ -44,20 +46,21 @@ class WorstCases:
 class _Backend:
     """What one backend's scores of a metric add up to."""
 
-    __slots__ = ("elapsed_s", "statistics", "worst")
+    __slots__ = ("elapsed_s", "n_scored", "statistics", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         self.statistics = RunningStatistics()
         self.worst = WorstCases(info)
         self.elapsed_s = 0.0
+        self.n_scored = 0
 
 
 class MetricAggregate:
     """One metric over a run. Values of different backends are kept apart."""
 
-    def __init__(self, metric: Any) -> None:
-        self.name: str = metric.name
-        self.info = describe(metric)
+    def __init__(self, name: str, info: MetricInfo) -> None:
+        self.name = name
+        self.info = info
         self.n_cases = 0
         self.n_errors = 0
         self._backends: dict[tuple[str, Status], _Backend] = {}
@@ -68,22 +71,43 @@ class MetricAggregate:
         self.n_cases += 1
         value = score.result.value
         if value is None:
-            self._add_unscored(case_id, score)
+            self._add_unscored(case_id, score.status, score.result.detail.get("reason"))
             return
         key = (score.backend, score.status)
         backend = self._backends.get(key)
         if backend is None:
             backend = self._backends[key] = _Backend(self.info)
         backend.statistics.add(value)
+        backend.n_scored += 1
         backend.elapsed_s += score.elapsed
         backend.worst.add(case_id, value)
 
-    def _add_unscored(self, case_id: str, score: Score) -> None:
-        if score.status == "error":
+    def add_rows(self, rows: Iterable[ScoreRow]) -> None:
+        """Take the scores of a run that may have repeats: those of one case count once, by their mean.
+
+        Runs of the same case are alike, so counting each would make the interval narrower than it is.
+        """
+        for _, of_case in groupby(rows, key=lambda row: row.position):
+            values: dict[tuple[str, Status], list[float]] = {}
+            for row in of_case:
+                self.n_cases += 1
+                if row.value is None:
+                    self._add_unscored(row.case_id, row.status, row.reason)
+                else:
+                    values.setdefault((row.backend, row.status), []).append(row.value)
+            for key, repeats in values.items():
+                backend = self._backends.setdefault(key, _Backend(self.info))
+                mean = fsum(repeats) / len(repeats)
+                backend.statistics.add(mean)
+                backend.n_scored += len(repeats)
+                backend.worst.add(row.case_id, mean)
+
+    def _add_unscored(self, case_id: str, status: Status, reason: object) -> None:
+        if status == "error":
             self.n_errors += 1
-        key = (score.status, str(score.result.detail.get("reason") or "the metric gave no reason"))
+        key = (status, str(reason or "the metric gave no reason"))
         if key not in self._unscored and len(self._unscored) >= _MOST_REASONS:
-            key = (score.status, "other reasons")
+            key = (status, "other reasons")
         entry = self._unscored.get(key)
         if entry is None:
             entry = self._unscored[key] = Unscored(self.name, key[0], key[1], 0, [])
@@ -114,7 +138,7 @@ class MetricAggregate:
             version=self.info.version,
             status=status,
             n_cases=self.n_cases,
-            n_scored=statistics.n,
+            n_scored=scored.n_scored,
             mean=statistics.mean,
             low=interval.low if interval else None,
             high=interval.high if interval else None,

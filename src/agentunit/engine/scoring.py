@@ -145,9 +145,9 @@ class _Scorer:
 
     def __init__(self, metric: Any) -> None:
         self.name: str = metric.name
-        self.aggregate = MetricAggregate(metric)
         self._metric = metric
         self._info = describe(metric)
+        self.aggregate = MetricAggregate(self.name, self._info)
         self._composite = isinstance(metric, CompositeMetric)
         self._evaluate = _item_evaluator(metric)
         self._evaluate_batch = _batch_evaluator(metric, self._info)

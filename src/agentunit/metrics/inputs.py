@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agentunit.core.codec import as_case, as_outcome, as_trace
+from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
 from agentunit.core.outcome import Outcome, outcome_text
+from agentunit.core.trace import TraceEvent
 
 NO_ANSWER = "no answer: outcome.output is missing"
 _UNREAD: Any = object()
@@ -25,14 +26,15 @@ class Item:
     ('It is in France.', ['Paris is in France.'], [])
     """
 
-    __slots__ = ("_answer", "_context", "_found", "_tool_calls", "case", "outcome", "trace")
+    __slots__ = ("_answer", "_context", "_events", "_found", "_tool_calls", "case", "outcome", "trace")
 
     def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
         self.case = as_case(case) if isinstance(case, dict) else case
-        self.trace = as_trace(trace) if trace is None or isinstance(trace, (dict, list)) else trace
+        self.trace = as_trace(trace) if trace is None or isinstance(trace, (dict, list, tuple)) else trace
         self.outcome = as_outcome(outcome) if isinstance(outcome, dict) else outcome
         self._answer = _UNREAD
         self._context = _UNREAD
+        self._events = _UNREAD
         self._tool_calls = _UNREAD
         self._found = _UNREAD
 
@@ -73,8 +75,11 @@ class Item:
 
     @property
     def events(self) -> Sequence[Any]:
-        """The trace's events."""
-        return getattr(self.trace, "events", None) or ()
+        """The trace's events; plain dicts among them become events."""
+        if self._events is _UNREAD:
+            self._events = _events_of(self.trace)
+        events: Sequence[Any] = self._events
+        return events
 
     @property
     def case_metadata(self) -> dict[str, Any]:
@@ -85,6 +90,21 @@ class Item:
     def trace_metadata(self) -> dict[str, Any]:
         """The trace's metadata."""
         return _mapping("trace.metadata", getattr(self.trace, "metadata", None))
+
+
+def _events_of(trace: Any) -> Sequence[Any]:
+    events = getattr(trace, "events", None) or ()
+    # A trace that was read holds events only; one that was built by hand may hold anything.
+    if {each.__class__ for each in events} <= {TraceEvent}:
+        return events
+    try:
+        read = [as_event(each) for each in events]
+    except RecordError as error:
+        raise InputProblem(f"trace.events must hold events: {error}") from None
+    for position, each in enumerate(read):
+        if not isinstance(getattr(each, "type", None), str) or not hasattr(each, "payload"):
+            raise InputProblem(f"trace.events[{position}] must be an event; received {each!r:.80}")
+    return read
 
 
 def payload_of(event: Any) -> dict[str, Any]:
@@ -114,7 +134,7 @@ def _passages(given: Any) -> list[str]:
 def retrieved_documents(trace: Any) -> list[str]:
     """The texts of a trace's ``retrieval`` events: strings, or dicts with ``text``, ``content`` or ``page_content``."""
     texts: list[str] = []
-    for event in getattr(trace, "events", None) or ():
+    for event in _events_of(trace):
         if event.type != "retrieval":
             continue
         documents = payload_of(event).get("documents") or ()

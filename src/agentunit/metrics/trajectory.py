@@ -97,6 +97,8 @@ def _expected_call(position: int, entry: Any) -> ToolCall:
 def _arguments(value: Any) -> Mapping[str, Any] | None:
     """Arguments as a mapping; several providers record them as JSON text."""
     if isinstance(value, str):
+        if not value.strip():
+            return None
         try:
             value = msgspec.json.decode(value)
         except (msgspec.DecodeError, UnicodeError, RecursionError):

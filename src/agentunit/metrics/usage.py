@@ -57,6 +57,7 @@ def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
             if beside is not None and prompt is not None:
                 prompt += beside
                 cached += beside if key.startswith("cache_read") else 0
+    cached = _count(place, usage, ("gen_ai.usage.cache_read.input_tokens",)) or cached
     for key in ("prompt_tokens_details", "input_tokens_details"):
         details = usage.get(key)
         if isinstance(details, Mapping):
@@ -165,7 +166,7 @@ def _sum_known(counts: list[int | None]) -> int | None:
 
 def _usage_mapping(place: str, usage: Any) -> Mapping[str, Any]:
     """Token counts as a mapping; client libraries hand them over as objects."""
-    if isinstance(usage, Mapping):
+    if usage.__class__ is dict or isinstance(usage, Mapping):
         return usage
     attributes = getattr(usage, "__dict__", None)
     if attributes:

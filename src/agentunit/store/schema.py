@@ -38,7 +38,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             backend TEXT NOT NULL,
             version TEXT NOT NULL,
             elapsed_s REAL NOT NULL,
-            detail BLOB NOT NULL,
+            detail TEXT NOT NULL,
             PRIMARY KEY (run_id, position, repeat, metric)
         ) WITHOUT ROWID""",
     ),

@@ -7,6 +7,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -17,7 +18,7 @@ from msgspec import Struct
 
 from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.records import Record
-from agentunit.core.results import MetricResult, Score, encode_json
+from agentunit.core.results import MetricResult, Score, Status, encode_json
 from agentunit.store.schema import StoreError, migrate
 
 DEFAULT_PATH = ".agentunit/runs.db"
@@ -51,6 +52,19 @@ class StoredRecord(Struct):
     failed: bool
     elapsed_s: float
     record: Record
+
+
+class ScoreRow(Struct):
+    """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value."""
+
+    position: int
+    repeat: int
+    case_id: str
+    value: float | None
+    status: Status
+    backend: str
+    version: str
+    reason: str | None = None
 
 
 class StoredScore(Struct):
@@ -90,6 +104,15 @@ class Store:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection of its own for a long read: it sees the store as it was, whatever is written meanwhile."""
+        connection = sqlite3.connect(self.path, timeout=_WAIT_FOR_LOCK_S, isolation_level=None)
+        try:
+            yield connection
+        finally:
+            connection.close()
 
     # Runs
 
@@ -212,9 +235,10 @@ class Store:
                 f" AND s.repeat = r.repeat AND s.metric IN ({marks})) < ?"
             )
             values += [*unscored_by, len(unscored_by)]
-        for row in self._connection.execute(query + " ORDER BY position, repeat", values):
-            position, repeat, case_id, failed, elapsed_s, line = row
-            yield StoredRecord(position, repeat, case_id, bool(failed), elapsed_s, decode_record(line))
+        with self._reading() as connection:
+            for row in connection.execute(query + " ORDER BY position, repeat", values):
+                position, repeat, case_id, failed, elapsed_s, line = row
+                yield StoredRecord(position, repeat, case_id, bool(failed), elapsed_s, decode_record(line))
 
     def case(self, run_id: str, case_id: str) -> list[StoredRecord]:
         """All repeats of one case."""
@@ -247,7 +271,7 @@ class Store:
                 score.backend,
                 score.version,
                 score.elapsed,
-                encode_json(score.result.detail),
+                encode_json(score.result.detail).decode(),
             )
             for metric, score in scores.items()
         ]
@@ -259,6 +283,20 @@ class Store:
             self._connection.execute("ROLLBACK")
             raise
 
+    def score_rows(self, run_id: str) -> Iterator[tuple[str, ScoreRow]]:
+        """Every score of a run with its metric's name, in dataset order, without the details."""
+        query = (
+            "SELECT s.metric, s.position, s.repeat, r.case_id, s.value, s.status, s.backend, s.version,"
+            " CASE WHEN s.value IS NULL THEN s.detail END"
+            " FROM scores s JOIN records r USING (run_id, position, repeat) WHERE s.run_id = ?"
+            " ORDER BY s.position, s.repeat"
+        )
+        with self._reading() as connection:
+            for row in connection.execute(query, (run_id,)):
+                metric, position, repeat, case_id, value, status, backend, version, detail = row
+                reason = None if detail is None else str(msgspec.json.decode(detail).get("reason") or "") or None
+                yield metric, ScoreRow(position, repeat, case_id, value, status, backend, version, reason)
+
     def scores(self, run_id: str, *, case_id: str | None = None) -> Iterator[StoredScore]:
         """The scores of a run (or of one of its cases), in dataset order."""
         query = (
@@ -269,10 +307,11 @@ class Store:
         if case_id is not None:
             query += " AND r.case_id = ?"
             values.append(case_id)
-        for row in self._connection.execute(query + " ORDER BY s.position, s.repeat", values):
-            position, repeat, case, metric, value, status, backend, version, elapsed_s, detail = row
-            result = MetricResult(metric, value, msgspec.json.decode(detail))
-            yield StoredScore(position, repeat, case, metric, Score(result, status, backend, version, elapsed_s))
+        with self._reading() as connection:
+            for row in connection.execute(query + " ORDER BY s.position, s.repeat", values):
+                position, repeat, case, metric, value, status, backend, version, elapsed_s, detail = row
+                result = MetricResult(metric, value, msgspec.json.decode(detail))
+                yield StoredScore(position, repeat, case, metric, Score(result, status, backend, version, elapsed_s))
 
 
 def _header(row: tuple[Any, ...]) -> RunHeader:

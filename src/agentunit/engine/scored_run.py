@@ -1,0 +1,95 @@
+"""A run as deciding sees it: every score, by metric, without the details."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+from agentunit.core.results import RunSummary
+from agentunit.engine.aggregate import MetricAggregate
+from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.portable import read_portable
+from agentunit.store.sqlite import RunHeader, ScoreRow, Store
+
+
+@dataclass
+class ScoredRun:
+    """The scores of a run, by metric, each list in dataset order (by position, then repeat)."""
+
+    header: RunHeader
+    n_cases: int
+    n_records: int
+    n_failed: int
+    metrics: dict[str, list[ScoreRow]] = field(default_factory=dict)
+
+    @property
+    def n_repeats(self) -> int:
+        """How often each case was run; the most, where they differ."""
+        return max(1, max((row.repeat + 1 for rows in self.metrics.values() for row in rows), default=1))
+
+    def summary(self) -> RunSummary:
+        """The aggregate of the run, as ``agentunit score`` makes it; repeats of a case count as one, by their mean."""
+        aggregates = []
+        for name, rows in self.metrics.items():
+            aggregate = MetricAggregate(name, info_of(name))
+            aggregate.add_rows(rows)
+            aggregates.append(aggregate)
+        return RunSummary(
+            n_cases=self.n_records,
+            metrics=[row for aggregate in aggregates for row in aggregate.rows()],
+            unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
+            n_input_errors=0,
+            input_errors=[],
+            n_score_errors=sum(aggregate.n_errors for aggregate in aggregates),
+            elapsed_s=(self.header.finished_at or self.header.created_at) - self.header.created_at,
+        )
+
+
+def run_from_store(store: Store, reference: str) -> ScoredRun:
+    """A run of a store: an id, the beginning of one, a name, ``last`` or ``last~N``."""
+    header = store.find_run(reference)
+    run = ScoredRun(header, 0, header.n_done, header.n_failed)
+    for metric, row in store.score_rows(header.id):
+        run.metrics.setdefault(metric, []).append(row)
+    run.n_cases = len(store.case_ids(header.id))
+    return run
+
+
+def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
+    """A run of a portable file, without taking it into a store."""
+    header, cases = read_portable(path)
+    run = ScoredRun(header, 0, 0, 0)
+    positions = set()
+    for case in cases:
+        positions.add(case.position)
+        run.n_records += 1
+        run.n_failed += case.failed
+        for metric, score in case.scores.items():
+            reason = str(score.result.detail.get("reason") or "") or None if score.result.value is None else None
+            row = ScoreRow(
+                case.position,
+                case.repeat,
+                case.case_id,
+                score.result.value,
+                score.status,
+                score.backend,
+                score.version,
+                reason,
+            )
+            run.metrics.setdefault(metric, []).append(row)
+    run.n_cases = len(positions)
+    return run
+
+
+def find_scored_run(reference: str, store: Store) -> ScoredRun:
+    """A run by whatever names it: a portable file, or a run of the store."""
+    return run_from_file(reference) if os.path.isfile(reference) else run_from_store(store, reference)
+
+
+def info_of(name: str) -> MetricInfo:
+    """The facts about a metric of this name; a minimal description when it is not installed here."""
+    try:
+        return describe(resolve_metrics([name])[0])
+    except (ValueError, TypeError, ImportError, RuntimeError):
+        return MetricInfo(name, "custom", "")

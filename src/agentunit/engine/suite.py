@@ -1,0 +1,122 @@
+"""A suite: which agent, on which cases, measured how, and what counts as good enough."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from agentunit.metrics.registry import DEFAULT_METRICS
+
+
+@dataclass
+class Suite:
+    """Everything ``agentunit run`` needs. A YAML suite has the same keys.
+
+    ``dataset`` is a file (JSONL, CSV, YAML, Parquet) or the cases themselves. ``agent`` is a callable,
+    ``module:function``, a ``CommandAgent``, an ``HttpAgent`` or an ``http(s)://`` address. ``gates`` are expressions
+    such as ``"faithfulness >= 0.8"``. ``timeout_s`` ends a case, ``retries`` tries a failed one again with a fresh
+    trace, ``repeats`` runs each case several times. A gate fails when fewer than ``min_coverage`` of the cases have a
+    score; ``max_errors`` failed cases and scores are allowed.
+    """
+
+    dataset: Any
+    agent: Any
+    metrics: Sequence[Any] = DEFAULT_METRICS
+    gates: Sequence[str] = ()
+    name: str = "suite"
+    concurrency: int = 4
+    timeout_s: float | None = None
+    retries: int = 0
+    repeats: int = 1
+    seed: int | None = None
+    min_coverage: float = 0.8
+    max_errors: int = 0
+    folder: str = "."
+
+    def __post_init__(self) -> None:
+        for parameter, minimum in (("concurrency", 1), ("retries", 0), ("repeats", 1), ("max_errors", 0)):
+            value = getattr(self, parameter)
+            if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+                raise SuiteError(f"Suite: {parameter} must be a whole number of at least {minimum}; received {value!r}")
+        if self.timeout_s is not None and not (_is_number(self.timeout_s) and self.timeout_s > 0):
+            raise SuiteError(f"Suite: timeout_s must be a number above 0; received {self.timeout_s!r}")
+        if not (_is_number(self.min_coverage) and 0 <= self.min_coverage <= 1):
+            raise SuiteError(f"Suite: min_coverage must be from 0 to 1; received {self.min_coverage!r}")
+        if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
+            raise SuiteError(f"Suite: seed must be a whole number; received {self.seed!r}")
+        if isinstance(self.gates, str):
+            self.gates = [self.gates]
+        if isinstance(self.metrics, str):
+            self.metrics = [name.strip() for name in self.metrics.split(",")]
+
+
+class SuiteError(ValueError):
+    """A suite that cannot be used; the message says why and what to do."""
+
+
+def load_suite(path: str | os.PathLike[str]) -> Suite:
+    """A suite of a Python file (its ``suite``, or the only ``Suite`` in it) or of a YAML file."""
+    file = Path(path)
+    if not file.is_file():
+        raise SuiteError(f"{file}: no such file ('agentunit init' writes a suite to start from)")
+    if file.suffix in (".yaml", ".yml"):
+        suite = _from_yaml(file)
+    elif file.suffix == ".py":
+        suite = _from_python(file)
+    else:
+        raise SuiteError(f"{file}: a suite must be a .py, .yaml or .yml file")
+    suite.folder = str(file.parent)
+    if suite.name == "suite":
+        suite.name = file.stem
+    return suite
+
+
+def _from_python(file: Path) -> Suite:
+    folder = str(file.parent.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    spec = importlib.util.spec_from_file_location(f"agentunit_suite_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise SuiteError(f"{file}: cannot be loaded as a Python file")
+    module = importlib.util.module_from_spec(spec)
+    # Known by name while it runs, so that what it defines (dataclasses, agents in processes) can be found again.
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    named = getattr(module, "suite", None)
+    if isinstance(named, Suite):
+        return named
+    found = [value for value in vars(module).values() if isinstance(value, Suite)]
+    if len(found) != 1:
+        raise SuiteError(f"{file}: a suite file must define 'suite = Suite(…)'; found {len(found)} suites")
+    return found[0]
+
+
+def _from_yaml(file: Path) -> Suite:
+    import yaml
+
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise SuiteError(f"{file}: not YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise SuiteError(f"{file}: a YAML suite must be a mapping of settings; received {type(content).__name__}")
+    known = {field.name for field in fields(Suite)} - {"folder"}
+    unknown = [str(key) for key in content if key not in known]
+    if unknown:
+        raise SuiteError(f"{file}: settings must be among {', '.join(sorted(known))}; received {unknown[0]!r}")
+    for required in ("dataset", "agent"):
+        if required not in content:
+            raise SuiteError(f"{file}: {required!r} is missing")
+    folder = str(file.parent.resolve())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    return Suite(**content)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

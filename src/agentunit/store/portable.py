@@ -1,0 +1,151 @@
+"""A run as one file that can be carried elsewhere: a baseline kept by CI, a run sent to a colleague.
+
+The first line describes the run, every other line is one finished case with its scores. Plain, or gzip when the name
+ends in ``.gz``.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from typing import IO, Any
+
+import msgspec
+from msgspec import Struct
+
+from agentunit.core.codec import RecordError, decode_record, encode_record
+from agentunit.core.results import Score, encode_json
+from agentunit.store.schema import StoreError
+from agentunit.store.sqlite import RunHeader, Store
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
+
+PORTABLE_VERSION = 1
+
+
+class PortableHeader(Struct):
+    """The first line of the file."""
+
+    agentunit_run: int
+    header: RunHeader
+
+
+class PortableCase(Struct):
+    """One finished case; the record is kept as it was written."""
+
+    position: int
+    repeat: int
+    case_id: str
+    failed: bool
+    elapsed_s: float
+    record: msgspec.Raw
+    scores: dict[str, Score]
+
+
+_header_decoder = msgspec.json.Decoder(PortableHeader)
+_case_decoder = msgspec.json.Decoder(PortableCase)
+
+
+def export_run(store: Store, run_id: str, path: str | os.PathLike[str]) -> int:
+    """Write a run to a file, whole or not at all; returns the number of cases."""
+    target = os.fspath(path)
+    unfinished = f"{target}.{os.getpid()}.part"
+    n_cases = 0
+    try:
+        with _open_for_writing(unfinished, compressed=target.endswith(".gz")) as stream:
+            stream.write(encode_json(PortableHeader(PORTABLE_VERSION, store.find_run(run_id))) + b"\n")
+            for case in _cases_of(store, run_id):
+                stream.write(encode_json(case) + b"\n")
+                n_cases += 1
+        os.replace(unfinished, target)
+    except BaseException:
+        if os.path.exists(unfinished):
+            os.unlink(unfinished)
+        raise
+    return n_cases
+
+
+def import_run(store: Store, path: str | os.PathLike[str], *, run_id: str | None = None) -> RunHeader:
+    """Read a run back into a store, whole or not at all, under its own id or another."""
+    header, cases = read_portable(path)
+    wanted = run_id or header.id
+    if any(run.id == wanted for run in store.runs()):
+        raise StoreError(f"{store.path} holds run {wanted} already; import it under another id, or delete that one")
+    store.create_run(
+        header.name,
+        agentunit_version=header.agentunit_version,
+        settings=header.settings,
+        n_planned=header.n_planned,
+        run_id=wanted,
+        created_at=header.created_at,
+    )
+    try:
+        for case in cases:
+            record = decode_record(bytes(case.record))
+            store.add_record(wanted, case.position, case.repeat, record, failed=case.failed, elapsed_s=case.elapsed_s)
+            if case.scores:
+                store.add_scores(wanted, case.position, case.repeat, case.scores)
+        store.set_status(wanted, header.status, finished_at=header.finished_at)
+    except BaseException as error:
+        store.delete_run(wanted)
+        if isinstance(error, RecordError):
+            raise StoreError(f"{os.fspath(path)}: {error}") from None
+        raise
+    return store.find_run(wanted)
+
+
+def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[PortableCase]]:
+    """A portable file's run and its cases, streamed."""
+    name = os.fspath(path)
+    try:
+        raw = open(name, "rb")  # noqa: SIM115  # closed by the generator that reads on
+    except OSError as error:
+        raise StoreError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+    try:
+        stream = decompressed(raw)
+        first = stream.readline()
+        header = _header_decoder.decode(first)
+    except (msgspec.DecodeError, UnicodeDecodeError, ZstandardMissing, *BROKEN_STREAM) as error:
+        raw.close()
+        raise StoreError(f"{name} is not an exported run ({error}); 'agentunit export' writes one") from None
+    if header.agentunit_run != PORTABLE_VERSION:
+        raw.close()
+        raise StoreError(f"{name}: the version of an exported run must be 1; received {header.agentunit_run}")
+    return header.header, _read_cases(name, raw, stream)
+
+
+def _read_cases(name: str, raw: Any, stream: Any) -> Iterator[PortableCase]:
+    with raw:
+        number = 1
+        while True:
+            number += 1
+            try:
+                line = stream.readline()
+                if not line:
+                    return
+                case = _case_decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, *BROKEN_STREAM) as error:
+                raise StoreError(f"{name}, line {number}: not readable ({error})") from None
+            yield case
+
+
+def _cases_of(store: Store, run_id: str) -> Iterator[PortableCase]:
+    # Records and scores come in the same order, so one pass over each is enough.
+    scores = store.scores(run_id)
+    waiting = next(scores, None)
+    for stored in store.records(run_id):
+        of_case: dict[str, Score] = {}
+        while waiting is not None and (waiting.position, waiting.repeat) == (stored.position, stored.repeat):
+            of_case[waiting.metric] = waiting.score
+            waiting = next(scores, None)
+        raw = msgspec.Raw(encode_record(stored.record))
+        yield PortableCase(
+            stored.position, stored.repeat, stored.case_id, stored.failed, stored.elapsed_s, raw, of_case
+        )
+
+
+def _open_for_writing(path: str, *, compressed: bool) -> IO[bytes]:
+    try:
+        return gzip.open(path, "wb") if compressed else open(path, "wb")  # type: ignore[return-value]
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
