@@ -16,6 +16,7 @@ help:
 
 demo: $(VENV)/.base
 	@$(BIN)/agentunit demo
+	@echo "to use it in this shell: source $(BIN)/activate"
 
 test: lint unit
 
@@ -42,14 +43,17 @@ clean:
 	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "there is no '$(PYTHON)' here. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "AgentUnit needs Python 3.10 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
-	$(PYTHON) -m venv $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment could be made: is the package python3-venv installed?"; exit 2; }
 
 $(VENV)/.base: pyproject.toml | $(BIN)/python
-	$(PIP) install -e .
+	@echo "installing AgentUnit into $(VENV) (a few seconds) …"
+	@$(PIP) install -e .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(PIP) install -e ".[dev]"
+	@echo "installing AgentUnit and the tools it is tested with into $(VENV) (a minute or two) …"
+	@$(PIP) install -e ".[dev]"
 	@touch $@ $(VENV)/.base

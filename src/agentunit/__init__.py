@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from agentunit.core.results import CaseScores, MetricResult, RunSummary, Score
     from agentunit.core.trace import TraceEvent, TraceLog
     from agentunit.engine.scoring import Run, score
+    from agentunit.engine.suite import Suite
     from agentunit.metrics.base import CompositeMetric, Metric, MetricInfo
     from agentunit.metrics.registry import DEFAULT_METRICS, register_metric, resolve_metrics
     from agentunit.traces.native import read_records
@@ -47,6 +48,7 @@ _HOMES = {
     "Run": "engine.scoring",
     "RunSummary": "core.results",
     "Score": "core.results",
+    "Suite": "engine.suite",
     "TraceEvent": "core.trace",
     "TraceLog": "core.trace",
     "decode_record": "core.codec",
@@ -75,6 +77,7 @@ __all__ = [
     "Run",
     "RunSummary",
     "Score",
+    "Suite",
     "TraceEvent",
     "TraceLog",
     "decode_record",

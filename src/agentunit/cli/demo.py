@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from agentunit.cli.options import InputFailure
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
@@ -52,7 +53,8 @@ def demo(as_json: bool, save: str | None) -> None:
         return
     console = Console()
     console.print(
-        f"A customer desk of five agents, recorded on {summary.n_cases} questions, scored here and now.\n",
+        f"A customer desk of five rule-based agents, recorded on {summary.n_cases} questions (clock, tokens and prices "
+        "are simulated), scored here and now.\n",
         highlight=False,
     )
     print_run(
@@ -72,5 +74,8 @@ def _save(path: str) -> None:
     if target.exists():
         raise click.UsageError(f"{path} exists already: name a file that does not")
     lines = [encode_record(record) for record in demo_records() if isinstance(record, Record)]
-    target.write_bytes(b"\n".join(lines) + b"\n")
+    try:
+        target.write_bytes(b"\n".join(lines) + b"\n")
+    except OSError as error:
+        raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
     click.echo(f"{len(lines)} records in {path}   next: agentunit score {path}")

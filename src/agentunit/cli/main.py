@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from importlib import import_module
 
@@ -52,8 +54,13 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; every failure a user can cause is one line, not a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal or pipe that cannot show an arrow gets a question mark, not a traceback.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
         code = cli.main(standalone_mode=False)
+        sys.stdout.flush()
         sys.exit(code if isinstance(code, int) else EXIT_OK)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -66,5 +73,15 @@ def main() -> None:
         sys.exit(130)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; there is nobody left to tell.
-        sys.stderr.close()
+        _forget_output()
         sys.exit(EXIT_OK)
+    except OSError as error:
+        _forget_output()
+        where = f" {error.filename}" if error.filename else ""
+        click.echo(f"Error:{where}: {(error.strerror or str(error)).lower()}", err=True)
+        sys.exit(EXIT_ERRORS)
+
+
+def _forget_output() -> None:
+    """What could not be written must not be tried again when Python shuts down."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

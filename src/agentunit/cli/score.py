@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, redirect_stdout
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import IO, Any
@@ -14,7 +15,8 @@ import click
 from rich.console import Console
 
 import agentunit
-from agentunit.cli.main import EXIT_ERRORS
+from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
+from agentunit.cli.options import InputFailure
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json
@@ -25,6 +27,8 @@ from agentunit.metrics.registry import parameters, resolve_metrics
 from agentunit.reports.console import error_line, print_run
 from agentunit.reports.progress import Progress
 from agentunit.traces.native import STDIN, RecordFile
+
+_INTERRUPTED = 130
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,7 +42,12 @@ from agentunit.traces.native import STDIN, RecordFile
     help="Metrics, separated by commas (also module:attribute for your own). Default: the standard set. "
     "'agentunit metrics' lists them.",
 )
-@click.option("-o", "--out", type=click.Path(dir_okay=False), help="Write every case's scores here, one JSON a line.")
+@click.option(
+    "-o",
+    "--out",
+    type=click.Path(dir_okay=False),
+    help="Write every case's scores here, one JSON a line ('-': standard output).",
+)
 @click.option("--errors", "errors_file", type=click.Path(dir_okay=False), help="Write what could not be read here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run's summary as JSON instead of a table.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
@@ -69,27 +78,28 @@ def score(
     _refuse_missing(files)
     _refuse_overwriting_inputs(files, out, errors_file)
     sources = [RecordFile(path) for path in files]
-    run = score_records(_records(sources), metrics, strict=strict)
-    try:
-        _write_scores(run, sources, out)
-        summary = run.summary()
-    except RecordError as error:
-        raise InputFailure(f"{error} (--strict stops at the first)") from None
-    if errors_file is not None:
-        with _open_for_writing(errors_file) as stream:
-            stream.writelines(encode_json(error) + b"\n" for error in summary.input_errors)
+    with ExitStack() as stack:
+        errors_stream = stack.enter_context(_open_for_writing(errors_file)) if errors_file else None
+        run = score_records(_records(sources, errors_stream), metrics, strict=strict)
+        try:
+            # What a metric prints must not get between the lines of --json or --out -.
+            with redirect_stdout(sys.stderr):
+                _write_scores(run, sources, out)
+                summary = run.summary()
+        except RecordError as error:
+            raise InputFailure(f"{error} (--strict stops at the first{_kept(run, out)})") from None
+        except KeyboardInterrupt:
+            click.echo(f"stopped after {run.n_cases:,} cases{_kept(run, out)}", err=True)
+            raise click.exceptions.Exit(_INTERRUPTED) from None
     if as_json:
         click.echo(encode_json(_run_record(files, metrics, summary)).decode())
     else:
-        _print(summary, metrics, out)
+        _print(summary, metrics, out, errors_file, files)
     if _too_many_errors(summary, max_errors, as_json):
         raise click.exceptions.Exit(EXIT_ERRORS)
-
-
-class InputFailure(click.ClickException):
-    """Input that cannot be read, or output that cannot be written: one line, exit code 3."""
-
-    exit_code = EXIT_ERRORS
+    if not any(row.n_scored for row in summary.metrics):
+        click.echo("no case could be scored: the data cannot tell", err=True)
+        raise click.exceptions.Exit(EXIT_CANNOT_TELL)
 
 
 def metrics_from(names: Sequence[str]) -> list[Any]:
@@ -102,13 +112,23 @@ def metrics_from(names: Sequence[str]) -> list[Any]:
         raise click.BadParameter("name at least one metric", param_hint="--metrics")
     try:
         return list(resolve_metrics(wanted or None))
-    except (ValueError, TypeError, ImportError, RuntimeError) as error:
+    except (ValueError, TypeError, RuntimeError) as error:
         raise click.BadParameter(str(error), param_hint="--metrics") from None
+    except Exception as error:  # noqa: BLE001  # a user's own module may fail in any way when it is loaded
+        named = ", ".join(wanted)
+        raise click.BadParameter(f"{named}: {type(error).__name__}: {error}", param_hint="--metrics") from None
 
 
-def _records(sources: Sequence[RecordFile]) -> Iterator[Record | InputError]:
+def _records(sources: Sequence[RecordFile], errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:
     for source in sources:
-        yield from source
+        for each in source:
+            if errors_stream is not None and isinstance(each, InputError):
+                errors_stream.write(encode_json(each) + b"\n")
+            yield each
+
+
+def _kept(run: Run, out: str | None) -> str:
+    return f"; {out} holds the {run.n_cases:,} cases before" if out and out != STDIN else ""
 
 
 def _write_scores(run: Run, sources: Sequence[RecordFile], out: str | None) -> None:
@@ -130,8 +150,10 @@ def _fraction_read(sources: Sequence[RecordFile]) -> float | None:
 
 
 def _open_for_writing(path: str) -> IO[bytes]:
+    if path == STDIN:
+        return open(sys.__stdout__.fileno() if sys.__stdout__ else 1, "wb", closefd=False)
     try:
-        return open(path, "wb")
+        return gzip.open(path, "wb") if path.endswith(".gz") else open(path, "wb")  # type: ignore[return-value]
     except OSError as error:
         raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
 
@@ -161,19 +183,24 @@ def _run_record(files: Sequence[str], metrics: Sequence[Any], summary: RunSummar
     )
 
 
-def _print(summary: RunSummary, metrics: Sequence[Any], out: str | None) -> None:
+def _print(
+    summary: RunSummary, metrics: Sequence[Any], out: str | None, errors_file: str | None, files: Sequence[str]
+) -> None:
     if summary.n_cases == 0 and not summary.n_input_errors:
-        click.echo("nothing to score: the input holds no records", err=True)
+        click.echo(f"nothing to score: {', '.join(files)} holds no records", err=True)
         return
     steps = []
-    if out:
+    if summary.n_input_errors and errors_file:
+        steps.append(f"all {summary.n_input_errors:,} unreadable parts are listed in {errors_file}")
+    if out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
-    elif summary.n_cases:
+    elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
-    if any(row.status == "informational" for row in summary.metrics):
-        steps.append("agentunit metrics faithfulness tells why some scores are informational only")
+    informational = [row.metric for row in summary.metrics if row.status == "informational"]
+    if informational:
+        steps.append(f"agentunit metrics {informational[0]} tells why it is informational only")
     infos = {metric.name: describe(metric) for metric in metrics}
-    print_run(summary, infos, Console(), next_steps=steps)
+    print_run(summary, infos, Console(stderr=out == STDIN), next_steps=steps)
 
 
 def _too_many_errors(summary: RunSummary, allowed: int, as_json: bool) -> bool:
@@ -185,6 +212,6 @@ def _too_many_errors(summary: RunSummary, allowed: int, as_json: bool) -> bool:
     if n_errors > allowed:
         read = f"{summary.n_input_errors} unreadable, {summary.n_score_errors} failed scores"
         first = f"; first: {error_line(summary.input_errors[0])}" if summary.input_errors and as_json else ""
-        click.echo(f"errors: {n_errors} ({read}), allowed: {allowed}{first}", err=True)
+        click.echo(f"errors: {n_errors} ({read}), allowed: {allowed} (--max-errors){first}", err=True)
         return True
     return False

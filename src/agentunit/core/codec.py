@@ -7,6 +7,7 @@ numeric ids, a single context string); only then is it judged. So known files ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -140,12 +141,26 @@ def _convert(plain: dict[str, Any], kind: type[_StructT]) -> _StructT:
     try:
         return msgspec.convert(_set_extra_aside(plain, kind), kind)
     except (msgspec.ValidationError, ValueError, RecursionError) as error:
-        raise RecordError(f"{_SPOKEN_NAME.get(kind, kind.__name__)}: {error}") from None
+        raise RecordError(_spoken_mismatch(str(error), _SPOKEN_NAME.get(kind, kind.__name__))) from None
 
 
 _SPOKEN_NAME: dict[type[Struct], str] = {
     Record: "wrong shape", DatasetCase: "case", TraceLog: "trace", TraceEvent: "event", Outcome: "outcome"
 }  # fmt: skip
+
+
+_MISMATCH = re.compile(r"^Expected `(?P<wanted>.+?)`, got `(?P<got>.+?)`(?: - at `\$?\.?(?P<place>.*?)`)?$")
+
+
+def _spoken_mismatch(message: str, kind: str) -> str:
+    """The decoder's complaint in the words of the record's own fields."""
+    found = _MISMATCH.match(message)
+    if found is None:
+        return f"{kind}: {message}"
+    place = found["place"] or ("the record" if kind == "wrong shape" else "")
+    owner = "" if kind == "wrong shape" else kind
+    name = ".".join(part for part in (owner, place) if part)
+    return f"{name} must be {found['wanted'].replace(' | ', ' or ')}; received {found['got']}"
 
 
 def _decode_leniently(line: bytes | str) -> Record:

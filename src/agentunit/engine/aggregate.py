@@ -30,7 +30,7 @@ class WorstCases:
     def add(self, case_id: str, value: float) -> None:
         """Take one more value."""
         badness = self._sign * value
-        if badness <= self._floor:
+        if badness <= self._floor or any(case_id == known for _, known in self._worst):
             return
         self._worst.append((badness, case_id))
         self._worst.sort(key=lambda entry: -entry[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -210,6 +211,7 @@ def failure(name: str, error: BaseException) -> MetricResult:
     if frames:
         last = frames[-1]
         result.detail["error"]["place"] = f"{last.filename}:{last.lineno} in {last.name}"
+        result.detail["reason"] += f" ({os.path.basename(last.filename)}:{last.lineno})"
     return result
 
 

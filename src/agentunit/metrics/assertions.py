@@ -16,7 +16,7 @@ import msgspec
 from agentunit.core.results import MetricResult
 from agentunit.formulas.json_schema import SchemaError, check_schema, violations
 from agentunit.metrics.base import ItemMetric, MetricInfo
-from agentunit.metrics.inputs import NO_ANSWER, InputProblem, Item, acceptable_answers
+from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer, nothing_expected
 
 
 def _assertion(name: str, summary: str, inputs: tuple[str, ...], detail_keys: tuple[str, ...]) -> MetricInfo:
@@ -68,7 +68,7 @@ class ContainsMetric(ItemMetric):
         if not texts:
             raise InputProblem(f"case.metadata[{self.name!r}] must be one or more texts; received {wanted!r:.80}")
         if item.answer is None:
-            return self.unscored(NO_ANSWER, expected=texts, mode=self.mode)
+            return self.unscored(no_answer(item), expected=texts, mode=self.mode)
         answer = item.answer.casefold() if self.ignore_case else item.answer
         missing = [text for text in texts if (text.casefold() if self.ignore_case else text) not in answer]
         holds = not missing if self.mode == "all" else len(missing) < len(texts)
@@ -109,7 +109,7 @@ class RegexMetric(ItemMetric):
             return self.unscored(f"nothing to match: no pattern given, no case.metadata[{self.name!r}]")
         compiled = _compiled(pattern, f"case.metadata[{self.name!r}]", re.IGNORECASE if self.ignore_case else 0)
         if item.answer is None:
-            return self.unscored(NO_ANSWER, pattern=pattern)
+            return self.unscored(no_answer(item), pattern=pattern)
         found = compiled.fullmatch(item.answer) if self.full_match else compiled.search(item.answer)
         detail = {"pattern": pattern, "matched": found.group() if found else None, "backend": "check"}
         return MetricResult(self.name, float(found is not None), detail)
@@ -150,7 +150,7 @@ class JsonSchemaMetric(ItemMetric):
             return self.unscored(f"nothing to check: no schema given, no case.metadata[{self.name!r}]")
         output = getattr(item.outcome, "output", item.outcome)
         if item.answer is None:
-            return self.unscored(NO_ANSWER)
+            return self.unscored(no_answer(item))
         if isinstance(output, str):
             try:
                 output = msgspec.json.decode(output)
@@ -192,9 +192,9 @@ class ExactMatchMetric(ItemMetric):
         """Compare with each acceptable answer."""
         expected = getattr(item.case, "expected_output", None)
         if expected is None:
-            return self.unscored("nothing to compare with: case.expected_output is missing")
+            return self.unscored(nothing_expected(item))
         if item.answer is None:
-            return self.unscored(NO_ANSWER, expected=expected)
+            return self.unscored(no_answer(item), expected=expected)
         answer = self._normalised(item.answer)
         equal = any(answer == self._normalised(text) for text in acceptable_answers(expected))
         detail = {"expected": expected, "answer": item.answer, "backend": "check"}

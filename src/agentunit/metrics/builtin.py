@@ -12,7 +12,7 @@ from agentunit.backends.quality import LEXICAL, QualityBackend, QualityQuestion,
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo
-from agentunit.metrics.inputs import NO_ANSWER, Item, acceptable_answers, number_at
+from agentunit.metrics.inputs import Item, acceptable_answers, no_answer, nothing_expected, number_at
 from agentunit.metrics.usage import find_usage, itemised_cost
 
 _SCORE_RANGE = (0.0, 1.0)
@@ -69,7 +69,7 @@ class _QualityMetric(ItemMetric):
     def missing(self, item: Item) -> str | None:
         """Why an item cannot be scored; ``None`` when it can."""
         if item.answer is None:
-            return NO_ANSWER
+            return no_answer(item)
         return None if item.context else _NO_CONTEXT
 
     def shown(self, item: Item) -> dict[str, Any]:
@@ -156,8 +156,8 @@ class AnswerCorrectnessMetric(_QualityMetric):
     def missing(self, item: Item) -> str | None:
         """Why an item cannot be scored; ``None`` when it can."""
         if not acceptable_answers(getattr(item.case, "expected_output", None)):
-            return "nothing to compare with: case.expected_output is missing"
-        return NO_ANSWER if item.answer is None else None
+            return nothing_expected(item)
+        return no_answer(item) if item.answer is None else None
 
     def shown(self, item: Item) -> dict[str, Any]:
         """What the detail always shows."""

@@ -9,7 +9,8 @@ from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.trace import TraceEvent
 
-NO_ANSWER = "no answer: outcome.output is missing"
+_MISNAMED_OUTPUT = ("answer", "response", "result", "text", "content", "completion")
+_MISNAMED_EXPECTED = ("expected", "expected_answer", "reference", "ground_truth", "answer", "target")
 _UNREAD: Any = object()
 _LARGEST_AMOUNT = 1e100
 
@@ -146,6 +147,23 @@ def retrieved_documents(trace: Any) -> list[str]:
                 candidates = [document.get(key) for key in ("text", "content", "page_content")]
             texts += [text for text in candidates if isinstance(text, str) and text.strip()][:1]
     return texts
+
+
+def no_answer(item: Item) -> str:
+    """Why there is no answer, with the name it may have been given instead."""
+    return "no answer: outcome.output is missing" + _misnamed(item.outcome, "outcome", _MISNAMED_OUTPUT)
+
+
+def nothing_expected(item: Item) -> str:
+    """Why there is nothing to compare with, with the name it may have been given instead."""
+    found = _misnamed(item.case, "case", _MISNAMED_EXPECTED)
+    return "nothing to compare with: case.expected_output is missing" + found
+
+
+def _misnamed(part: Any, where: str, names: Sequence[str]) -> str:
+    unknown = getattr(part, "extra", None) or {}
+    found = next((name for name in names if name in unknown), None)
+    return f" (found {where}.{found}, which is not read)" if found else ""
 
 
 def acceptable_answers(expected: Any) -> list[str]:

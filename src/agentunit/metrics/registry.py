@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from agentunit.metrics.base import Metric, MetricInfo, describe
@@ -83,8 +87,10 @@ class MetricRegistry:
             return instantiate(_load(self._own[name]), f"metric {name!r}")
         if name in plugins:
             return _from_package(plugins[name])
-        nearest = get_close_matches(name, self.names(), n=1, cutoff=0.5)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(self.names())}"
+        nearest = get_close_matches(name, self.names(), n=1, cutoff=0.65)
+        hint = (
+            f"did you mean {nearest[0]!r}?" if nearest else "'agentunit metrics' lists them; your own: module:Class"
+        )
         raise UnknownMetricError(f"no metric is called {name!r}; {hint}")
 
     def resolve(self, metrics: Iterable[Any] | Any | None = None) -> list[Metric]:
@@ -187,9 +193,9 @@ def _can_be_metric(source: Any) -> bool:
 
 
 def _load(reference: str) -> Any:
-    module_name, _, attribute = reference.partition(":")
+    module_name, _, attribute = reference.rpartition(":")
     try:
-        module = import_module(module_name)
+        module = _module_of_file(module_name) if module_name.endswith(".py") else import_module(module_name)
     except ModuleNotFoundError as error:
         # Only "there is no such module" is the caller's mistake; a module that fails inside speaks for itself.
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
@@ -199,6 +205,19 @@ def _load(reference: str) -> Any:
         return getattr(module, attribute)
     except AttributeError:
         raise UnknownMetricError(f"module {module_name!r} has no {attribute!r}") from None
+
+
+def _module_of_file(path: str) -> ModuleType:
+    file = Path(path)
+    if not file.is_file():
+        raise UnknownMetricError(f"no file {path!r} to load a metric from")
+    spec = spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise UnknownMetricError(f"{path!r} cannot be loaded as a Python file")
+    module = module_from_spec(spec)
+    sys.modules.setdefault(file.stem, module)
+    spec.loader.exec_module(module)
+    return module
 
 
 def _from_package(point: EntryPoint) -> Metric:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric, MetricInfo
-from agentunit.metrics.inputs import Item, number_at
+from agentunit.metrics.inputs import InputProblem, Item, number_at
+
+# The year 5138: a timestamp beyond it is in milliseconds or finer.
+_LATEST_S = 1e11
 
 
 @dataclass(frozen=True)
@@ -46,4 +49,9 @@ class ResponseTimeMetric(ItemMetric):
         times = [event.timestamp for event in item.events if event.timestamp is not None]
         if len(times) < 2:
             return self.unscored("no duration recorded, and fewer than two events carry a timestamp")
+        if max(times) > _LATEST_S:
+            raise InputProblem(
+                f"event timestamps must be in seconds since 1970; received {max(times):.0f}, "
+                "which looks like milliseconds"
+            )
         return MetricResult(self.name, max(times) - min(times), {"source": "event timestamps", "backend": "recorded"})

@@ -137,6 +137,12 @@ def itemised_cost(item: Item) -> ItemisedCost:
     )
 
 
+def recorded_cost(item: Item) -> float | None:
+    """What a run says it cost in all, in US dollars: the total of the trace, else the outcome's."""
+    total = number_at("trace.metadata['cost']", item.trace_metadata.get("cost"))
+    return number_at("outcome.cost", getattr(item.outcome, "cost", None)) if total is None else total
+
+
 def _list_price(model: Any, tokens: Tokens) -> tuple[float | None, str | None]:
     if not isinstance(model, str):
         return None, "an llm_call records tokens but no model"

@@ -97,11 +97,15 @@ def _print_input_errors(summary: RunSummary, console: Console) -> None:
         return
     parts = "1 part" if summary.n_input_errors == 1 else f"{summary.n_input_errors} parts"
     console.print(f"\n[bold red]Errors[/bold red]: {parts} of the input could not be read")
-    for error in summary.input_errors[:_ERRORS_SHOWN]:
-        console.print(f"  {error_line(error)}", highlight=False, markup=False, soft_wrap=True)
-    if summary.n_input_errors > _ERRORS_SHOWN:
-        rest = summary.n_input_errors - _ERRORS_SHOWN
-        console.print(f"  … and {rest} more (--errors FILE writes all that were kept)", style="dim", highlight=False)
+    # A file of another format gives the same reason on every line: it is said once.
+    alike: dict[tuple[str, str], list[InputError]] = {}
+    for error in summary.input_errors:
+        alike.setdefault((error.source, error.reason), []).append(error)
+    for group in list(alike.values())[:_ERRORS_SHOWN]:
+        more = f" (and {len(group) - 1:,} more lines like it)" if len(group) > 1 else ""
+        console.print(f"  {error_line(group[0])}{more}", highlight=False, markup=False, soft_wrap=True)
+    if len(alike) > _ERRORS_SHOWN or summary.n_input_errors > len(summary.input_errors):
+        console.print("  … --errors FILE lists them all", style="dim", highlight=False)
 
 
 def error_line(error: InputError) -> str:

@@ -38,19 +38,35 @@ class Progress:
         if not self._stream.isatty():
             yield from work
             return
-        start = self._now()
-        due = start + _QUIET_FOR_S
+        tick = self.ticker()
         try:
             for count, each in enumerate(work, 1):
                 yield each
-                now = self._now()
-                if now >= due:
-                    self._show(count, now - start)
-                    due = now + _EVERY_S
+                tick(count)
         finally:
-            if self._shown:
-                self._stream.write("\r\x1b[K")
-                self._stream.flush()
+            self.clear()
+
+    def ticker(self) -> Callable[[int], None]:
+        """A function to call with each new count, for work that is not an iteration; ``clear`` ends it."""
+        if not self._stream.isatty():
+            return lambda count: None
+        start = self._now()
+        due = start + _QUIET_FOR_S
+
+        def tick(count: int) -> None:
+            nonlocal due
+            now = self._now()
+            if now >= due:
+                self._show(count, now - start)
+                due = now + _EVERY_S
+
+        return tick
+
+    def clear(self) -> None:
+        """Leave the line as it was."""
+        if self._shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
 
     def _show(self, count: int, elapsed_s: float) -> None:
         parts = [f"{count:,} {self._noun}", f"{count / elapsed_s:,.0f}/s"]

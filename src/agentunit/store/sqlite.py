@@ -153,10 +153,11 @@ class Store:
             "UPDATE runs SET status = ?, finished_at = ? WHERE id = ?", (status, finished_at, run_id)
         )
 
-    def update_settings(self, run_id: str, settings: Mapping[str, Any]) -> None:
-        """Replace what a run says about how it was made."""
+    def update_run(self, run_id: str, settings: Mapping[str, Any], *, n_planned: int | None) -> None:
+        """Replace what a run says about how it is made."""
         self._connection.execute(
-            "UPDATE runs SET settings = ? WHERE id = ?", (encode_json(dict(settings)).decode(), run_id)
+            "UPDATE runs SET settings = ?, n_planned = ? WHERE id = ?",
+            (encode_json(dict(settings)).decode(), n_planned, run_id),
         )
 
     def runs(self) -> list[RunHeader]:
@@ -207,7 +208,13 @@ class Store:
     ) -> None:
         """Keep a finished case. One that is there already is replaced, and its scores with it."""
         line = encode_record(record)
-        row = (run_id, position, repeat, record.case.id, int(failed), elapsed_s, line)
+        self.add_line(run_id, position, repeat, record.case.id, line, failed=failed, elapsed_s=elapsed_s)
+
+    def add_line(
+        self, run_id: str, position: int, repeat: int, case_id: str, line: bytes, *, failed: bool, elapsed_s: float
+    ) -> None:
+        """Keep a finished case that is written already (``core.codec.encode_record``)."""
+        row = (run_id, position, repeat, case_id, int(failed), elapsed_s, line)
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             self._connection.execute(
@@ -219,10 +226,12 @@ class Store:
             self._connection.execute("ROLLBACK")
             raise
 
-    def finished(self, run_id: str) -> set[tuple[int, int]]:
-        """Position and repeat of every case that is done."""
-        rows = self._connection.execute("SELECT position, repeat FROM records WHERE run_id = ?", (run_id,))
-        return set(rows.fetchall())
+    def finished(self, run_id: str, *, failed: bool | None = None) -> set[tuple[int, int]]:
+        """Position and repeat of every case that is done; with ``failed`` only those that did or did not fail."""
+        query, values = "SELECT position, repeat FROM records WHERE run_id = ?", [run_id]
+        if failed is not None:
+            query += f" AND failed = {int(failed)}"
+        return set(self._connection.execute(query, values).fetchall())
 
     def records(self, run_id: str, *, unscored_by: Sequence[str] | None = None) -> Iterator[StoredRecord]:
         """The finished cases in dataset order; with ``unscored_by`` only those lacking one of these metrics' scores."""
