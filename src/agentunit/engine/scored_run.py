@@ -53,7 +53,7 @@ def run_from_store(store: Store, reference: str) -> ScoredRun:
     for metric, row in store.score_rows(header.id):
         run.metrics.setdefault(metric, []).append(row)
     run.n_cases = len(store.case_ids(header.id))
-    return run
+    return _in_suite_order(run)
 
 
 def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
@@ -79,6 +79,14 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
             )
             run.metrics.setdefault(metric, []).append(row)
     run.n_cases = len(positions)
+    return _in_suite_order(run)
+
+
+def _in_suite_order(run: ScoredRun) -> ScoredRun:
+    """Metrics in the order in which the suite names them, later ones after them by name."""
+    named = [name for name in run.header.settings.get("metrics") or () if name in run.metrics]
+    order = dict.fromkeys([*named, *sorted(run.metrics)])
+    run.metrics = {name: run.metrics[name] for name in order}
     return run
 
 

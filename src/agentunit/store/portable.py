@@ -9,7 +9,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO
 
 import msgspec
 from msgspec import Struct
@@ -98,24 +98,21 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[Por
     """A portable file's run and its cases, streamed."""
     name = os.fspath(path)
     try:
-        raw = open(name, "rb")  # noqa: SIM115  # closed by the generator that reads on
+        with open(name, "rb") as raw:
+            first = _header_decoder.decode(decompressed(raw).readline())
+    except (msgspec.DecodeError, UnicodeDecodeError, ZstandardMissing, *BROKEN_STREAM) as error:
+        raise StoreError(f"{name} is not an exported run ({error}); 'agentunit export' writes one") from None
     except OSError as error:
         raise StoreError(f"{name}: {(error.strerror or str(error)).lower()}") from None
-    try:
+    if first.agentunit_run != PORTABLE_VERSION:
+        raise StoreError(f"{name}: the version of an exported run must be 1; received {first.agentunit_run}")
+    return first.header, _read_cases(name)
+
+
+def _read_cases(name: str) -> Iterator[PortableCase]:
+    with open(name, "rb") as raw:
         stream = decompressed(raw)
-        first = stream.readline()
-        header = _header_decoder.decode(first)
-    except (msgspec.DecodeError, UnicodeDecodeError, ZstandardMissing, *BROKEN_STREAM) as error:
-        raw.close()
-        raise StoreError(f"{name} is not an exported run ({error}); 'agentunit export' writes one") from None
-    if header.agentunit_run != PORTABLE_VERSION:
-        raw.close()
-        raise StoreError(f"{name}: the version of an exported run must be 1; received {header.agentunit_run}")
-    return header.header, _read_cases(name, raw, stream)
-
-
-def _read_cases(name: str, raw: Any, stream: Any) -> Iterator[PortableCase]:
-    with raw:
+        stream.readline()
         number = 1
         while True:
             number += 1
