@@ -98,7 +98,7 @@ def _chapter(family: Family) -> str:
     published = published_figures(family.key)
     if published:
         parts.append(
-            "\n### What others report\n\nFigures of other systems, on the whole of these data or other parts of them, "
+            "\n### What others report\n\nFigures that others report on data of the same names, "
             "not on the very rows above: good for the order of magnitude, not for the third digit.\n\n"
             + _published_table(published)
         )

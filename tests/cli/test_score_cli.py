@@ -96,7 +96,7 @@ def test_strict_stops_at_the_first(invoke):
     assert result.exit_code == 3
     assert "runs.jsonl, line 2: not JSON" in result.stderr
     assert "Traceback" not in result.output
-    assert len(Path("scores.jsonl").read_text().splitlines()) == 1  # what was scored before is kept
+    assert len(Path("scores.jsonl.part").read_text().splitlines()) == 1  # what was scored before is kept
 
 
 def test_a_truncated_gzip_keeps_what_could_be_read(invoke):
@@ -140,7 +140,7 @@ def test_an_output_that_cannot_be_written_is_one_line(invoke):
     write("runs.jsonl", GOOD)
     result = invoke("score", "runs.jsonl", "-o", "no/such/folder/scores.jsonl")
     assert result.exit_code == 3
-    assert result.stderr == "Error: cannot write no/such/folder/scores.jsonl: no such file or directory\n"
+    assert result.stderr == "Error: cannot write no/such/folder/scores.jsonl.part: no such file or directory\n"
 
 
 def test_an_unknown_metric_suggests_the_nearest(invoke):

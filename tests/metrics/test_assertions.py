@@ -100,7 +100,7 @@ def test_an_unusable_pattern_is_refused(bad: Any) -> None:
         RegexMetric(bad)
 
 
-@pytest.mark.parametrize("bad", [*UNUSABLE_PATTERNS, ["a"], {}], ids=lambda bad: repr(bad)[:20])
+@pytest.mark.parametrize("bad", ["(", "[", "*", 5, b"bytes", "(?=look)", ["a"], {}], ids=lambda bad: repr(bad)[:20])
 def test_an_unusable_pattern_of_a_case_is_an_error_that_names_its_place(bad: Any) -> None:
     result = ask(RegexMetric(), "Paris", regex=bad)
     assert result.value is None

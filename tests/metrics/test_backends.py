@@ -118,8 +118,11 @@ def test_auto_is_the_default_and_falls_back_to_lexical_without_any() -> None:
         assert evaluate(metric()).detail["backend"] == "lexical"
 
 
-def test_auto_prefers_a_judge_then_ragas_then_local_then_any_other(offer: Offer) -> None:
-    for name in ("another", "local", "ragas", "judge"):
+def test_auto_prefers_a_judge_then_ragas_then_local_and_takes_no_other_unasked(offer: Offer) -> None:
+    offer("another")
+    assert evaluate(FaithfulnessMetric()).detail["backend"] == "lexical"
+    assert evaluate(FaithfulnessMetric(backend="another")).detail["backend"] == "another"
+    for name in ("local", "ragas", "judge"):
         offer(name)
         assert evaluate(FaithfulnessMetric()).detail["backend"] == name
 

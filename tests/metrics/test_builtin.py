@@ -145,7 +145,7 @@ CORRECTNESS_TABLE = [
     ({"a": 1, "b": 2}, Outcome(output={"b": 2, "a": 1}), 1.0),  # an object has no order
     ([1, 2], Outcome(output=[1, 2]), 1.0),
     ([1, 2], Outcome(output=[2, 1]), 0.0),
-    ([], Outcome(output=[]), 1.0),
+    ({"a": 1}, '{"a": 1.0}', 1.0),  # text that is the expected data
 ]
 
 

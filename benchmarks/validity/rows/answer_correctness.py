@@ -46,12 +46,13 @@ def measure(data: LabelledData) -> Family:
         title="Answer correctness",
         measured=(
             "Five systems answered the same questions (Natural Questions, EVOUNA); people marked each answer right or "
-            "wrong, knowing the expected answers. Agreement is the share of answers on which the score, cut at 0.5, "
+            "wrong. Agreement is the share of answers on which the score, cut at 0.5, "
             "says the same as people; it must be read beside the share that calling everything correct would get."
         ),
         can=(
             "The lexical backend says 1 only when the answer equals an expected one after trimming. Where it says 1 "
-            "people nearly always agree, and for systems that answer in a few words the way the expected answers are "
+            "people nearly always agree (most of those answers are of one terse system, FiD), and for systems that answer "
+            "in a few words the way the expected answers are "
             "written it is a fair check."
         ),
         cannot=(

@@ -66,7 +66,8 @@ def measure(data: LabelledData) -> Family:
             "It cannot tell a faithful answer from an invented one: real answers hardly ever repeat a whole passage, "
             "so nearly every score is 0 (hallucination rate: 1) and carries no information. It is shown as "
             "informational and gates nothing unless you name it. Counting shared words does better on answers that "
-            "add foreign material and fails on small edits of a true text (SummEdits), where every word is familiar."
+            "add foreign material, and does little or nothing on small edits of a true text (SummEdits), where nearly "
+            "every word is familiar."
         ),
         baselines=BASELINES,
         headline=headline,

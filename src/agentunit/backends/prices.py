@@ -25,19 +25,23 @@ def prices_installed() -> bool:
     return find_spec("genai_prices") is not None
 
 
-def price_usd(model: str, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float | None:
+def price_usd(
+    model: str, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0, cache_written_tokens: int = 0
+) -> float | None:
     """What a call costs in US dollars by list price; ``None`` when the table does not know the model.
 
-    ``prompt_tokens`` includes the cached ones. The table is the one shipped with the package: nothing is fetched.
+    ``prompt_tokens`` includes those read from and written to a cache. The table is the one shipped with the package:
+    nothing is fetched.
     """
     if not prices_installed():
         return None
     rates = _rates(model)
     # The library takes 0.1 ms a call; below the first tier its prices are plain multiples.
-    if rates is not None and prompt_tokens < rates.below_prompt_tokens and cached_tokens <= prompt_tokens:
+    plain = not cache_written_tokens and cached_tokens <= prompt_tokens
+    if rates is not None and plain and prompt_tokens < rates.below_prompt_tokens:
         fresh = prompt_tokens - cached_tokens
         return fresh * rates.prompt + cached_tokens * rates.cached + completion_tokens * rates.completion
-    price = _look_up(model, prompt_tokens, completion_tokens, cached_tokens)
+    price = _look_up(model, prompt_tokens, completion_tokens, cached_tokens, cache_written_tokens)
     return None if price is None else float(price.total_price)
 
 
@@ -65,10 +69,17 @@ def _rate(entry: Any) -> tuple[float | None, float]:
     return float(entry) / 1e6, inf
 
 
-def _look_up(model: str, prompt_tokens: int, completion_tokens: int, cached_tokens: int) -> Any:
+def _look_up(
+    model: str, prompt_tokens: int, completion_tokens: int, cached_tokens: int, cache_written_tokens: int = 0
+) -> Any:
     from genai_prices import Usage, calc_price
 
-    usage = Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens, cache_read_tokens=cached_tokens or None)
+    usage = Usage(
+        input_tokens=prompt_tokens,
+        output_tokens=completion_tokens,
+        cache_read_tokens=cached_tokens or None,
+        cache_write_tokens=cache_written_tokens or None,
+    )
     try:
         return calc_price(usage, model_ref=model)
     except (LookupError, ValueError):

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 ENTRY_POINT_GROUP = "agentunit.backends"
 LEXICAL = "lexical"
-_PREFERRED = ("judge", "ragas", "local")
+_AUTOMATIC = ("judge", "ragas", "local")
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,16 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
     """The backend to use for a measure; ``None`` stands for the lexical fallback.
 
     ``auto`` takes the first that is installed, measures this and is ready: a configured judge or RAGAS, then the
-    local model, then any other. One that is named must be able to run.
+    local model. Any other backend is used only when it is named, and one that is named must be able to run.
     """
     if requested == LEXICAL:
         return None
     found = installed_backends()
     if requested != "auto":
         return _named(requested, measure, owner, found)
-    order = [name for name in _PREFERRED if name in found] + sorted(set(found) - set(_PREFERRED))
-    for name in order:
+    for name in _AUTOMATIC:
+        if name not in found:
+            continue
         backend = load_backend(name)
         if not isinstance(backend, str) and measure in backend.measures and not why_unready(backend):
             return backend

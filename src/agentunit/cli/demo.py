@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from agentunit.cli.options import InputFailure
 from agentunit.core.codec import encode_record
@@ -15,7 +14,7 @@ from agentunit.datasets.demo import demo_records
 from agentunit.engine.scoring import score
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.reports.console import print_run
+from agentunit.reports.console import Terminal, print_run
 
 _METRICS = (
     "task_success",
@@ -51,7 +50,7 @@ def demo(as_json: bool, save: str | None) -> None:
     if as_json:
         click.echo(encode_json(summary).decode())
         return
-    console = Console()
+    console = Terminal()
     console.print(
         f"A customer desk of five rule-based agents, recorded on {summary.n_cases} questions (clock, tokens and prices "
         "are simulated), scored here and now.\n",

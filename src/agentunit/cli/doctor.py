@@ -8,7 +8,6 @@ from importlib.util import find_spec
 
 import click
 from msgspec import Struct
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
@@ -16,6 +15,7 @@ import agentunit
 from agentunit.backends.quality import installed_backends, load_backend, why_unready
 from agentunit.core.results import encode_json
 from agentunit.metrics.registry import registry
+from agentunit.reports.console import Terminal
 
 _DISTRIBUTION = "agentunit-eval"
 
@@ -23,6 +23,8 @@ _DISTRIBUTION = "agentunit-eval"
 _EXTRAS = {
     "prices": ("genai_prices", "list prices of LLM calls, for cost"),
     "zstd": ("zstandard", "reading .zst record files"),
+    "parquet": ("pyarrow", "Parquet datasets and exports"),
+    "otel": ("opentelemetry.sdk", "scores as OpenTelemetry events"),
 }
 
 
@@ -50,7 +52,7 @@ def doctor(as_json: bool) -> None:
     for finding in findings:
         colour = colours.get(finding.state, "white")
         table.add_row(escape(finding.part), f"[{colour}]{finding.state}[/{colour}]", escape(finding.note))
-    console = Console()
+    console = Terminal()
     console.print(table)
     fixes = [finding for finding in findings if finding.fix]
     if fixes:
@@ -83,12 +85,19 @@ def _base_requirements() -> list[str]:
 def _optional_parts() -> list[Finding]:
     findings = []
     for extra, (module, purpose) in _EXTRAS.items():
-        if find_spec(module) is None:
+        if not _importable(module):
             fix = f'pip install "{_DISTRIBUTION}[{extra}]"'
             findings.append(Finding(f"extra {extra}", "missing", purpose, fix))
         else:
             findings.append(Finding(f"extra {extra}", "ok", purpose))
     return findings
+
+
+def _importable(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # the package above it is missing
+        return False
 
 
 def _backends() -> list[Finding]:

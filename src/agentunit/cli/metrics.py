@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -14,6 +13,7 @@ from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, parameter_defaults, registry
 from agentunit.metrics.trust import trust_words
 from agentunit.reports.catalog import info_as_data, known_backends, spoken_direction, spoken_range
+from agentunit.reports.console import Terminal
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -49,7 +49,7 @@ def _show_all() -> None:
         better = {"higher": "↑", "lower": "↓", "none": " "}[info.direction]
         starred = f"{name} {better}" + (" *" if name in DEFAULT_METRICS else "")
         table.add_row(starred, trust_words(info, info.backend), Text(info.summary))
-    Console().print(table)
+    Terminal().print(table)
     click.echo("\n↑ higher is better, ↓ lower is better, * in the standard set")
     click.echo("next: agentunit metrics NAME   or   agentunit score FILE -m NAME,NAME")
 
@@ -57,13 +57,13 @@ def _show_all() -> None:
 def _show_one(name: str, as_json: bool) -> None:
     try:
         metric = registry.create(name)
-    except (UnknownMetricError, ValueError) as error:
+    except (UnknownMetricError, ValueError, ImportError, TypeError) as error:
         raise click.BadParameter(str(error), param_hint="NAME") from None
     info = describe(metric)
     if as_json:
         click.echo(encode_json(info_as_data(info, parameter_defaults(metric))).decode())
         return
-    console = Console()
+    console = Terminal()
     console.print(f"[bold]{info.name}[/bold]  {info.summary}", highlight=False)
     defaults = parameter_defaults(metric)
     rows = {

@@ -12,19 +12,19 @@ from pathlib import Path
 from typing import IO, Any
 
 import click
-from rich.console import Console
 
 import agentunit
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
 from agentunit.cli.options import InputFailure
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json
+from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
 from agentunit.engine.scoring import Run
 from agentunit.engine.scoring import score as score_records
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters, resolve_metrics
-from agentunit.reports.console import error_line, print_run
+from agentunit.reports.console import Terminal, error_line, print_run
+from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
 from agentunit.traces.native import STDIN, RecordFile
 
@@ -77,6 +77,8 @@ def score(
     metrics = metrics_from(names)
     _refuse_missing(files)
     _refuse_overwriting_inputs(files, out, errors_file)
+    if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
+        raise click.UsageError(f"--out and --errors must be different files; received {out} for both")
     sources = [RecordFile(path) for path in files]
     with ExitStack() as stack:
         errors_stream = stack.enter_context(_open_for_writing(errors_file)) if errors_file else None
@@ -87,7 +89,7 @@ def score(
                 _write_scores(run, sources, out)
                 summary = run.summary()
         except RecordError as error:
-            raise InputFailure(f"{error} (--strict stops at the first{_kept(run, out)})") from None
+            raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{_kept(run, out)})") from None
         except KeyboardInterrupt:
             click.echo(f"stopped after {run.n_cases:,} cases{_kept(run, out)}", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
@@ -104,10 +106,10 @@ def score(
 
 def metrics_from(names: Sequence[str]) -> list[Any]:
     """The metrics named on a command line; a name that is wrong is a usage error."""
-    # A user's own metric is usually a module beside the traces.
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
     wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
+    # A user's own metric is usually a module beside the traces; last, so that no file there takes another's place.
+    if any(":" in name for name in wanted) and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
     if names and not wanted:
         raise click.BadParameter("name at least one metric", param_hint="--metrics")
     try:
@@ -128,7 +130,7 @@ def _records(sources: Sequence[RecordFile], errors_stream: IO[bytes] | None) -> 
 
 
 def _kept(run: Run, out: str | None) -> str:
-    return f"; {out} holds the {run.n_cases:,} cases before" if out and out != STDIN else ""
+    return f"; {out}.part holds the {run.n_cases:,} cases before" if out and out != STDIN else ""
 
 
 def _write_scores(run: Run, sources: Sequence[RecordFile], out: str | None) -> None:
@@ -137,11 +139,19 @@ def _write_scores(run: Run, sources: Sequence[RecordFile], out: str | None) -> N
         fraction=lambda: _fraction_read(sources),
         failures=lambda: run.n_input_errors + run.n_score_errors,
     )
-    with ExitStack() as stack:
-        stream = stack.enter_context(_open_for_writing(out)) if out else None
+    if out is None:
+        for _ in progress.watch(run):
+            pass
+        return
+    # What was there before stays until the new scores are whole; what an interrupted run made stays as .part.
+    unfinished = out if out == STDIN else f"{out}.part"
+    with _open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
         for case in progress.watch(run):
-            if stream is not None:
-                stream.write(encode_json(case) + b"\n")
+            stream.write(encode_scores(case) + b"\n")
+    if out != STDIN and run.n_cases:
+        os.replace(unfinished, out)
+    elif out != STDIN:
+        os.unlink(unfinished)
 
 
 def _fraction_read(sources: Sequence[RecordFile]) -> float | None:
@@ -149,11 +159,11 @@ def _fraction_read(sources: Sequence[RecordFile]) -> float | None:
     return sum(source.position for source in sources) / size if size else None
 
 
-def _open_for_writing(path: str) -> IO[bytes]:
+def _open_for_writing(path: str, *, compressed: bool = False) -> IO[bytes]:
     if path == STDIN:
         return open(sys.__stdout__.fileno() if sys.__stdout__ else 1, "wb", closefd=False)
     try:
-        return gzip.open(path, "wb") if path.endswith(".gz") else open(path, "wb")  # type: ignore[return-value]
+        return gzip.open(path, "wb") if compressed else open(path, "wb")  # type: ignore[return-value]
     except OSError as error:
         raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
 
@@ -200,7 +210,7 @@ def _print(
     if informational:
         steps.append(f"agentunit metrics {informational[0]} tells why it is informational only")
     infos = {metric.name: describe(metric) for metric in metrics}
-    print_run(summary, infos, Console(stderr=out == STDIN), next_steps=steps)
+    print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps)
 
 
 def _too_many_errors(summary: RunSummary, allowed: int, as_json: bool) -> bool:

@@ -63,7 +63,7 @@ def decode_record(line: bytes | str) -> Record:
         record = _decoder.decode(line)
     except msgspec.ValidationError:
         record = _decode_leniently(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise RecordError(_malformed(line, error)) from None
     _check_version(record.v)
     return record
@@ -75,6 +75,10 @@ def encode_record(record: Record) -> bytes:
     >>> encode_record(decode_record('{"case": {"id": "q1", "mood": "curious"}, "v": 1}'))
     b'{"v":1,"case":{"id":"q1","mood":"curious"},"trace":{},"outcome":null}'
     """
+    if isinstance(record.case, dict) or isinstance(record.trace, dict) or isinstance(record.outcome, dict):
+        record = Record(
+            as_case(record.case), as_trace(record.trace), as_outcome(record.outcome), record.v, record.extra
+        )
     parts = {"v": record.v, "case": record.case, "trace": record.trace, "outcome": record.outcome}
     if _has_extra(record):
         plain = msgspec.to_builtins(parts, enc_hook=json_fallback)
@@ -262,9 +266,11 @@ def _merge_extra(plain: dict[str, Any], kind: type[Struct] = Record) -> dict[str
 
 
 def _malformed(line: bytes | str, error: Exception) -> str:
-    text = line if isinstance(line, bytes) else line.encode()
+    text = line if isinstance(line, bytes) else line.encode("utf-8", "replace")
     if isinstance(error, UnicodeDecodeError):
         return f"not valid UTF-8 ({error.reason}, byte 0x{error.object[error.start]:02x})"
+    if isinstance(error, UnicodeError):
+        return f"not valid UTF-8 ({error})"
     if isinstance(error, RecursionError):
         return "not readable: nested too deeply"
     for word in (b"NaN", b"Infinity"):

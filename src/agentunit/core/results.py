@@ -158,6 +158,29 @@ def _without_lone_surrogates(value: Any) -> Any:
     return value
 
 
+def encode_scores(case: CaseScores) -> bytes:
+    """A case's scores as one line, whatever their details hold: what cannot be written is named, not fatal."""
+    try:
+        return encode_json(case)
+    except Exception:  # noqa: BLE001  # a detail is a user's own object and may fail in any way when it is written
+        return encode_json(CaseScores(case.index, case.case_id, {k: _bare(s) for k, s in case.scores.items()}, case.v))
+
+
+def _bare(score: Score) -> Score:
+    try:
+        encode_json(score)
+    except Exception as error:  # noqa: BLE001  # see above
+        detail = {"reason": score.result.detail.get("reason"), "unwritable": type(error).__name__}
+        return Score(
+            MetricResult(score.result.name, score.result.value, detail),
+            score.status,
+            score.backend,
+            score.version,
+            score.elapsed,
+        )
+    return score
+
+
 _case_scores_decoder = msgspec.json.Decoder(CaseScores)
 
 

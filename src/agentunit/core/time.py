@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from math import inf, isfinite
 
@@ -29,8 +30,7 @@ def epoch_seconds(value: object) -> float:
     moment = value
     if isinstance(value, str):
         try:
-            # Python 3.10 reads "+00:00" but not "Z".
-            moment = datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith(("Z", "z")) else value)
+            moment = datetime.fromisoformat(_as_python_310_reads_it(value))
         except ValueError:
             raise ValueError(f"timestamp must be seconds or an ISO 8601 time; received {value!r}") from None
     if not isinstance(moment, datetime):
@@ -38,3 +38,12 @@ def epoch_seconds(value: object) -> float:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
     return moment.timestamp()
+
+
+_FRACTION = re.compile(r"[.,](\d+)")
+
+
+def _as_python_310_reads_it(text: str) -> str:
+    """Python 3.10 knows neither "Z" nor fractions of other than three or six digits."""
+    zoned = text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
+    return _FRACTION.sub(lambda found: "." + found[1][:6].ljust(6, "0"), zoned, count=1)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 from math import fsum, inf
+from typing import TYPE_CHECKING, Any
 
 from agentunit.core.results import MetricSummary, Score, Status, Unscored
 from agentunit.formulas.statistics import RunningStatistics
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
-from agentunit.store.sqlite import ScoreRow
+
+if TYPE_CHECKING:
+    from agentunit.store.sqlite import ScoreRow
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100
@@ -71,7 +74,7 @@ class MetricAggregate:
         self.n_cases += 1
         value = score.result.value
         if value is None:
-            self._add_unscored(case_id, score.status, score.result.detail.get("reason"))
+            self._add_unscored(case_id, score.status, reason_of(score.result.detail))
             return
         key = (score.backend, score.status)
         backend = self._backends.get(key)
@@ -140,8 +143,8 @@ class MetricAggregate:
             n_cases=self.n_cases,
             n_scored=scored.n_scored,
             mean=statistics.mean,
-            low=interval.low if interval else None,
-            high=interval.high if interval else None,
+            low=_within(interval.low, self.info.range) if interval else None,
+            high=_within(interval.high, self.info.range) if interval else None,
             interval=interval.method if interval else None,
             minimum=statistics.minimum,
             p50=statistics.quantile(0.5),
@@ -153,3 +156,19 @@ class MetricAggregate:
             worst_cases=scored.worst.case_ids(),
             elapsed_s=scored.elapsed_s,
         )
+
+
+def reason_of(detail: dict[str, Any]) -> str | None:
+    """Why a result has no value: its own reason, or those of a composite's parts."""
+    if detail.get("reason"):
+        return str(detail["reason"])
+    parts = [
+        f"{name}: {part['reason']}" for name, part in detail.items() if isinstance(part, dict) and part.get("reason")
+    ]
+    return "; ".join(parts) or None
+
+
+def _within(bound: float, allowed: tuple[float | None, float | None]) -> float:
+    """An end of an interval, which must not leave the values a metric can take."""
+    low, high = allowed
+    return max(-inf if low is None else low, min(inf if high is None else high, bound))

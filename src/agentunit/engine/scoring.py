@@ -165,7 +165,9 @@ class _Scorer:
             results = list(self._evaluate_batch(items))
             if len(results) != len(items):
                 raise ValueError(f"evaluate_batch returned {len(results)} results for {len(items)} items")
-        except (Exception, SystemExit):  # noqa: BLE001  # one bad item must not take its batch along
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException:  # noqa: BLE001  # one bad item must not take its batch along
             return
         elapsed = (_now() - start) / len(items)
         self._ready = [self._finish(result, elapsed) for result in results]
@@ -177,12 +179,17 @@ class _Scorer:
         start = _now()
         try:
             result = self._evaluate(item)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # the border of a fault: it becomes a record
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
             return self._failed(error, _now() - start)
         return self._finish(result, _now() - start)
 
     def _failed(self, error: BaseException, elapsed: float) -> Score:
-        return Score(failure(self.name, error), "error", self._info.backend, self._info.version, elapsed)
+        result = failure(self.name, error)
+        backend = getattr(self._metric, "current_backend", self._info.backend)
+        result.detail = {**dict.fromkeys(self._info.detail_keys), "backend": backend, **result.detail}
+        return Score(result, "error", backend, self._info.version, elapsed)
 
     def _finish(self, result: Any, elapsed: float) -> Score:
         problem = _problem_with(result)

@@ -2,7 +2,8 @@
 
 It reads draft 2020-12, and draft-07 where that spells things differently: `definitions`, `items` as an array
 with `additionalItems`, `dependencies`. Keywords beside a `$ref` always count, as 2020-12 says. `format` is an
-annotation, as it is by default in 2020-12: it is never asserted. `pattern` is Python's `re.search`.
+annotation, as it is by default in 2020-12: it is never asserted. `pattern` is searched by RE2,
+in linear time: look-around and back-references are refused.
 
 Sources: JSON Schema Core and JSON Schema Validation, drafts 2020-12 and 07.
 """
@@ -10,7 +11,6 @@ Sources: JSON Schema Core and JSON Schema Validation, drafts 2020-12 and 07.
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,8 +25,12 @@ from agentunit.formulas.json_schema_check import (
     read_references,
     shown,
 )
+from agentunit.formulas.patterns import linear_pattern
 
 __all__ = ["SchemaError", "Violation", "check_schema", "violations"]
+
+# References that double at each level make a small schema cost more steps than there are atoms.
+MOST_VISITS = 500_000
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,11 @@ def violations(instance: object, schema: Schema, *, limit: int = 20) -> list[Vio
         return [Violation(path, "json", f"{rule}; received {shown(received)}")]
     asking = [_walk(_Visit(schema, instance, "$", "false", limit), references)]
     answer: Any = None  # what a generator must be sent first
+    n_visits = 0
     while asking:
+        n_visits += 1
+        if n_visits > MOST_VISITS:
+            raise SchemaError(f"the schema must not take more than {MOST_VISITS} steps to check; this one doubles them")
         try:
             visit = asking[-1].send(answer)
         except StopIteration as finished:
@@ -185,7 +193,11 @@ _ASSERTIONS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
     "exclusiveMaximum": ("number", operator.lt, "must be below {}"),
     "minLength": ("string", lambda text, least: len(text) >= least, "must have {} or more characters"),
     "maxLength": ("string", lambda text, most: len(text) <= most, "must have {} or fewer characters"),
-    "pattern": ("string", lambda text, pattern: bool(re.search(pattern, text)), "must match the pattern {}"),
+    "pattern": (
+        "string",
+        lambda text, pattern: bool(linear_pattern(pattern).search(text)),
+        "must match the pattern {}",
+    ),
     "minItems": (
         "array",
         lambda items, least: len(items) >= least,
@@ -238,7 +250,7 @@ def _object_parts(schema: Any, instance: Any) -> _Parts:
     named, patterned = schema.get("properties", {}), schema.get("patternProperties", {})
     for name, member in instance.items():
         judges = [("properties", named[name])] if name in named else []
-        judges += [("patternProperties", patterned[each]) for each in patterned if re.search(each, name)]
+        judges += [("patternProperties", patterned[each]) for each in patterned if linear_pattern(each).search(name)]
         if not judges and "additionalProperties" in schema:
             judges = [("additionalProperties", schema["additionalProperties"])]
         for keyword, subschema in judges:

@@ -17,6 +17,8 @@ from itertools import islice
 from typing import Any, NoReturn, TypeAlias
 from urllib.parse import unquote
 
+from agentunit.formulas.patterns import PatternError, linear_pattern
+
 Schema: TypeAlias = "bool | Mapping[str, object]"
 
 # RFC 8259 lets a reader bound the nesting. The bound also ends the walk of a list that contains itself.
@@ -132,8 +134,8 @@ def _is_type(value: Any) -> bool:
 
 def _is_pattern(value: Any) -> bool:
     try:
-        re.compile(value)
-    except (re.error, TypeError, OverflowError, RecursionError):
+        linear_pattern(value)
+    except (PatternError, TypeError):
         return False
     return True
 
@@ -166,7 +168,7 @@ _SHAPES: dict[str, _Shape] = {
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), _NUMBER),
     **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems"), _COUNT),
     **dict.fromkeys(("minContains", "maxContains", "minProperties", "maxProperties"), _COUNT),
-    "pattern": ("a regular expression that Python's re reads", _is_pattern),
+    "pattern": ("a regular expression that RE2 reads (no look-around)", _is_pattern),
     "uniqueItems": ("a boolean", lambda value: isinstance(value, bool)),
     "required": ("an array of distinct strings", _is_names),
     "dependentRequired": ("an object of arrays of distinct strings", lambda v: _is_map(v, _is_names)),
@@ -175,7 +177,7 @@ _SHAPES: dict[str, _Shape] = {
         lambda value: _is_map(value, lambda member: not _is_array(member) or _is_names(member)),
     ),
     "patternProperties": (
-        "an object whose names are regular expressions that Python's re reads",
+        "an object whose names are regular expressions that RE2 reads (no look-around)",
         lambda value: _is_map(value) and all(map(_is_pattern, value)),
     ),
     **dict.fromkeys(("properties", "dependentSchemas", "$defs", "definitions"), _MAP),
@@ -186,6 +188,7 @@ _SHAPES: dict[str, _Shape] = {
 }
 # fmt: off
 _ANNOTATIONS = {
+    "discriminator", "example", "externalDocs", "xml",
     "$schema", "$id", "$comment", "title", "description", "default", "examples", "deprecated", "readOnly",
     "writeOnly", "format", "contentMediaType", "contentEncoding", "contentSchema",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from math import fsum
 from typing import Any, Literal
@@ -187,5 +188,6 @@ def _dice(left: str, right: str) -> float:
     return 2 * sum((pairs_left & pairs_right).values()) / total if total else 0.0
 
 
+@lru_cache(maxsize=256)
 def _letter_pairs(text: str) -> Counter[str]:
     return Counter(first + second for first, second in pairwise(text)) or Counter(text)

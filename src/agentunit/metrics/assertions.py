@@ -15,8 +15,9 @@ import msgspec
 
 from agentunit.core.results import MetricResult
 from agentunit.formulas.json_schema import SchemaError, check_schema, violations
+from agentunit.formulas.patterns import PatternError, linear_pattern
 from agentunit.metrics.base import ItemMetric, MetricInfo
-from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer, nothing_expected
+from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer, nothing_expected, same_data
 
 
 def _assertion(name: str, summary: str, inputs: tuple[str, ...], detail_keys: tuple[str, ...]) -> MetricInfo:
@@ -80,7 +81,8 @@ class ContainsMetric(ItemMetric):
 class RegexMetric(ItemMetric):
     """Whether a regular expression is found in the answer: ``pattern``, or ``case.metadata["regex"]``.
 
-    With ``full_match`` the whole answer must match.
+    With ``full_match`` the whole answer must match. A pattern of a case is searched in linear time (RE2: no
+    look-around); one given here is Python's.
 
     >>> RegexMetric(r"[A-Z]-[0-9]{4}").evaluate({"id": "q1"}, None, "Order A-1042 is on its way.").detail["matched"]
     'A-1042'
@@ -100,14 +102,18 @@ class RegexMetric(ItemMetric):
 
     def __post_init__(self) -> None:
         if self.pattern is not None:
-            _compiled(self.pattern, "RegexMetric: pattern")
+            _own_pattern(self.pattern)
 
     def judge(self, item: Item) -> MetricResult:
         """Search the answer."""
         pattern = self.pattern if self.pattern is not None else item.case_metadata.get(self.name)
         if pattern is None:
             return self.unscored(f"nothing to match: no pattern given, no case.metadata[{self.name!r}]")
-        compiled = _compiled(pattern, f"case.metadata[{self.name!r}]", re.IGNORECASE if self.ignore_case else 0)
+        compiled = (
+            _own_pattern(pattern, re.IGNORECASE if self.ignore_case else 0)
+            if self.pattern is not None
+            else _pattern_of_case(pattern, f"case.metadata[{self.name!r}]", self.ignore_case)
+        )
         if item.answer is None:
             return self.unscored(no_answer(item), pattern=pattern)
         found = compiled.fullmatch(item.answer) if self.full_match else compiled.search(item.answer)
@@ -191,12 +197,13 @@ class ExactMatchMetric(ItemMetric):
     def judge(self, item: Item) -> MetricResult:
         """Compare with each acceptable answer."""
         expected = getattr(item.case, "expected_output", None)
-        if expected is None:
+        if not acceptable_answers(expected):
             return self.unscored(nothing_expected(item))
         if item.answer is None:
             return self.unscored(no_answer(item), expected=expected)
         answer = self._normalised(item.answer)
         equal = any(answer == self._normalised(text) for text in acceptable_answers(expected))
+        equal = equal or same_data(expected, item)
         detail = {"expected": expected, "answer": item.answer, "backend": "check"}
         return MetricResult(self.name, float(equal), detail)
 
@@ -208,19 +215,33 @@ class ExactMatchMetric(ItemMetric):
         return text.strip() if self.strip else text
 
 
-def _compiled(pattern: Any, place: str, flags: int = 0) -> re.Pattern[str]:
+def _own_pattern(pattern: Any, flags: int = 0) -> re.Pattern[str]:
+    """A pattern the user wrote in code: all of Python's syntax."""
     if not isinstance(pattern, str):
-        raise InputProblem(f"{place} must be a regular expression; received {pattern!r:.80}")
+        raise ValueError(f"RegexMetric: pattern must be a regular expression; received {pattern!r:.80}")
     try:
         return re.compile(pattern, flags)
     except (re.error, OverflowError, RecursionError) as error:
-        raise InputProblem(f"{place} must be a regular expression ({error}); received {pattern!r:.80}") from None
+        raise ValueError(
+            f"RegexMetric: pattern must be a regular expression ({error}); received {pattern!r:.80}"
+        ) from None
+
+
+def _pattern_of_case(pattern: Any, place: str, ignore_case: bool) -> Any:
+    """A pattern that came with the data: searched in linear time, so that no record can stop a run."""
+    if not isinstance(pattern, str):
+        raise InputProblem(f"{place} must be a regular expression; received {pattern!r:.80}")
+    try:
+        return linear_pattern(pattern, ignore_case=ignore_case)
+    except PatternError as error:
+        raise InputProblem(
+            f"{place} must be a regular expression without look-around ({error}); received {pattern!r:.80}"
+        ) from None
 
 
 def _texts(value: Any) -> list[str]:
-    """A text or a list of texts as a list; empty when it is anything else."""
-    if isinstance(value, str):
-        return [value]
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        return list(value)
+    """A text or a list of texts as a list; empty when it is anything else. An empty text would be found anywhere."""
+    texts = [value] if isinstance(value, str) else value
+    if isinstance(texts, (list, tuple)) and all(isinstance(each, str) and each for each in texts):
+        return list(texts)
     return []

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.results import MetricResult
@@ -63,6 +63,12 @@ class MetricInfo:
     probes: tuple[str, ...] = ()
     stateful: bool = False
     version: str = "1"
+
+    def __post_init__(self) -> None:
+        if self.direction not in get_args(Direction):
+            raise ValueError(
+                f"MetricInfo: direction must be one of {', '.join(get_args(Direction))}; received {self.direction!r}"
+            )
 
 
 class ItemMetric(Metric):

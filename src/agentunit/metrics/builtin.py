@@ -12,7 +12,7 @@ from agentunit.backends.quality import LEXICAL, QualityBackend, QualityQuestion,
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo
-from agentunit.metrics.inputs import Item, acceptable_answers, no_answer, nothing_expected, number_at
+from agentunit.metrics.inputs import Item, acceptable_answers, no_answer, nothing_expected, number_at, same_data
 from agentunit.metrics.usage import find_usage, itemised_cost
 
 _SCORE_RANGE = (0.0, 1.0)
@@ -35,6 +35,11 @@ class _QualityMetric(ItemMetric):
     @cached_property
     def _resolved(self) -> QualityBackend | None:
         return resolve_backend(self.backend, self.measure_asked, type(self).__name__)
+
+    @property
+    def current_backend(self) -> str:
+        """The name of what scores, known also when it fails."""
+        return LEXICAL if self._resolved is None else self._resolved.name
 
     @property
     def gains_from_batches(self) -> bool:
@@ -167,7 +172,7 @@ class AnswerCorrectnessMetric(_QualityMetric):
         """Equal to an acceptable answer after trimming, or not."""
         answer = (item.answer or "").strip()
         expected = item.case.expected_output
-        equal = any(answer == each.strip() for each in acceptable_answers(expected))
+        equal = any(answer == each.strip() for each in acceptable_answers(expected)) or same_data(expected, item)
         detail = {"expected": expected, "answer": item.answer, "backend": LEXICAL}
         return MetricResult(self.name, 1.0 if equal else 0.0, detail)
 
@@ -239,8 +244,8 @@ class RetrievalQualityMetric(_QualityMetric):
 class ToolSuccessMetric(ItemMetric):
     """The share of tool calls that ended with status ``success``.
 
-    A call without a status counts in the total. A run without tool calls is judged by ``outcome.success``, and
-    ``detail["basis"]`` says so.
+    A call without a status, or with any other, counts in the total. A run without tool calls is judged by
+    ``outcome.success``; ``detail["basis"]`` says so, and the two kinds are not averaged with each other.
 
     >>> events = [{"type": "tool_call", "payload": {"name": "search", "status": s}} for s in ("success", "error")]
     >>> ToolSuccessMetric().evaluate({"id": "q1"}, {"events": events}, "done").value
@@ -256,7 +261,7 @@ class ToolSuccessMetric(ItemMetric):
         inputs=("trace tool_call or outcome.success",),
         detail_keys=("tool_calls", "basis"),
         backend="trace",
-        trust={"trace": "exact"},
+        trust={"trace": "exact", "outcome": "recorded"},
     )
     name = info.name
 
@@ -269,7 +274,7 @@ class ToolSuccessMetric(ItemMetric):
             return MetricResult(self.name, succeeded / len(calls), detail)
         success = getattr(item.outcome, "success", None)
         if isinstance(success, bool):
-            detail = {"tool_calls": [], "basis": "outcome.success", "backend": "trace"}
+            detail = {"tool_calls": [], "basis": "outcome.success", "backend": "outcome"}
             return MetricResult(self.name, 1.0 if success else 0.0, detail)
         return self.unscored("no tool_call events, and outcome.success is unknown", tool_calls=[])
 

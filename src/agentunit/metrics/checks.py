@@ -120,9 +120,11 @@ def run_check(check: Check, item: Item) -> tuple[float, str | None]:
     why = None
     if isinstance(verdict, tuple) and len(verdict) == 2:
         verdict, why = verdict
-    if not isinstance(verdict, (bool, int, float)) or not 0 <= verdict <= 1:
+    # Numbers and truth values of other libraries count too; text and containers do not.
+    value = float(verdict) if hasattr(verdict, "__float__") or type(verdict).__name__.startswith("bool") else -1.0
+    if not 0 <= value <= 1:
         raise ValueError(f"a check must return a bool or a number from 0 to 1; received {verdict!r:.80}")
-    return float(verdict), None if why is None else str(why)
+    return value, None if why is None else str(why)
 
 
 def _parameters(check: Check) -> list[inspect.Parameter]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.trace import TraceEvent
+from agentunit.formulas.equality import json_equal
 
 _MISNAMED_OUTPUT = ("answer", "response", "result", "text", "content", "completion")
 _MISNAMED_EXPECTED = ("expected", "expected_answer", "reference", "ground_truth", "answer", "target")
@@ -27,7 +30,7 @@ class Item:
     ('It is in France.', ['Paris is in France.'], [])
     """
 
-    __slots__ = ("_answer", "_context", "_events", "_found", "_tool_calls", "case", "outcome", "trace")
+    __slots__ = ("_answer", "_context", "_events", "_found", "_tool_calls", "case", "llm_calls", "outcome", "trace")
 
     def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
         self.case = as_case(case) if isinstance(case, dict) else case
@@ -36,6 +39,7 @@ class Item:
         self._answer = _UNREAD
         self._context = _UNREAD
         self._events = _UNREAD
+        self.llm_calls: Any = None
         self._tool_calls = _UNREAD
         self._found = _UNREAD
 
@@ -176,8 +180,21 @@ def acceptable_answers(expected: Any) -> list[str]:
         return [expected]
     if isinstance(expected, (list, tuple)) and expected and all(isinstance(each, str) for each in expected):
         return list(expected)
-    text = outcome_text(Outcome(output=expected))
+    text = None if expected == [] else outcome_text(Outcome(output=expected))
     return [] if text is None else [text]
+
+
+def same_data(expected: Any, item: Item) -> bool:
+    """Whether the answer, read as JSON, is the expected data: spacing, order of names and 4 or 4.0 do not matter."""
+    if isinstance(expected, str) or not acceptable_answers(expected):
+        return False
+    output = getattr(item.outcome, "output", item.outcome)
+    if isinstance(output, str):
+        try:
+            output = msgspec.json.decode(output)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return False
+    return json_equal(expected, output)
 
 
 def number_at(place: str, value: Any) -> float | None:

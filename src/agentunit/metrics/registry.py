@@ -88,9 +88,7 @@ class MetricRegistry:
         if name in plugins:
             return _from_package(plugins[name])
         nearest = get_close_matches(name, self.names(), n=1, cutoff=0.65)
-        hint = (
-            f"did you mean {nearest[0]!r}?" if nearest else "'agentunit metrics' lists them; your own: module:Class"
-        )
+        hint = f"did you mean {nearest[0]!r}?" if nearest else "'agentunit metrics' lists them; your own: module:Class"
         raise UnknownMetricError(f"no metric is called {name!r}; {hint}")
 
     def resolve(self, metrics: Iterable[Any] | Any | None = None) -> list[Metric]:

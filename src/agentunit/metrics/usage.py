@@ -25,12 +25,13 @@ _ANTHROPIC_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 @dataclass(frozen=True)
 class Tokens:
-    """Token counts; ``None`` is unknown. ``prompt`` includes the cached ones."""
+    """Token counts; ``None`` is unknown. ``prompt`` includes those read from and written to a cache."""
 
     prompt: int | None
     completion: int | None
     total: int | None
     cached: int = 0
+    cache_written: int = 0
 
     @property
     def recorded(self) -> bool:
@@ -42,21 +43,22 @@ def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
     """Token counts of a usage dict, whoever wrote it; a total that is absent is derived from its parts.
 
     >>> read_tokens("usage", {"input_tokens": 10, "cache_read_input_tokens": 90, "output_tokens": 5})
-    Tokens(prompt=100, completion=5, total=105, cached=90)
+    Tokens(prompt=100, completion=5, total=105, cached=90, cache_written=0)
     >>> openai = {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 90}}
     >>> read_tokens("usage", openai)
-    Tokens(prompt=100, completion=5, total=105, cached=90)
+    Tokens(prompt=100, completion=5, total=105, cached=90, cache_written=0)
     """
     prompt = _count(place, usage, _PROMPT)
     completion = _count(place, usage, _COMPLETION)
     total = _count(place, usage, _TOTAL)
-    cached = 0
+    cached = cache_written = 0
     if usage.get("input_tokens") is not None and usage.get("prompt_tokens") is None:
         for key in _ANTHROPIC_CACHED:
             beside = _count(place, usage, (key,))
             if beside is not None and prompt is not None:
                 prompt += beside
                 cached += beside if key.startswith("cache_read") else 0
+                cache_written += beside if key.startswith("cache_creation") else 0
     cached = _count(place, usage, ("gen_ai.usage.cache_read.input_tokens",)) or cached
     for key in ("prompt_tokens_details", "input_tokens_details"):
         details = usage.get(key)
@@ -64,7 +66,7 @@ def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
             cached = _count(f"{place}[{key!r}]", details, ("cached_tokens",)) or cached
     if total is None and prompt is not None and completion is not None:
         total = prompt + completion
-    return Tokens(prompt, completion, total, cached)
+    return Tokens(prompt, completion, total, cached, cache_written)
 
 
 def find_usage(item: Item) -> tuple[Tokens, str] | None:
@@ -75,7 +77,9 @@ def find_usage(item: Item) -> tuple[Tokens, str] | None:
     ):
         if usage is None or usage == {}:
             continue
-        return read_tokens(place, _usage_mapping(place, usage)), place
+        tokens = read_tokens(place, _usage_mapping(place, usage))
+        if tokens.recorded:
+            return tokens, place
     calls = [tokens for _, _, tokens in llm_calls(item) if tokens.recorded]
     if not calls:
         return None
@@ -88,7 +92,9 @@ def find_usage(item: Item) -> tuple[Tokens, str] | None:
 
 
 def llm_calls(item: Item) -> list[tuple[str, dict[str, Any], Tokens]]:
-    """Place, payload and tokens of each ``llm_call`` event."""
+    """Place, payload and tokens of each ``llm_call`` event, read once for all metrics of a run."""
+    if item.llm_calls is not None:
+        return item.llm_calls  # type: ignore[no-any-return]
     calls = []
     for position, event in enumerate(item.events):
         if event.type != "llm_call":
@@ -98,6 +104,7 @@ def llm_calls(item: Item) -> list[tuple[str, dict[str, Any], Tokens]]:
         mapping = payload if usage is None else _usage_mapping(f"{place}.usage", usage)
         tokens = read_tokens(f"{place}.usage", mapping)
         calls.append((place, payload, tokens))
+    item.llm_calls = calls
     return calls
 
 
@@ -124,14 +131,18 @@ def itemised_cost(item: Item) -> ItemisedCost:
     calls = llm_calls(item)
     for place, payload, tokens in calls:
         price = number_at(f"{place}.cost", payload.get("cost"))
-        if price is None and tokens.recorded:
+        problem = None
+        if price is None:
             price, problem = _list_price(payload.get("model"), tokens)
             listed = listed or price is not None
-            unpriced = unpriced or problem
+        unpriced = unpriced or problem
         if price is not None:
             llm_costs.append(price)
-    if not llm_costs and unpriced is None and find_usage(item) is not None:
-        unpriced = "tokens are recorded without the model that used them"
+    if not llm_costs:
+        price, problem = _total_price(item)
+        listed = listed or price is not None
+        unpriced = None if price is not None else unpriced or problem
+        llm_costs += [] if price is None else [price]
     return ItemisedCost(
         sum(known_tool_costs) if known_tool_costs else None, sum(llm_costs) if llm_costs else None, listed, unpriced
     )
@@ -143,14 +154,27 @@ def recorded_cost(item: Item) -> float | None:
     return number_at("outcome.cost", getattr(item.outcome, "cost", None)) if total is None else total
 
 
+def _total_price(item: Item) -> tuple[float | None, str | None]:
+    """The list price of the run's recorded total of tokens, when one model used them all."""
+    found = find_usage(item)
+    if found is None or found[1] == "llm_call events":
+        return None, None
+    model = item.trace_metadata.get("model")
+    if not isinstance(model, str):
+        return None, "tokens are recorded without the model that used them"
+    return _list_price(model, found[0])
+
+
 def _list_price(model: Any, tokens: Tokens) -> tuple[float | None, str | None]:
+    if not tokens.recorded:
+        return None, "an llm_call records neither tokens nor a cost"
     if not isinstance(model, str):
         return None, "an llm_call records tokens but no model"
     if tokens.prompt is None or tokens.completion is None:
         return None, f"an llm_call of {model} does not tell prompt from completion tokens"
     if not prices_installed():
-        return None, f"LLM tokens are recorded but not their price; list prices: {INSTALL_HINT}"
-    price = price_usd(model, tokens.prompt, tokens.completion, tokens.cached)
+        return None, f"LLM tokens are recorded but not their cost; list prices of known models: {INSTALL_HINT}"
+    price = price_usd(model, tokens.prompt, tokens.completion, tokens.cached, tokens.cache_written)
     return price, None if price is not None else f"no list price is known for model {model!r}"
 
 

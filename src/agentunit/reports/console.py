@@ -12,6 +12,16 @@ from rich.text import Text
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.figures import duration, spoken_value
+from agentunit.reports.printable import printable_line
+
+
+class Terminal(Console):
+    """A console that leaves a closed pipe to the command line, which ends without a word."""
+
+    def on_broken_pipe(self) -> None:
+        """Say so, instead of ending the process here with the code of a failed gate."""
+        raise BrokenPipeError
+
 
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 12
@@ -50,7 +60,7 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
             Text(f"{row.metric} {mark}"),
             Text(spoken_value(row, info.unit)),
             Text(f"{row.n_scored}/{row.n_cases}", style="" if row.n_scored == row.n_cases else "yellow"),
-            Text(row.backend if row.n_scored else "–"),
+            Text(printable_line(row.backend) if row.n_scored else "–"),
             Text(trust),
             style="dim" if dim else None,
         )
@@ -65,7 +75,7 @@ def _print_worst(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], con
     console.print("\n[bold]Look at[/bold]")
     for row in faulty:
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in rows) > 1 else ""
-        cases = ", ".join(row.worst_cases)
+        cases = printable_line(", ".join(row.worst_cases))
         console.print(f"  {row.metric}{backend}: {cases}", highlight=False, markup=False, soft_wrap=True)
 
 
@@ -74,17 +84,19 @@ def _print_unscored(entries: list[Unscored], console: Console) -> None:
         return
     console.print("\n[bold]Not scored[/bold]")
     # Several metrics often miss the same input: one line says it for all of them.
-    shared: dict[tuple[str, str, int], list[Unscored]] = {}
+    shared: dict[tuple[str, str, int, tuple[str, ...]], list[Unscored]] = {}
     for entry in entries:
-        shared.setdefault((entry.status, entry.reason, entry.n_cases), []).append(entry)
+        key = (entry.status, entry.reason, entry.n_cases, tuple(entry.first_cases))
+        shared.setdefault(key, []).append(entry)
     ordered = sorted(shared.items(), key=lambda pair: (pair[0][0] != "error", -pair[0][2]))
-    for (status, reason, n_cases), group in ordered[:_REASONS_SHOWN]:
-        named = ", ".join(group[0].first_cases)
+    for (status, reason, n_cases, _), group in ordered[:_REASONS_SHOWN]:
+        named = printable_line(", ".join(group[0].first_cases))
         more = ", …" if n_cases > len(group[0].first_cases) else ""
         metrics = ", ".join(entry.metric for entry in group)
         mark = "[red]error[/red] " if status == "error" else ""
+        why = escape(printable_line(reason))
         console.print(
-            f"  {mark}{escape(metrics)}: {n_cases} × {escape(reason)} [dim]({escape(named)}{more})[/dim]",
+            f"  {mark}{escape(metrics)}: {n_cases} × {why} [dim]({escape(named)}{more})[/dim]",
             highlight=False,
             soft_wrap=True,
         )
@@ -110,4 +122,4 @@ def _print_input_errors(summary: RunSummary, console: Console) -> None:
 
 def error_line(error: InputError) -> str:
     """An input error as one printable line: control characters of a hostile file do not reach the terminal."""
-    return "".join(character if character.isprintable() else "·" for character in str(error))
+    return printable_line(str(error))

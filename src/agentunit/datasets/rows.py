@@ -1,0 +1,215 @@
+"""From a row to a case: the spellings that are understood, the rules, and where what is wrong stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.codec import RecordError, as_record
+
+# The first spelling that holds something is taken; the others stay what they are, unknown fields.
+SPELLINGS: dict[str, tuple[str, ...]] = {
+    "id": ("id", "case_id"),
+    "query": ("query", "question", "input"),
+    "expected_output": ("expected_output", "expected", "answer", "reference"),
+    "tools": ("tools",),
+    "context": ("context",),
+    "metadata": ("metadata",),
+}
+_SHOWN = 5
+
+
+class RowError(ValueError):
+    """A row that is no case; the message is the reason."""
+
+
+class BadRow(NamedTuple):
+    """Where something is wrong ("line 3"; empty for a whole file), and what."""
+
+    place: str
+    reason: str
+
+
+class DatasetError(ValueError):
+    """A dataset that cannot be used: the first few of its faults, and how many there are.
+
+    A dataset is never silently shortened: one bad row refuses the whole.
+    """
+
+    def __init__(self, message: str, bad_rows: Sequence[BadRow] = (), n_bad: int = 0) -> None:
+        super().__init__(message)
+        self.bad_rows = list(bad_rows)
+        self.n_bad = n_bad
+
+
+class CaseCollector:
+    """The cases of a source as they are read, each with an id of its own, and the faults met on the way.
+
+    ``unit`` is what the numbers of places count: lines, rows or items, from 1.
+    """
+
+    def __init__(self, source: str, unit: str) -> None:
+        self.source = source
+        self.unit = unit
+        self._cases: list[DatasetCase] = []
+        self._number_of_id: dict[str, int] = {}
+        self._bad_rows: list[BadRow] = []
+        self._n_read = 0
+        self._n_bad = 0
+
+    def add(self, number: int, case: DatasetCase) -> None:
+        """Take a case in; without an id it is called by its position."""
+        self._n_read += 1
+        unnamed = not case.id or case.id.isspace()
+        if unnamed:
+            if case == DatasetCase(case.id):
+                self._refuse(number, "the case is empty")
+                return
+            # Never the caller's own object: a list that is run twice would otherwise remember its ids.
+            case = msgspec.structs.replace(case, id=f"case-{self._n_read}")
+        if case.id in self._number_of_id:
+            taken = f"{shown(case.id)} is taken by {self.unit} {self._number_of_id[case.id]} already"
+            self._refuse(number, f"has no id, and its position {taken}" if unnamed else f"id {taken}")
+        else:
+            self._number_of_id[case.id] = number
+            self._cases.append(case)
+
+    def add_fields(self, number: int, fields: Any) -> None:
+        """Take in a case or record that is a mapping; what is wrong with it is kept as a fault."""
+        try:
+            case = case_of_fields(fields)
+        except RowError as error:
+            self.refuse(number, str(error))
+        else:
+            self.add(number, case)
+
+    def refuse(self, number: int | None, reason: str) -> None:
+        """Keep the fault of a row, or of the file as a whole."""
+        self._n_read += 1
+        self._refuse(number, reason)
+
+    def _refuse(self, number: int | None, reason: str) -> None:
+        self._n_bad += 1
+        if len(self._bad_rows) < _SHOWN:
+            self._bad_rows.append(BadRow("" if number is None else f"{self.unit} {number}", reason))
+
+    def finish(self) -> list[DatasetCase]:
+        """All cases, or the error that says what is wrong."""
+        if not self._n_bad:
+            return self._cases
+        if self._n_bad == 1:
+            (only,) = self._bad_rows
+            message = f"{', '.join(filter(None, (self.source, only.place)))}: {only.reason}"
+        else:
+            lines = [f"{self.source}: {self._n_bad:,} {self.unit}s cannot be used"]
+            lines += [f"  {row.place or self.source}: {row.reason}" for row in self._bad_rows]
+            if self._n_bad > len(self._bad_rows):
+                lines.append(f"  … and {self._n_bad - len(self._bad_rows):,} more")
+            message = "\n".join(lines)
+        raise DatasetError(message, self._bad_rows, self._n_bad)
+
+
+def case_of_fields(fields: Any) -> DatasetCase:
+    """A case of a mapping in the shape of a case, or of a whole record. Unknown fields are kept in ``extra``.
+
+    >>> case = case_of_fields({"question": "Capital of France?", "answer": "Paris", "mood": "curious"})
+    >>> case.query, case.expected_output, case.extra
+    ('Capital of France?', 'Paris', {'mood': 'curious'})
+    """
+    if not isinstance(fields, Mapping):
+        raise RowError(f"a case must be an object with fields; received {shown(fields)}")
+    if isinstance(fields.get("case"), Mapping):
+        return _case_of_record(fields)
+    given = pick_spellings(fields)
+    used = set(given.values())
+    extra = {name: value for name, value in fields.items() if name not in used}
+    if extra and not given.keys() - {"id"}:
+        raise RowError(f"a case needs at least a query; received the fields {listed(fields)}")
+    case = checked_case({name: fields[spelling] for name, spelling in given.items()})
+    if extra:
+        case.extra = _with_text_keys("the names of fields", extra)
+    return case
+
+
+def pick_spellings(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Which field of a row holds what; a field that is there but empty gives way to another spelling of it.
+
+    >>> pick_spellings({"query": None, "input": "2 + 2?", "id": 7})
+    {'id': 'id', 'query': 'input'}
+    """
+    given: dict[str, str] = {}
+    for name, spellings in SPELLINGS.items():
+        present = [spelling for spelling in spellings if spelling in fields]
+        if present:
+            given[name] = next((each for each in present if fields[each] is not None), present[0])
+    return given
+
+
+def checked_case(given: Mapping[str, Any]) -> DatasetCase:
+    """A case of its own fields, each of which must be of the kind that metrics and agents rely on."""
+    case_id, query = given.get("id"), given.get("query")
+    if isinstance(case_id, int) and not isinstance(case_id, bool):
+        case_id = str(case_id)
+    if not (case_id is None or isinstance(case_id, str)):
+        raise RowError(f"id must be a text or a whole number; received {shown(case_id)}")
+    if not (query is None or isinstance(query, str)):
+        raise RowError(f"query must be a text; received {shown(query)}")
+    tools, context = given.get("tools"), given.get("context")
+    if isinstance(context, str):
+        context = [context]
+    if not (context is None or (_is_list(context) and all(isinstance(each, str) for each in context))):
+        raise RowError(f"context must be a text or a list of texts; received {shown(context)}")
+    if not (tools is None or _is_list(tools)):
+        raise RowError(f"tools must be a list; received {shown(tools)}")
+    metadata = given.get("metadata")
+    if not (metadata is None or isinstance(metadata, Mapping)):
+        raise RowError(f"metadata must be an object with fields; received {shown(metadata)}")
+    return DatasetCase(
+        case_id or "",
+        query,
+        given.get("expected_output"),
+        None if tools is None else list(tools),
+        None if context is None else list(context),
+        _with_text_keys("the names in metadata", metadata or {}),
+    )
+
+
+def shown(value: Any) -> str:
+    """A value as an error message shows it: short, and on one line."""
+    return f"{value!r:.80}"
+
+
+def one_line(error: Exception) -> str:
+    """What an error of another library says, short and on one line."""
+    return f"{' '.join(str(error).split()):.160}"
+
+
+def listed(names: Any) -> str:
+    """The first few of some names; what could steer a terminal becomes a dot."""
+    texts = ["".join(each if each.isprintable() else "·" for each in str(name)) for name in names]
+    return (", ".join(texts[:8]) + (", …" if len(texts) > 8 else "")) or "(none)"
+
+
+def _case_of_record(record: Mapping[str, Any]) -> DatasetCase:
+    try:
+        # Only the version counts: what an agent once did on the case has no bearing on asking it again.
+        as_record({"case": {}, **{name: record[name] for name in ("v",) if name in record}})
+    except RecordError as error:
+        raise RowError(str(error)) from None
+    if isinstance(record["case"].get("case"), Mapping):
+        raise RowError("a record's case holds another record")
+    return case_of_fields(record["case"])
+
+
+def _with_text_keys(place: str, fields: Mapping[Any, Any]) -> dict[str, Any]:
+    for name in fields:
+        if not isinstance(name, str):
+            raise RowError(f"{place} must be texts; received {shown(name)}")
+    return dict(fields)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple))

@@ -1,0 +1,194 @@
+"""Datasets in JSON and YAML: one case a line, or one document that lists them."""
+
+from __future__ import annotations
+
+import functools
+import io
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.codec import RecordError, decode_record
+from agentunit.core.records import RECORD_VERSION
+from agentunit.datasets.rows import CaseCollector, one_line
+from agentunit.traces.compressed import BROKEN_STREAM
+
+_BOM = b"\xef\xbb\xbf"
+
+
+class _RecordLine(Struct, forbid_unknown_fields=True):
+    """A record of which only the case is read; the rest is skipped without being built."""
+
+    case: DatasetCase
+    trace: msgspec.Raw = msgspec.Raw(b"null")
+    outcome: msgspec.Raw = msgspec.Raw(b"null")
+    v: int = RECORD_VERSION
+
+
+_case_decoder = msgspec.json.Decoder(DatasetCase)
+_record_decoder = msgspec.json.Decoder(_RecordLine)
+_plain_decoder = msgspec.json.Decoder()
+_list_decoder = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class _Document(Struct):
+    """A JSON object that lists its cases; what else it says is not about them."""
+
+    cases: list[msgspec.Raw]
+
+
+_document_decoder = msgspec.json.Decoder(_Document)
+
+
+def collect_lines(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
+    """One JSON case or record a line."""
+    number = 0
+    lines = iter(stream)
+    while True:
+        number += 1
+        try:
+            line = next(lines, None)
+        except BROKEN_STREAM as error:
+            cases.refuse(number, f"the compressed file is cut off or damaged here ({error})")
+            return
+        if line is None:
+            return
+        if number == 1:
+            line = line.removeprefix(_BOM)
+        if line and not line.isspace():
+            _collect(number, line, cases)
+
+
+def collect_json(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
+    """A JSON list of cases, or an object whose ``cases`` is one."""
+    text = stream.read().removeprefix(_BOM).strip()
+    if not text:
+        return
+    if text.startswith(b"{") and _is_lines(text):
+        cases.unit = "line"
+        collect_lines(io.BytesIO(text), cases)
+        return
+    try:
+        items = _list_decoder.decode(text) if text.startswith(b"[") else _document_decoder.decode(text).cases
+    except msgspec.ValidationError:
+        cases.refuse(None, "must be a list of cases, or an object whose 'cases' is one")
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        cases.refuse(None, _why_not_json(text))
+    else:
+        for number, item in enumerate(items, 1):
+            _collect(number, bytes(item), cases)
+
+
+def _is_lines(text: bytes) -> bool:
+    """Whether a file that calls itself JSON holds one object a line, as many exports do."""
+    first, newline, _ = text.partition(b"\n")
+    try:
+        return bool(newline) and isinstance(_plain_decoder.decode(first), dict)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def _collect(number: int, text: bytes, cases: CaseCollector) -> None:
+    try:
+        case = _case_decoder.decode(text)
+    except msgspec.ValidationError:
+        _collect_leniently(number, text, cases)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        cases.refuse(number, _why_not_json(text))
+    else:
+        cases.add(number, case)
+
+
+def _collect_leniently(number: int, text: bytes, cases: CaseCollector) -> None:
+    """Records, other spellings and unknown fields: what the exact decoder does not take."""
+    try:
+        record = _record_decoder.decode(text)
+        if record.v == RECORD_VERSION:
+            cases.add(number, record.case)
+            return
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # Not a record to the letter; the plain reading below says what it is, or what is wrong with it.
+        pass
+    try:
+        plain = _plain_decoder.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        cases.refuse(number, _why_not_json(text))
+        return
+    if isinstance(plain, list):
+        cases.refuse(number, "a JSON list where a case is expected (a file that is one list is called .json)")
+    else:
+        cases.add_fields(number, plain)
+
+
+def _why_not_json(text: bytes) -> str:
+    # The codec has the words for everything that can be wrong with JSON.
+    try:
+        decode_record(text)
+    except RecordError as error:
+        return str(error)
+    return "not JSON"
+
+
+def collect_yaml(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
+    """A YAML list of cases, or a mapping whose ``cases`` is one."""
+    import yaml
+
+    try:
+        loader = _yaml_loader()(stream.read())
+        nodes = _case_nodes(loader.get_single_node())
+        if nodes is None:
+            cases.refuse(None, "must be a list of cases, or a mapping whose 'cases' is one")
+            return
+        for node in nodes:
+            number = node.start_mark.line + 1
+            try:
+                fields = loader.construct_object(node, deep=True)
+            except (yaml.YAMLError, ValueError, TypeError) as error:
+                cases.refuse(number, f"not readable: {_yaml_problem(error)}")
+            else:
+                cases.add_fields(number, fields)
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        cases.refuse(mark.line + 1 if mark else None, f"not YAML: {_yaml_problem(error)}")
+    except RecursionError:
+        cases.refuse(None, "not readable: nested too deeply")
+
+
+def _case_nodes(root: Any) -> Iterable[Any] | None:
+    """The nodes of the cases, which still know their lines."""
+    if root is None:
+        return []
+    if root.id == "mapping":
+        root = next((value for key, value in root.value if key.value == "cases"), None)
+    return root.value if root is not None and root.id == "sequence" else None
+
+
+@functools.cache
+def _yaml_loader() -> Any:
+    """A safe loader that reads words, times and dates as what they look like: text.
+
+    YAML 1.1 would make ``no`` false, ``12:30`` a number and ``007`` seven, and so change what an agent is asked.
+    """
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    loader: Any = type("CaseLoader", (base,), {"yaml_implicit_resolvers": {}})
+    for name, pattern, first in (
+        ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+        ("null", r"~|null|Null|NULL|", "~nN\0"),
+        ("int", r"[-+]?(0|[1-9][0-9]*)", "-+0123456789"),
+        ("float", r"[-+]?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?", "-+0123456789"),
+        ("merge", r"<<", "<"),
+    ):
+        resolver = re.compile(f"^(?:{pattern})$")
+        loader.add_implicit_resolver(f"tag:yaml.org,2002:{name}", resolver, ["" if c == "\0" else c for c in first])
+    return loader
+
+
+def _yaml_problem(error: Exception) -> str:
+    parts = (getattr(error, "context", None), getattr(error, "problem", None))
+    return " ".join(part for part in parts if part) or one_line(error)

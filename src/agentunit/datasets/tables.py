@@ -1,0 +1,185 @@
+"""Datasets in tables: CSV, TSV and Parquet. A column is a field; columns of other names become metadata."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from agentunit.core.case import DatasetCase
+from agentunit.datasets.rows import (
+    SPELLINGS,
+    CaseCollector,
+    RowError,
+    checked_case,
+    listed,
+    one_line,
+    pick_spellings,
+    shown,
+)
+
+_METADATA_PREFIX = "metadata."
+_LARGEST_CELL = 1 << 30
+_KNOWN = frozenset(spelling for spellings in SPELLINGS.values() for spelling in spellings)
+
+
+def collect_csv(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
+    """A header, then one case a row; separated by commas, or by semicolons as spreadsheets in many countries write."""
+    _collect_separated(stream, cases, None)
+
+
+def collect_tsv(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
+    """The same, separated by tabs."""
+    _collect_separated(stream, cases, "\t")
+
+
+def _collect_separated(stream: io.BufferedIOBase, cases: CaseCollector, delimiter: str | None) -> None:
+    written = stream.read()
+    # Spreadsheets call UTF-16 "Unicode text"; it always begins with one of these.
+    encoding = "utf-16" if written.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
+    try:
+        text = written.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = written.count(b"\n", 0, error.start) + 1
+        cases.refuse(
+            line, f"not valid {encoding.removesuffix('-sig').upper()} ({error.reason}); save the file as UTF-8"
+        )
+        return
+    if delimiter is None:
+        header = text.lstrip().partition("\n")[0]
+        delimiter = next((each for each in ",;\t" if each in header), ",")
+    # The limit is one of the whole process, so it is put back.
+    earlier_limit = csv.field_size_limit(_LARGEST_CELL)
+    try:
+        _collect_rows(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), cases)
+    finally:
+        csv.field_size_limit(earlier_limit)
+
+
+def _collect_rows(reader: Any, cases: CaseCollector) -> None:
+    columns: Columns | None = None
+    while True:
+        # A row may span several lines; it is found by its first.
+        number = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+            if cells is None:
+                return
+            if not any(cell and not cell.isspace() for cell in cells):
+                continue
+            if columns is None:
+                columns = Columns(cells)
+            else:
+                cases.add(number, columns.case_of(cells))
+        except (csv.Error, RowError) as error:
+            cases.refuse(number, f"not CSV: {error}" if isinstance(error, csv.Error) else str(error))
+            if columns is None:
+                return
+
+
+class Columns:
+    """What each column of a table holds: a field of the case, a value of its metadata, or metadata as a whole.
+
+    >>> case = Columns(["ID", "question", "metadata.level", "tag"]).case_of(["q1", "2 + 2?", "easy", "sums"])
+    >>> case.id, case.query, case.metadata
+    ('q1', '2 + 2?', {'level': 'easy', 'tag': 'sums'})
+    """
+
+    def __init__(self, header: Sequence[str]) -> None:
+        names = [name.strip() or f"column_{number}" for number, name in enumerate(header, 1)]
+        tidy = [name.casefold().replace(" ", "_") for name in names]
+        self._names = [plain if plain in _KNOWN else name for name, plain in zip(names, tidy, strict=True)]
+        repeated = next((name for name in self._names if self._names.count(name) > 1), None)
+        if repeated is not None:
+            raise RowError(f"the header names the column {repeated!r:.80} twice")
+        if not any((name in _KNOWN and name not in SPELLINGS["id"]) or _metadata_key(name) for name in self._names):
+            raise RowError(
+                f"the header must name a column of a case ({', '.join(SPELLINGS['query'])}, …); "
+                f"received {listed(names)}"
+            )
+
+    def case_of(self, cells: Sequence[Any]) -> DatasetCase:
+        """The case of one row. Cells of a CSV file are texts; those of a typed table may be anything."""
+        if len(cells) != len(self._names):
+            raise RowError(f"the row must have {len(self._names)} cells as the header has; received {len(cells)}")
+        filled = {name: cell for name, cell in zip(self._names, cells, strict=True) if not _is_empty(cell)}
+        given = pick_spellings(filled)
+        used = set(given.values())
+        fields = {name: _as_field(name, filled[spelling]) for name, spelling in given.items()}
+        case = checked_case(fields)
+        for name, cell in filled.items():
+            if name in used:
+                continue
+            key = _metadata_key(name) or name
+            if key in case.metadata:
+                raise RowError(f"metadata {key!r:.80} is given twice, by the column {name!r:.80} as well")
+            case.metadata[key] = _as_data(cell)
+        return case
+
+
+def _metadata_key(column: str) -> str:
+    return column[len(_METADATA_PREFIX) :] if column.casefold().startswith(_METADATA_PREFIX) else ""
+
+
+def _is_empty(cell: Any) -> bool:
+    if isinstance(cell, str):
+        return not cell or cell.isspace()
+    # NaN is what data frames write for "nothing"; it alone differs from itself.
+    return cell is None or (isinstance(cell, float) and cell != cell)
+
+
+def _as_field(name: str, cell: Any) -> Any:
+    if not isinstance(cell, str):
+        return {key: value for key, value in cell.items() if value is not None} if isinstance(cell, Mapping) else cell
+    if name == "id":
+        return cell.strip()
+    if name == "query":
+        return cell
+    data = _as_data(cell)
+    if name == "metadata":
+        if not isinstance(data, dict):
+            raise RowError(f"metadata must be a JSON object; received {shown(cell)}")
+        return data
+    if name == "tools":
+        return data if isinstance(data, list) else [tool.strip() for tool in cell.split(",") if tool.strip()]
+    # Several passages, or several acceptable answers; a text that merely begins with a bracket stays a text.
+    return data if isinstance(data, list) and data and all(isinstance(each, str) for each in data) else cell
+
+
+def _as_data(cell: Any) -> Any:
+    """A cell that is written as a JSON list or object becomes one. Numbers stay texts: 007 is not 7."""
+    if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
+        try:
+            return msgspec.json.decode(cell)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return cell
+    return cell
+
+
+def collect_parquet(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
+    """One case a row of a Parquet file. Lists and objects may be columns of their own kind, or JSON in texts."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        cases.refuse(None, 'reading .parquet needs the extra parquet: pip install "agentunit-eval[parquet]"')
+        return
+    number = 0
+    try:
+        file = parquet.ParquetFile(io.BytesIO(stream.read()))
+        columns = Columns(file.schema_arrow.names)
+        for batch in file.iter_batches():
+            values = [column.to_pylist() for column in batch.columns]
+            for cells in zip(*values, strict=True):
+                number += 1
+                try:
+                    cases.add(number, columns.case_of(cells))
+                except RowError as error:
+                    cases.refuse(number, str(error))
+    except RowError as error:
+        cases.refuse(None, str(error))
+    except (pyarrow.ArrowException, OSError) as error:
+        cases.refuse(None, f"not a Parquet file that can be read: {one_line(error)}")
