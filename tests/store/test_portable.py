@@ -21,7 +21,8 @@ def store(tmp_path: Path):
 
 @pytest.fixture
 def run(store: Store) -> str:
-    header = store.create_run("desk", agentunit_version="1", settings={"metrics": ["task_success", "cost"]}, n_planned=65)
+    settings = {"metrics": ["task_success", "cost"]}
+    header = store.create_run("desk", agentunit_version="1", settings=settings, n_planned=65)
     records = list(demo_records())
     scored = agentunit.score(records, ["task_success", "cost"])
     for position, (record, case) in enumerate(zip(records, scored, strict=True)):

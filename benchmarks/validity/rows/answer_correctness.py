@@ -51,9 +51,8 @@ def measure(data: LabelledData) -> Family:
         ),
         can=(
             "The lexical backend says 1 only when the answer equals an expected one after trimming. Where it says 1 "
-            "people nearly always agree (most of those answers are of one terse system, FiD), and for systems that answer "
-            "in a few words the way the expected answers are "
-            "written it is a fair check."
+            "people nearly always agree (most of those answers are of one terse system, FiD), and for systems that "
+            "answer in a few words the way the expected answers are written it is a fair check."
         ),
         cannot=(
             "It calls every answer wrong that is a sentence, has another case or says it in other words, which is what "
