@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -18,11 +19,23 @@ EXIT_CANNOT_TELL = 4
 
 _VERBS = {
     "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
-    "score": "Score recorded traces.",
+    "init": "Write a working suite into a folder, to start from.",
+    "run": "Record an agent on a dataset, score what it did, decide.",
+    "score": "Score recorded traces, or a run that was recorded before.",
+    "gate": "Decide about a run: thresholds, and a baseline.",
+    "compare": "Compare a run with a baseline, case by case.",
+    "runs": "List the runs.",
+    "show": "A run, or everything about one of its cases.",
+    "rerun": "Run some cases of a run once more.",
+    "promote": "Make test cases of a run's bad cases.",
+    "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
+    "import": "Take an exported run into the store.",
     "metrics": "List the metrics, or everything about one.",
     "doctor": "What is installed, usable and missing, and the command that adds it.",
     "validity": "How well metrics agree with your own labels.",
 }
+# "import" is a word of Python's own and cannot name a module.
+_MODULES = {"import": ("import_run", "import_run")}
 
 
 class _Verbs(click.Group):
@@ -34,8 +47,17 @@ class _Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _VERBS:
             return None
-        command: click.Command = getattr(import_module(f"agentunit.cli.{cmd_name}"), cmd_name)
+        module, name = _MODULES.get(cmd_name, (cmd_name, cmd_name))
+        command: click.Command = getattr(import_module(f"agentunit.cli.{module}"), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        nearest = get_close_matches(args[0], _VERBS, n=1)
+        if args[0] not in _VERBS and nearest:
+            ctx.fail(f"no command is called {args[0]!r}; did you mean {nearest[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from agentunit.cli.main import EXIT_ERRORS
+from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
@@ -44,3 +46,20 @@ def open_store(path: str, *, must_exist: bool = True) -> Store:
         raise InputFailure(str(error)) from None
     except OSError as error:
         raise InputFailure(f"cannot open the store {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def metrics_from(names: Sequence[str]) -> list[Any]:
+    """The metrics named on a command line; a name that is wrong is a usage error."""
+    wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
+    # A user's own metric is usually a module beside the traces; last, so that no file there takes another's place.
+    if any(":" in name for name in wanted) and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    if names and not wanted:
+        raise click.BadParameter("name at least one metric", param_hint="--metrics")
+    try:
+        return list(resolve_metrics(wanted or None))
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise click.BadParameter(str(error), param_hint="--metrics") from None
+    except Exception as error:  # noqa: BLE001  # a user's own module may fail in any way when it is loaded
+        named = ", ".join(wanted)
+        raise click.BadParameter(f"{named}: {type(error).__name__}: {error}", param_hint="--metrics") from None

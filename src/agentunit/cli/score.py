@@ -15,24 +15,27 @@ import click
 
 import agentunit
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
-from agentunit.cli.options import InputFailure
+from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
+from agentunit.engine.rescoring import score_run
+from agentunit.engine.scored_run import info_of, run_from_store
 from agentunit.engine.scoring import Run
 from agentunit.engine.scoring import score as score_records
 from agentunit.metrics.base import describe
-from agentunit.metrics.registry import parameters, resolve_metrics
+from agentunit.metrics.registry import parameters
 from agentunit.reports.console import Terminal, error_line, print_run
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
+from agentunit.store.schema import StoreError
 from agentunit.traces.native import STDIN, RecordFile
 
 _INTERRUPTED = 130
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")
 @click.option(
     "-m",
     "--metrics",
@@ -59,6 +62,8 @@ _INTERRUPTED = 130
     metavar="N",
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
+@click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@store_option
 def score(
     files: tuple[str, ...],
     names: tuple[str, ...],
@@ -67,14 +72,22 @@ def score(
     as_json: bool,
     strict: bool,
     max_errors: int,
+    again: bool,
+    store_path: str,
 ) -> None:
     """Score recorded traces: JSONL records, plain, .gz or .zst; '-' reads standard input.
 
+    The name of a run in place of a file puts new metrics over what it recorded, and keeps the scores with it.
+
     \b
-    agentunit score runs.jsonl
-    agentunit score runs.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
+    agentunit score traces.jsonl
+    agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
+    agentunit score last --metrics response_time
     """
     metrics = metrics_from(names)
+    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and os.path.exists(store_path):
+        score_stored_run(files[0], metrics, store_path, again=again, as_json=as_json, max_errors=max_errors)
+        return
     _refuse_missing(files)
     _refuse_overwriting_inputs(files, out, errors_file)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
@@ -104,21 +117,29 @@ def score(
         raise click.exceptions.Exit(EXIT_CANNOT_TELL)
 
 
-def metrics_from(names: Sequence[str]) -> list[Any]:
-    """The metrics named on a command line; a name that is wrong is a usage error."""
-    wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
-    # A user's own metric is usually a module beside the traces; last, so that no file there takes another's place.
-    if any(":" in name for name in wanted) and os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    if names and not wanted:
-        raise click.BadParameter("name at least one metric", param_hint="--metrics")
-    try:
-        return list(resolve_metrics(wanted or None))
-    except (ValueError, TypeError, RuntimeError) as error:
-        raise click.BadParameter(str(error), param_hint="--metrics") from None
-    except Exception as error:  # noqa: BLE001  # a user's own module may fail in any way when it is loaded
-        named = ", ".join(wanted)
-        raise click.BadParameter(f"{named}: {type(error).__name__}: {error}", param_hint="--metrics") from None
+def score_stored_run(
+    reference: str, metrics: Sequence[Any], store_path: str, *, again: bool, as_json: bool, max_errors: int
+) -> None:
+    """Put metrics over the records of a stored run, and print the run with all its scores."""
+    with open_store(store_path) as store:
+        try:
+            header = store.find_run(reference)
+        except StoreError as error:
+            raise InputFailure(f"{reference}: no such file, and no such run ({error})") from None
+        progress = Progress("cases", fraction=lambda: None)
+        try:
+            with redirect_stdout(sys.stderr):
+                score_run(store, header.id, metrics, again=again, on_case=progress.ticker())
+        finally:
+            progress.clear()
+        summary = run_from_store(store, header.id).summary()
+    if as_json:
+        click.echo(encode_json(_run_record([header.id], metrics, summary)).decode())
+    else:
+        infos = {row.metric: info_of(row.metric) for row in summary.metrics}
+        print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
+    if _too_many_errors(summary, max_errors, as_json):
+        raise click.exceptions.Exit(EXIT_ERRORS)
 
 
 def _records(sources: Sequence[RecordFile], errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:

@@ -18,8 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
-from agentunit.cli.options import InputFailure
-from agentunit.cli.score import metrics_from
+from agentunit.cli.options import InputFailure, metrics_from
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record

@@ -42,7 +42,7 @@ class ScoredRun:
             n_input_errors=0,
             input_errors=[],
             n_score_errors=sum(aggregate.n_errors for aggregate in aggregates),
-            elapsed_s=(self.header.finished_at or self.header.created_at) - self.header.created_at,
+            elapsed_s=0.0,
         )
 
 

@@ -40,7 +40,9 @@ def print_run(
     _print_input_errors(summary, console)
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
     cases = "1 case" if summary.n_cases == 1 else f"{summary.n_cases:,} cases"
-    console.print(f"{cases} in {duration(summary.elapsed_s)}{rate}", style="dim", highlight=False)
+    # A stored run may have been stopped and resumed: it has no one duration.
+    took = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
+    console.print(f"{cases}{took}", style="dim", highlight=False)
     for step in next_steps:
         console.print(f"next: {escape(step)}", style="bold", highlight=False, soft_wrap=True)
 
@@ -57,7 +59,7 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
             mark += " i"
         trust = row.trust or "–"
         table.add_row(
-            Text(f"{row.metric} {mark}"),
+            Text(f"{printable_line(row.metric)} {mark}"),
             Text(spoken_value(row, info.unit)),
             Text(f"{row.n_scored}/{row.n_cases}", style="" if row.n_scored == row.n_cases else "yellow"),
             Text(printable_line(row.backend) if row.n_scored else "–"),
@@ -76,7 +78,7 @@ def _print_worst(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], con
     for row in faulty:
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in rows) > 1 else ""
         cases = printable_line(", ".join(row.worst_cases))
-        console.print(f"  {row.metric}{backend}: {cases}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"  {printable_line(row.metric)}{backend}: {cases}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_unscored(entries: list[Unscored], console: Console) -> None:
@@ -92,7 +94,7 @@ def _print_unscored(entries: list[Unscored], console: Console) -> None:
     for (status, reason, n_cases, _), group in ordered[:_REASONS_SHOWN]:
         named = printable_line(", ".join(group[0].first_cases))
         more = ", …" if n_cases > len(group[0].first_cases) else ""
-        metrics = ", ".join(entry.metric for entry in group)
+        metrics = printable_line(", ".join(entry.metric for entry in group))
         mark = "[red]error[/red] " if status == "error" else ""
         why = escape(printable_line(reason))
         console.print(

@@ -1,0 +1,147 @@
+"""How often the comparison with a baseline is right, on simulated runs whose true difference is known.
+
+    python -m benchmarks.gate_calibration              400 pairs of runs a row, some minutes
+    python -m benchmarks.gate_calibration --runs 50    a rough look
+
+Each pair of runs has three metrics of one kind over the same cases; each run draws its own noise. In "none" nothing
+changed, so every exit 1 is a false alarm (5 % are allowed, Holm holding for all three metrics together). In
+"= margin" the first metric truly lost just the margin, so every exit 0 is wrong (5 % are allowed). In "2 × margin" it
+lost twice as much, and exit 1 is right. Beside it, what two usual gates say: "mean dropped" fails when any of the
+three means is worse, "by margin" when one is worse by more than the margin.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from agentunit.engine.compare import compare_runs
+from agentunit.engine.scored_run import ScoredRun
+from agentunit.store.sqlite import RunHeader, ScoreRow
+
+MARGIN = 0.05
+# Metrics that score from 0 to 1, higher being better; the values are ours.
+SCORES = ("tool_success", "exact_match", "contains")
+QUANTITIES = ("cost", "token_usage", "response_time")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A law of scores. ``draw`` takes the cases' own levels, a true loss and a source, and gives a run's values."""
+
+    name: str
+    metrics: tuple[str, str, str]
+    level: Callable[[random.Random], float]
+    draw: Callable[[Sequence[float], float, random.Random], list[list[float]]]
+    margin: float = MARGIN
+
+
+def _pass_or_fail(levels: Sequence[float], loss: float, source: random.Random) -> list[list[float]]:
+    # The same share of every case's chance is lost; the levels' mean is 0.8.
+    return [[float(source.random() < level * (1.0 - loss / 0.8))] for level in levels]
+
+
+def _repeated(levels: Sequence[float], loss: float, source: random.Random) -> list[list[float]]:
+    runs = [_pass_or_fail(levels, loss, source) for _ in range(3)]
+    return [[run[case][0] for run in runs] for case in range(len(levels))]
+
+
+def _collapsing(levels: Sequence[float], loss: float, source: random.Random) -> list[list[float]]:
+    # Nearly always the same high score; what is lost is lost all at once, in few cases (levels' mean is 0.9).
+    noisy = [min(1.0, max(0.0, level + source.uniform(-0.02, 0.02))) for level in levels]
+    return [[0.0 if source.random() < loss / 0.9 else value] for value in noisy]
+
+
+def _shifted(levels: Sequence[float], loss: float, source: random.Random) -> list[list[float]]:
+    return [[level - loss + source.uniform(-0.15, 0.15)] for level in levels]
+
+
+def _growing(levels: Sequence[float], loss: float, source: random.Random) -> list[list[float]]:
+    return [[level * (1.0 + loss) * source.lognormvariate(0.0, 0.2)] for level in levels]
+
+
+KINDS = (
+    Kind("pass/fail", SCORES, lambda source: source.betavariate(2.0, 0.5), _pass_or_fail),
+    Kind("pass/fail × 3", SCORES, lambda source: source.betavariate(2.0, 0.5), _repeated),
+    Kind("skewed", SCORES, lambda source: source.uniform(0.82, 0.98), _collapsing),
+    Kind("continuous", SCORES, lambda source: source.uniform(0.35, 0.8), _shifted),
+    Kind("cost", QUANTITIES, lambda source: source.lognormvariate(0.0, 0.5), _growing, margin=0.1),
+)
+
+
+def simulated_run(name: str, values: dict[str, list[list[float]]]) -> ScoredRun:
+    """A run whose scores are given: by metric, case and repeat."""
+    n_cases = len(next(iter(values.values())))
+    n_repeats = len(next(iter(values.values()))[0])
+    header = RunHeader(name, name, 0.0, 1.0, "finished", n_cases * n_repeats, "0", {})
+    rows = {
+        metric: [
+            ScoreRow(case, repeat, f"case-{case}", value, "ok", "simulated", "1")
+            for case, repeats in enumerate(cases)
+            for repeat, value in enumerate(repeats)
+        ]
+        for metric, cases in values.items()
+    }
+    return ScoredRun(header, n_cases, n_cases * n_repeats, 0, rows)
+
+
+def simulate(kind: Kind, n: int, loss: float, source: random.Random) -> tuple[ScoredRun, ScoredRun]:
+    """A candidate and a baseline; the candidate's first metric truly lost ``loss``."""
+    baseline, candidate = {}, {}
+    for place, metric in enumerate(kind.metrics):
+        levels = [kind.level(source) for _ in range(n)]
+        baseline[metric] = kind.draw(levels, 0.0, source)
+        candidate[metric] = kind.draw(levels, 0.0 if place else loss, source)
+    return simulated_run("candidate", candidate), simulated_run("baseline", baseline)
+
+
+def measure(kind: Kind, n: int, loss: float, runs: int, seed: int, resamples: int) -> Counter[str]:
+    """How many of the simulated pairs end in each way."""
+    source = random.Random(f"{kind.name} {n} {loss} {seed}")
+    seen: Counter[str] = Counter()
+    for _ in range(runs):
+        candidate, baseline = simulate(kind, n, loss, source)
+        comparison = compare_runs(candidate, baseline, resamples=resamples)
+        seen[f"exit {comparison.exit_code}"] += 1
+        first = comparison.metrics[0].verdict
+        seen["first no worse"] += first in ("no worse", "better")
+        drops = [_drop(each.difference or 0.0, each.direction) for each in comparison.metrics]
+        limits = [each.margin or 0.0 for each in comparison.metrics]
+        seen["mean dropped"] += any(drop > 0.0 for drop in drops)
+        seen["by margin"] += any(drop > limit for drop, limit in zip(drops, limits, strict=True))
+    return seen
+
+
+def _drop(difference: float, direction: str) -> float:
+    return difference if direction == "lower" else -difference
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print one row for each kind of score, number of cases and true loss."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_calibration", description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=400, help="simulated pairs of runs a row (default: 400)")
+    parser.add_argument("--cases", type=int, nargs="+", default=[20, 50, 200, 500], help="cases a run")
+    parser.add_argument("--kinds", nargs="+", choices=[kind.name for kind in KINDS], help="kinds of scores")
+    parser.add_argument("--resamples", type=int, default=500, help="sign flips a test (default: 500)")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    print(f"{options.runs} simulated pairs of runs a row, 3 metrics each, margin 0.05 (cost: 10 %)\n")
+    print("| scores | cases | true loss | exit 1 | exit 4 | exit 0 | it passes | mean dropped | by margin |")
+    print("|---|---:|---|---:|---:|---:|---:|---:|---:|")
+    for kind in KINDS:
+        if options.kinds and kind.name not in options.kinds:
+            continue
+        for n in options.cases:
+            for words, share in (("none", 0.0), ("= margin", 1.0), ("2 × margin", 2.0)):
+                seen = measure(kind, n, share * kind.margin, options.runs, options.seed, options.resamples)
+                columns = ("exit 1", "exit 4", "exit 0", "first no worse", "mean dropped", "by margin")
+                shares = " | ".join(f"{seen[column] / options.runs:.1%}" for column in columns)
+                print(f"| {kind.name} | {n} | {words} | {shares} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

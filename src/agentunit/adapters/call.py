@@ -1,0 +1,169 @@
+"""One call of an agent in flight. At any moment it holds all that is known, so that a call cut short loses nothing."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+
+from agentunit.adapters.base import AgentResult, FailureKind
+from agentunit.adapters.failures import spoken_error, traceback_text
+from agentunit.adapters.sealing import MAX_REPLY_BYTES, TOO_MUCH, opened, sealed
+from agentunit.core.codec import RecordError, as_outcome
+from agentunit.core.outcome import Outcome
+from agentunit.core.records import as_mapping
+from agentunit.core.trace import TraceEvent, TraceLog
+
+_OUTCOME_KEYS = frozenset(Outcome.__struct_fields__) - {"extra"}
+
+
+class WrongType(Exception):
+    """What an agent gave is no answer; the message says what it was."""
+
+
+class Call:
+    """The trace and the answer of one call while they come about."""
+
+    __slots__ = ("elapsed_s", "failure", "outcome", "pieces", "started", "trace")
+
+    def __init__(self, events: list[TraceEvent] | None = None) -> None:
+        self.trace = TraceLog() if events is None else TraceLog(events)
+        self.pieces: list[str] = []
+        self.outcome: Outcome | None = None
+        self.failure: FailureKind | None = None
+        self.elapsed_s: float | None = None
+        self.started = time.perf_counter()
+
+    def take_piece(self, piece: object) -> None:
+        """Keep what a generator yielded: text is part of the answer, a dict or an Outcome is all of it."""
+        if not self.pieces and self.outcome is None:
+            self.metadata["first_output_s"] = time.perf_counter() - self.started
+        if isinstance(piece, str):
+            self.pieces.append(piece)
+        elif isinstance(piece, Outcome) or as_mapping(piece) is not None:
+            self.outcome = outcome_of(piece)
+        else:
+            raise WrongType(f"the agent yielded {_spoken_type(piece)}; a generator yields strings, or one dict")
+
+    def finish_pieces(self, returned: object = None) -> None:
+        """The generator came to its end, perhaps with a value of its own."""
+        if self.outcome is None and returned is not None:
+            self.outcome = outcome_of(returned)
+        if self.outcome is None and not self.pieces:
+            raise WrongType("the agent yielded nothing; a generator yields strings, or one dict")
+        outcome = self.outcome or Outcome()
+        if outcome.output is None and self.pieces:
+            outcome.output = "".join(self.pieces)
+        self._end(outcome)
+
+    def finish(self, returned: object) -> None:
+        """The agent returned."""
+        self._end(outcome_of(returned))
+
+    def raised(self, error: BaseException) -> None:
+        """The agent's code ended with an exception."""
+        if isinstance(error, WrongType):
+            self.fail("wrong_type", str(error))
+        elif isinstance(error, SystemExit):
+            self.fail("exit", f"the agent called sys.exit: {spoken_error(error)}")
+        else:
+            self.fail("raised", spoken_error(error))
+            self.metadata["traceback"] = traceback_text(error)
+
+    def timed_out(self, timeout_s: float, place: str | None = None, why: str = "") -> None:
+        """The time is up. ``place`` is where the agent was."""
+        was_at = f" (it was at {place})" if place else ""
+        self.fail("timeout", f"timeout: no answer within {timeout_s:g} s{why}{was_at}")
+
+    def fail(self, failure: FailureKind, sentence: str) -> None:
+        """End the call as failed, with what was answered so far."""
+        # A generator may have yielded its outcome before it failed: the answer stays, its verdict does not.
+        outcome = self.outcome or Outcome()
+        outcome.success, outcome.error = False, sentence
+        if outcome.output is None and self.pieces:
+            outcome.output = "".join(self.pieces)
+        self.failure = failure
+        self.metadata["failure"] = failure
+        self._end(outcome)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The trace's metadata, made anew if the agent put something else in its place."""
+        if not isinstance(self.trace.metadata, dict):
+            self.trace.metadata = {}
+        return self.trace.metadata
+
+    def sealed(self) -> bytes:
+        """The finished call as bytes, cut loose from all that the agent may still hold and change."""
+        data = sealed(self.outcome or Outcome(), self.trace, self.elapsed_s or 0.0, self.failure)
+        if len(data) > MAX_REPLY_BYTES:
+            too_much = Call()
+            too_much.fail("raised", TOO_MUCH.format("the agent's answer and trace"))
+            data = too_much.sealed()
+        return data
+
+    def result(self) -> AgentResult:
+        """The finished call."""
+        return opened(self.sealed())
+
+    def _end(self, outcome: Outcome) -> None:
+        self.elapsed_s = time.perf_counter() - self.started
+        self.outcome = outcome
+
+
+def outcome_of(returned: object) -> Outcome:
+    """The outcome that an agent's return value stands for; anything that is none raises ``WrongType``.
+
+    A dict with a key of ``Outcome`` is one, and what else it holds goes to ``extra``; any other dict is the output
+    itself.
+
+    >>> outcome_of({"output": "Paris", "mood": "good"}).extra
+    {'mood': 'good'}
+    >>> outcome_of({"city": "Paris"}).output
+    {'city': 'Paris'}
+    """
+    if isinstance(returned, str):
+        return Outcome(output=str(returned))
+    plain = as_mapping(returned)
+    if plain is not None:
+        try:
+            outcome = as_outcome(plain) if _OUTCOME_KEYS & plain.keys() else Outcome(output=plain)
+        except RecordError as error:
+            raise WrongType(f"the agent's answer does not fit an outcome: {error}") from None
+    elif isinstance(returned, Outcome):
+        # A copy: the agent may hand out the same object every time, and we write into it.
+        outcome = msgspec.structs.replace(returned)
+    else:
+        raise WrongType(
+            f"the agent returned {_spoken_type(returned)}; an answer is a string, a dict with 'output', or an Outcome"
+        )
+    _check_is_data(outcome.output)
+    return outcome
+
+
+def _check_is_data(output: Any) -> None:
+    """An output that only a Python repr could stand for is no answer."""
+    if output is None or isinstance(output, (str, bool, int, float)):
+        return
+    try:
+        _data_encoder.encode(output)
+    except WrongType:
+        raise
+    except UnicodeEncodeError:
+        pass
+    except Exception as error:  # noqa: BLE001 - cyclic data, and whatever a foreign object raises
+        raise WrongType(f"the agent's output cannot be written as JSON: {spoken_error(error)}") from None
+
+
+def _only_data(value: object) -> Any:
+    if hasattr(value, "tolist") and not isinstance(value, type):
+        return value.tolist()
+    raise WrongType(f"the agent's output holds {_spoken_type(value)}; an output is text or JSON data")
+
+
+_data_encoder = msgspec.json.Encoder(enc_hook=_only_data)
+
+
+def _spoken_type(value: object) -> str:
+    return "None" if value is None else f"an object of type {type(value).__qualname__}"

@@ -1,0 +1,89 @@
+"""Sentences for what went wrong: type, message and place, whatever an exception does to hide them."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import traceback
+from types import FrameType, TracebackType
+
+_OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_MESSAGE_CHARACTERS = 500
+_TRACEBACK_CHARACTERS = 8000
+
+
+def spoken_error(error: BaseException) -> str:
+    """One sentence for an exception: type, message and the innermost line of the agent's own code.
+
+    >>> spoken_error(ValueError("no  such\\ncity"))
+    'ValueError: no such city'
+    """
+    name, message = type(error).__name__, clipped(_message(error))
+    inner = getattr(error, "exceptions", None)
+    if isinstance(inner, (tuple, list)) and inner and isinstance(inner[0], BaseException):
+        # A group says only how many there were.
+        return f"{name}: {message}; the first: {spoken_error(inner[0])}"
+    place = place_of(error.__traceback__)
+    return (f"{name}: {message}" if message else name) + (f" ({place})" if place else "")
+
+
+def place_of(trace: TracebackType | None) -> str | None:
+    """Where in the agent's own code an exception came from, as ``file:line in function``."""
+    return _innermost([(frame, line) for frame, line in traceback.walk_tb(trace)])
+
+
+def place_in(frame: FrameType | None) -> str | None:
+    """Where in the agent's own code this frame is at the moment."""
+    return _innermost([(each, line) for each, line in traceback.walk_stack(frame)][::-1])
+
+
+def traceback_text(error: BaseException) -> str:
+    """The traceback of an exception without our own frames, cut to its last part."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        trace = trace.tb_next
+    try:
+        text = "".join(traceback.format_exception(type(error), error, trace, limit=-30))
+    except Exception:  # noqa: BLE001 - an exception may raise while it is being formatted
+        text = "".join(traceback.format_tb(trace, limit=-30))
+    return text if len(text) <= _TRACEBACK_CHARACTERS else "…" + text[-_TRACEBACK_CHARACTERS:]
+
+
+def clipped(text: str, characters: int = _MESSAGE_CHARACTERS) -> str:
+    """Text on one line and of bounded length.
+
+    >>> clipped("one\\n  two", 5)
+    'one t…'
+    """
+    # Cut before the words are joined: a message may be megabytes long.
+    line = " ".join(text[: 4 * characters].split())
+    line = line.encode("utf-8", "backslashreplace").decode()
+    return line if len(line) <= characters and len(text) <= 4 * characters else line[:characters] + "…"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - its author's bug must not become ours
+        return "(its message cannot be read)"
+
+
+def _innermost(frames: list[tuple[FrameType, int]]) -> str | None:
+    """The innermost frame outside of libraries; the innermost of all if there is none; never one of ours."""
+    named = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in frames]
+    outside = [each for each in named if not each[0].startswith(_OURS)]
+    own = [each for each in outside if not _is_library(each[0])]
+    for file, line, function in reversed(own or outside):
+        return f"{_short(file)}:{line} in {function}"
+    return None
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith((*_LIBRARIES, "<frozen")) or any(part in file for part in _INSTALLED)
+
+
+def _short(file: str) -> str:
+    here = os.getcwd() + os.sep
+    return file.removeprefix(here) if file.startswith(here) else os.path.basename(file)

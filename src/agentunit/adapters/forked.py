@@ -1,0 +1,229 @@
+"""A worker that is a fork of this process: the agent need not be importable, and starting one takes milliseconds."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+import threading
+import warnings
+from typing import NoReturn
+
+from agentunit.adapters.exchange import Exchange
+from agentunit.adapters.frames import STDERR, STDOUT, FrameReader
+from agentunit.adapters.parameters import BoundFunction
+from agentunit.adapters.processes import Child
+from agentunit.adapters.sealing import MAX_REPLY_BYTES
+from agentunit.adapters.worker_process import serve_forked
+
+_READ_BYTES = 1 << 18
+# Of every worker of this process. A sibling that inherited one would keep its pipe open after its end.
+_our_ends: set[int] = set()
+# Nor must it inherit the other end, of a worker that another thread is about to fork.
+_forking = threading.Lock()
+
+
+class ForkedWorker:
+    """A forked worker, spoken to from the event loop without any thread between."""
+
+    def __init__(self, function: BoundFunction) -> None:
+        with _forking:
+            self._start(function)
+
+    def _start(self, function: BoundFunction) -> None:
+        link, their_link = socket.socketpair()
+        self._stdout, their_stdout = os.pipe()
+        self._stderr, their_stderr = os.pipe()
+        # Never written to: it breaks when this process ends, however it ends.
+        their_lifeline, self._lifeline = os.pipe()
+        self._link = link
+        self._reader = FrameReader()
+        self._exchange: Exchange | None = None
+        # The loop that listens to it, also between cases: to register anew for each would cost a sixth of its time.
+        self.home: asyncio.AbstractEventLoop | None = None
+        # Numbers, for a loop that is handed an object looks it up by its repr.
+        self._fd = link.fileno()
+        self._unsent = memoryview(b"")
+        self._ends = {self._fd, self._stdout, self._stderr, self._lifeline}
+        _our_ends.update(self._ends)
+        for fd in (self._fd, self._stdout, self._stderr):
+            os.set_blocking(fd, False)
+        for stream in (sys.stdout, sys.stderr):
+            # What is buffered now would be written by the child a second time.
+            with contextlib.suppress(Exception):
+                stream.flush()
+        parent = os.getpid()
+        with warnings.catch_warnings():
+            # Python warns about forks beside threads. The child touches nothing that another thread may have locked.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            pid = os.fork()
+        if pid == 0:
+            _live(function, their_link.detach(), their_stdout, their_stderr, their_lifeline, parent)
+        self.child = Child(pid)
+        self._exit_fd = _exit_notice(pid)
+        their_link.close()
+        for fd in (their_stdout, their_stderr, their_lifeline):
+            os.close(fd)
+
+    def is_alive(self) -> bool:
+        """Whether it can be given a case: nothing is to be read from a worker that waits for one."""
+        try:
+            self._link.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return not self.child.ended
+        except OSError:
+            return False
+        return False
+
+    def start(self, exchange: Exchange, request: bytes) -> None:
+        """Give it a case; what comes back goes to the exchange."""
+        # Printed since the last case, by something that it left running.
+        for fd in (self._stdout, self._stderr):
+            _drained(fd)
+        loop = asyncio.get_running_loop()
+        if self.home is not loop:
+            self.home = loop
+            loop.add_reader(self._fd, self._on_link)
+            loop.add_reader(self._stdout, self._on_print, self._stdout, STDOUT)
+            loop.add_reader(self._stderr, self._on_print, self._stderr, STDERR)
+            if self._exit_fd is not None:
+                loop.add_reader(self._exit_fd, self._on_exit)
+        self._exchange = exchange
+        self._unsent = memoryview(request)
+        self._send()
+        if self._unsent:
+            loop.add_writer(self._fd, self._on_writable)
+
+    def stop(self) -> None:
+        """The case is over; what was printed until now belongs to it."""
+        self._on_print(self._stdout, STDOUT)
+        self._on_print(self._stderr, STDERR)
+        self._exchange = None
+
+    def ask_for_last_words(self) -> None:
+        """Its time is up: ask for the trace it has."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.child.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it and all that it started."""
+        fds = [self._stdout, self._stderr, self._lifeline]
+        if self._exit_fd is not None:
+            fds.append(self._exit_fd)
+        self._unregister(self._fd, *fds)
+        self.child.kill()
+        self._link.close()
+        for fd in fds:
+            os.close(fd)
+        _our_ends.difference_update(self._ends)
+
+    def _send(self) -> None:
+        try:
+            self._unsent = self._unsent[self._link.send(self._unsent) :]
+        except BlockingIOError:
+            return
+        except OSError:
+            self._unsent = memoryview(b"")
+            self._end()
+
+    def _on_writable(self) -> None:
+        self._send()
+        if not self._unsent and self.home is not None:
+            self.home.remove_writer(self._fd)
+
+    def _on_link(self) -> bool:
+        """Take in what the worker sent; whether there may be more."""
+        exchange = self._exchange
+        try:
+            data = self._link.recv(_READ_BYTES)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if exchange is None or not data:
+            self._end()
+            return False
+        for kind, body in self._reader.feed(data):
+            exchange.on_frame(kind, body)
+        if self._reader.announced > MAX_REPLY_BYTES:
+            exchange.on_size(self._reader.announced)
+        return True
+
+    def _on_exit(self) -> None:
+        """It is dead. The link may not say so: a process that the agent forked holds the other end as well."""
+        while self._on_link():
+            pass
+        self._unregister(self._exit_fd or 0)
+        self._end()
+
+    def _on_print(self, fd: int, kind: int) -> None:
+        data = _drained(fd)
+        if data and self._exchange is not None:
+            self._exchange.on_print(kind, data)
+        elif data is None:
+            self._unregister(fd)
+
+    def _unregister(self, *fds: int) -> None:
+        if self.home is not None and not self.home.is_closed():
+            for fd in fds:
+                self.home.remove_reader(fd)
+            self.home.remove_writer(self._fd)
+
+    def _end(self) -> None:
+        self._unregister(self._fd)
+        if self._exchange is not None:
+            self._exchange.settle("died")
+
+
+def _exit_notice(pid: int) -> int | None:
+    """A descriptor that can be read when the process has ended, where the system has such (Linux)."""
+    try:
+        return os.pidfd_open(pid)
+    except (AttributeError, OSError):
+        return None
+
+
+def _drained(fd: int) -> bytes | None:
+    """What there is to read now, at most a pipe full; ``None`` at the end."""
+    try:
+        return os.read(fd, _READ_BYTES) or None
+    except BlockingIOError:
+        return b""
+    except OSError:
+        return None
+
+
+def _live(
+    function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int, lifeline_fd: int, parent: int
+) -> NoReturn:
+    """The child's side of the fork: whatever happens, it never returns into the parent's code."""
+    global _forking
+    try:
+        os.setsid()
+        _forking = threading.Lock()
+        for fd in _our_ends:
+            os.close(fd)
+        _our_ends.clear()
+        _die_with_parent(lifeline_fd, parent)
+        serve_forked(function, link_fd, stdout_fd, stderr_fd)
+    finally:
+        os._exit(1)
+
+
+def _die_with_parent(lifeline_fd: int, parent: int) -> None:
+    """Have the system kill this whole process group when the parent's end of the pipe closes.
+
+    A worker that waits for a case sees its parent's end by itself; one whose agent hangs would stay for ever. Only
+    Linux can be asked for this.
+    """
+    if sys.platform == "linux":
+        import fcntl
+
+        fcntl.fcntl(lifeline_fd, fcntl.F_SETOWN, -os.getpgrp())
+        fcntl.fcntl(lifeline_fd, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(lifeline_fd, fcntl.F_SETFL, fcntl.fcntl(lifeline_fd, fcntl.F_GETFL) | os.O_ASYNC)
+    if os.getppid() != parent:
+        os._exit(0)

@@ -1,0 +1,145 @@
+"""How a callable's parameters are filled from a case: by name, decided once, before a run starts."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.trace import TraceLog
+
+NAMES = ("query", "case", "context", "trace", "seed", "tools", "metadata")
+_BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+class BoundFunction:
+    """A callable together with what each of its parameters gets."""
+
+    __slots__ = ("function", "is_async", "name", "named", "positional")
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.name = function_name(function)
+        self.is_async = _is_async(function)
+        # (what it gets, or None to leave it alone; the default that stands in for an unknown value)
+        self.positional: list[tuple[str, Any]] = []
+        self.named: list[tuple[str, str, Any]] = []
+        self._plan()
+
+    def __call__(self, case: DatasetCase, trace: TraceLog, seed: int | None) -> Any:
+        """Call the function on a case."""
+        given = {
+            "query": case.query,
+            "case": case,
+            "context": case.context,
+            "trace": trace,
+            "seed": seed,
+            "tools": case.tools,
+            "metadata": case.metadata,
+        }
+        positional = [_or_default(given[source], default) for source, default in self.positional]
+        named = {name: _or_default(given[source], default) for name, source, default in self.named}
+        return self.function(*positional, **named)
+
+    def _plan(self) -> None:
+        try:
+            parameters = list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError):
+            # A builtin that does not say what it takes.
+            self.positional = [("query", None)]
+            return
+        settled = _settled_names(self.function)
+        parameters = [each for each in parameters if each.name not in settled]
+        single = _takes_query(parameters)
+        unknown = [each.name for each in parameters if _is_required(each) and each.name not in NAMES and each != single]
+        if unknown:
+            raise TypeError(
+                f"as_agent: the agent's parameters must be among {', '.join(NAMES)}, or a single one of another name, "
+                f"which gets the query; received {', '.join(map(repr, unknown))} in {self.name}"
+            )
+        for each in parameters:
+            default = None if each.default is inspect.Parameter.empty else each.default
+            source = "query" if each == single else each.name
+            if each.kind is inspect.Parameter.VAR_POSITIONAL and each == single:
+                self.positional.append(("query", None))
+            elif each.kind is inspect.Parameter.VAR_KEYWORD and len(parameters) == 1:
+                self.named.extend((name, name, None) for name in NAMES)
+            elif source not in NAMES or each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+                continue
+            elif each.kind is inspect.Parameter.POSITIONAL_ONLY:
+                self.positional.append((source, default))
+            else:
+                self.named.append((each.name, source, default))
+
+
+def _takes_query(parameters: list[inspect.Parameter]) -> inspect.Parameter | None:
+    """The one parameter of another name that gets the query, if there is one and nothing else does."""
+    if any(each.name in ("query", "case") and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+           for each in parameters):  # fmt: skip
+        return None
+    others = [each for each in parameters if each.name not in NAMES and each.kind is not each.VAR_KEYWORD]
+    required = [each for each in others if _is_required(each)]
+    if len(required) == 1:
+        return required[0]
+    plain = [each for each in others if each.kind in _BY_POSITION]
+    if not required and len(plain) == 1:
+        return plain[0]
+    rest = [each for each in others if each.kind is each.VAR_POSITIONAL]
+    return rest[0] if rest and not required and not plain else None
+
+
+def _settled_names(function: Any) -> set[str]:
+    """The parameters that a partial has filled already: what its author chose stays."""
+    names: set[str] = set()
+    while isinstance(function, functools.partial):
+        names.update(function.keywords)
+        function = function.func
+    return names
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return parameter.default is parameter.empty and parameter.kind not in (
+        parameter.VAR_POSITIONAL,
+        parameter.VAR_KEYWORD,
+    )
+
+
+def _or_default(value: Any, default: Any) -> Any:
+    return default if value is None else value
+
+
+def _is_async(function: Any) -> bool:
+    while isinstance(function, functools.partial):
+        function = function.func
+    called = function if inspect.isroutine(function) else type(function).__call__
+    return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
+
+
+def function_name(function: Any) -> str:
+    """What to call a callable in a sentence: its own name, that of what it wraps, or its type's."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    return getattr(function, "__qualname__", None) or type(function).__qualname__
+
+
+def copied_case(case: DatasetCase) -> DatasetCase:
+    """A case that an agent may change without changing the dataset. Objects that are no plain data are shared."""
+    return DatasetCase(
+        case.id,
+        case.query,
+        _copied(case.expected_output),
+        _copied(case.tools),
+        _copied(case.context),
+        _copied(case.metadata),
+        _copied(case.extra),
+    )
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_copied(each) for each in value]
+    return value

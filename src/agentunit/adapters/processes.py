@@ -1,0 +1,115 @@
+"""Ending processes together with all that they started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+
+# A killed process is gone after a millisecond; one with much memory to give back is collected later.
+_LOOK_EVERY_S = 0.0005
+_MOST_LOOKS = 20
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process that leads its own group, its group, and descendants that left the group.
+
+    A daemon that cut every tie to its ancestors (new session, parent gone) cannot be found this way.
+    """
+    strays = _descendants(pid)
+    kill_group(pid)
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, signal.SIGKILL)
+    for stray in strays:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(stray, signal.SIGKILL)
+
+
+class Child:
+    """A process of ours: whether it has ended, and how, however often one asks."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.ended = False
+        self.exit_code: int | None = None
+
+    def has_ended(self) -> bool:
+        """Collect it if it has ended. The exit code stays ``None`` if somebody else collected it."""
+        if not self.ended:
+            try:
+                found, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:
+                self.ended = True
+            else:
+                self.ended = found != 0
+                self.exit_code = os.waitstatus_to_exitcode(status) if found else None
+        return self.ended
+
+    async def wait(self, wait_s: float) -> bool:
+        """Wait for its end, but not for ever: a process in the kernel's hands may not come back."""
+        pause_s, given_up = 0.0005, time.monotonic() + wait_s
+        while not self.has_ended() and time.monotonic() < given_up:
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, 0.02)
+        return self.ended
+
+    def kill(self) -> None:
+        """End it and all that it started."""
+        if self.ended:
+            # Its number may belong to somebody else by now, but its group lives on while a child of it does.
+            kill_group(self.pid)
+        else:
+            kill_tree(self.pid)
+        for _ in range(_MOST_LOOKS):
+            if self.has_ended():
+                break
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            _ending.append(self)
+        _ending[:] = [child for child in _ending if not child.has_ended()]
+
+
+# Killed, but not collected yet; collected when the next one is killed.
+_ending: list[Child] = []
+
+
+def kill_group(pid: int) -> None:
+    """Kill what is left of the group that a process led, also when itself is gone."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
+
+
+def spoken_exit(code: int | None) -> str:
+    """An exit code in words.
+
+    >>> spoken_exit(7), spoken_exit(-11)
+    ('exit code 7', 'signal SIGSEGV')
+    """
+    if code is None:
+        return "exit code unknown"
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = str(-code)
+    return f"signal {name}" + (" (often: the system ran out of memory)" if name == "SIGKILL" else "")
+
+
+def _descendants(pid: int) -> list[int]:
+    """All processes below this one, where the system says so (Linux); those of the group are found anyway."""
+    found, pending = [], [pid]
+    while pending:
+        parent = pending.pop()
+        try:
+            threads = os.listdir(f"/proc/{parent}/task")
+        except OSError:
+            continue
+        for thread in threads:
+            with contextlib.suppress(OSError, ValueError), open(f"/proc/{parent}/task/{thread}/children") as listing:
+                children = [int(child) for child in listing.read().split()]
+                found.extend(children)
+                pending.extend(children)
+    return found

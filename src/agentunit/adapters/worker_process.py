@@ -1,0 +1,198 @@
+"""Inside a worker process: take a case, call the agent, send back all that happens. Everything here ends in ``_exit``.
+
+The events of a trace are sent when they are recorded, so that a worker that is killed or dies leaves its trace behind.
+A worker that is about to be killed for taking too long is asked first (SIGTERM) for the whole of it and for the place
+where it hangs; code that hangs outside of Python never hears the question, and then the events stand alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import gc
+import io
+import os
+import pickle
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from types import FrameType
+from typing import Any, NoReturn, SupportsIndex
+
+from agentunit.adapters.call import Call
+from agentunit.adapters.capture import forget_captures
+from agentunit.adapters.failures import place_in, spoken_error
+from agentunit.adapters.frames import EVENT, RESULT, STDERR, STDOUT, Link, opened_request
+from agentunit.adapters.invocation import perform
+from agentunit.adapters.parameters import BoundFunction
+from agentunit.core.results import encode_json
+from agentunit.core.trace import TraceEvent
+
+_parents_streams: list[Any] = []
+
+
+class Server:
+    """Answers the parent's requests, one after the other."""
+
+    def __init__(self, function: BoundFunction, link: Link, streams: tuple[io.TextIOWrapper, io.TextIOWrapper]) -> None:
+        self._function = function
+        self._link = link
+        self._streams = streams
+        self._call: Call | None = None
+        self._timeout_s: float | None = None
+
+    def serve(self) -> NoReturn:
+        """Until the parent is gone."""
+        if hasattr(signal, "SIGTERM"):
+            signal.signal(signal.SIGTERM, self._on_terminate)
+        while True:
+            frame = self._link.receive()
+            if frame is None:
+                os._exit(0)
+            self._answer(frame[1])
+
+    def _answer(self, body: bytes) -> None:
+        # The agent of the case before may have put others in their place.
+        sys.stdout, sys.stderr = self._streams
+        events = _SentEvents(self._link)
+        call = self._call = Call(events)
+        try:
+            case, seed, self._timeout_s = opened_request(body)
+        except Exception as error:  # noqa: BLE001 - classes that cannot be imported here, and the like
+            call.fail("raised", f"the case cannot be handed to the worker process: {spoken_error(error)}")
+        else:
+            perform(self._function, case, seed, call)
+        self._call = None
+        # A thread that the agent left behind must not speak in the next case.
+        events.link = None
+        self._flush()
+        self._link.send(RESULT, call.sealed())
+
+    def _on_terminate(self, signum: int, frame: FrameType | None) -> None:
+        call = self._call
+        if call is None:
+            # The answer is on its way or was sent: the parent decides.
+            return
+        self._flush()
+        if self._timeout_s is not None:
+            call.timed_out(self._timeout_s, place_in(frame))
+        self._link.send(RESULT, call.sealed(), wait=False)
+        # Not the end: the parent kills this process with its children, and finds them only while it is there.
+        while True:
+            time.sleep(60)
+
+    def _flush(self) -> None:
+        for stream in self._streams:
+            try:
+                stream.flush()
+            except (OSError, ValueError, RuntimeError):
+                # Closed by the agent, or interrupted in the middle of a write: what was printed before is out.
+                continue
+
+
+class _SentEvents(list[TraceEvent]):
+    """The events of a trace, each sent to the parent when it is added."""
+
+    def __init__(self, link: Link) -> None:
+        super().__init__()
+        self.link: Link | None = link
+
+    def append(self, event: TraceEvent) -> None:
+        super().append(event)
+        self._send(event)
+
+    def insert(self, index: SupportsIndex, event: TraceEvent) -> None:
+        super().insert(index, event)
+        self._send(event)
+
+    def extend(self, events: Iterable[TraceEvent]) -> None:
+        for event in events:
+            self.append(event)
+
+    def __iadd__(self, events: Iterable[TraceEvent]) -> _SentEvents:  # type: ignore[override,misc]
+        self.extend(events)
+        return self
+
+    def _send(self, event: TraceEvent) -> None:
+        link = self.link
+        if link is None:
+            return
+        try:
+            body = encode_json(event)
+        except Exception:  # noqa: BLE001 - what cannot be written is sorted out at the end of the call
+            return
+        link.send(EVENT, body)
+
+
+def serve_forked(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
+    """The life of a forked worker."""
+    # Unreachable leftovers of the parent must not be collected here: their destructors would act twice.
+    gc.freeze()
+    _forget_the_parents_loop_and_signals()
+    forget_captures()
+    empty = os.open(os.devnull, os.O_RDONLY)
+    for source, target in ((empty, 0), (stdout_fd, 1), (stderr_fd, 2)):
+        os.dup2(source, target)
+        if source > 2:
+            os.close(source)
+    # Kept, for a stream that is collected closes its descriptor, which is ours now.
+    _parents_streams.extend((sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__))
+    streams = (_text_stream(io.FileIO(1, "w", closefd=False)), _text_stream(io.FileIO(2, "w", closefd=False)))
+    sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.FileIO(0, closefd=False))  # type: ignore[misc]
+    sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
+    if faulthandler.is_enabled():
+        faulthandler.enable(2)
+    Server(function, Link(link_fd, link_fd), streams).serve()
+
+
+def serve_spawned() -> NoReturn:
+    """The life of a worker that was started anew: the agent comes over the line, by name."""
+    link = Link(os.dup(0), os.dup(1))
+    empty = os.open(os.devnull, os.O_RDWR)
+    for target in (0, 1, 2):
+        os.dup2(empty, target)
+    streams = (_text_stream(_SentStream(link, STDOUT)), _text_stream(_SentStream(link, STDERR)))
+    sys.stdout, sys.stderr = streams
+    frame = link.receive()
+    if frame is None:
+        os._exit(0)
+    try:
+        path, agent = pickle.loads(frame[1])
+        sys.path[:] = path
+        function = BoundFunction(pickle.loads(agent))
+    except BaseException as error:  # noqa: BLE001 - importing the agent's module runs the agent's code
+        link.receive()
+        call = Call()
+        call.fail("raised", f"the agent cannot be imported in a worker process: {spoken_error(error)}")
+        link.send(RESULT, call.sealed())
+        os._exit(1)
+    Server(function, link, streams).serve()
+
+
+class _SentStream(io.RawIOBase):
+    """What is printed, sent to the parent."""
+
+    def __init__(self, link: Link, kind: int) -> None:
+        self._link = link
+        self._kind = kind
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._link.send(self._kind, bytes(data))
+        return len(data)
+
+
+def _text_stream(raw: io.RawIOBase) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
+
+
+def _forget_the_parents_loop_and_signals() -> None:
+    asyncio._set_running_loop(None)
+    # The parent's loop listens at this descriptor: our signals are none of its business.
+    signal.set_wakeup_fd(-1)
+    for each in signal.valid_signals():
+        if callable(signal.getsignal(each)):
+            signal.signal(each, signal.default_int_handler if each == signal.SIGINT else signal.SIG_DFL)

@@ -1,0 +1,54 @@
+"""``agentunit rerun``: some cases of a run once more."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import click
+
+from agentunit.cli.options import InputFailure, open_store, store_option
+from agentunit.cli.run import adjusted_suite, finish, recorded_settings, score_with_progress
+from agentunit.datasets.readers import DatasetError
+from agentunit.engine.runner import plan_run, rerun_cases
+from agentunit.engine.suite import SuiteError
+from agentunit.reports.run_progress import RecordingLine
+from agentunit.store.schema import StoreError
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run_reference", metavar="RUN")
+@click.argument("case_ids", nargs=-1, required=True, metavar="CASE…")
+@click.option("--suite", "suite_path", metavar="SUITE", help="The suite to run them with (default: the run's own).")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@store_option
+def rerun(
+    run_reference: str, case_ids: tuple[str, ...], suite_path: str | None, as_json: bool, store_path: str
+) -> None:
+    """Run some cases of a run once more. Their new records and scores take the place of the old.
+
+    \b
+    agentunit rerun last desk-016 desk-039
+    """
+    store = open_store(store_path)
+    try:
+        header = store.find_run(run_reference)
+        known = store.case_ids(header.id)
+        for case_id in case_ids:
+            if case_id not in known:
+                nearest = get_close_matches(case_id, known, n=1)
+                hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+                raise InputFailure(f"run {header.id} has no case {case_id!r}{hint}")
+        path = suite_path or header.settings.get("suite")
+        if not path:
+            raise InputFailure(f"run {header.id} does not say which suite made it: name it with --suite")
+        suite = adjusted_suite(path, recorded_settings(header))
+        plan = plan_run(suite, store, resume=header.id, suite_path=path)
+    except (SuiteError, DatasetError, StoreError) as error:
+        raise InputFailure(str(error)) from None
+    line = RecordingLine()
+    try:
+        rerun_cases(plan, case_ids, store, on_progress=line.show)
+    finally:
+        line.clear()
+    score_with_progress(store, header.id, suite.metrics, len(case_ids))
+    finish(store, header.id, suite, None, as_json=as_json)

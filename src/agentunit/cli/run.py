@@ -1,0 +1,195 @@
+"""``agentunit run``: record an agent on a dataset, score what it did, decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from agentunit.cli.main import EXIT_ERRORS
+from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.core.results import encode_json
+from agentunit.datasets.readers import DatasetError
+from agentunit.engine.compare import Comparison, compare_runs
+from agentunit.engine.gates import GateError, GateVerdict, decide, evaluate_gates, parse_gate
+from agentunit.engine.rescoring import score_run
+from agentunit.engine.runner import Plan, Recording, plan_run, record
+from agentunit.engine.scored_run import ScoredRun, find_scored_run, info_of, run_from_store
+from agentunit.engine.suite import Suite, SuiteError, load_suite
+from agentunit.metrics.registry import resolve_metrics
+from agentunit.reports.console import Terminal, print_run
+from agentunit.reports.decisions import print_comparison, print_gates
+from agentunit.reports.github import write_step_summary
+from agentunit.reports.markdown import run_markdown
+from agentunit.reports.progress import Progress
+from agentunit.reports.run_progress import RecordingLine
+from agentunit.store.schema import StoreError
+from agentunit.store.sqlite import RunHeader, Store
+
+_STOPPED = 130
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("suite_path", metavar="SUITE")
+@click.option("--resume", metavar="RUN", help="Go on with a run that was stopped: an id, its beginning, or 'last'.")
+@click.option("--retry-failed", is_flag=True, help="With --resume: run cases in which the agent failed once more.")
+@click.option("--repeats", type=click.IntRange(min=1), metavar="N", help="Run each case N times.")
+@click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Cases at once.")
+@click.option("--timeout", "timeout_s", type=float, metavar="SECONDS", help="The most a case may take.")
+@click.option("--retries", type=click.IntRange(min=0), metavar="N", help="Try a failed case again, with a fresh trace.")
+@click.option("--seed", type=int, help="Gives each case a seed of its own, the same in every run.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N cases.")
+@click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics in place of the suite's.")
+@click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
+@click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@store_option
+def run(
+    suite_path: str,
+    resume: str | None,
+    retry_failed: bool,
+    repeats: int | None,
+    concurrency: int | None,
+    timeout_s: float | None,
+    retries: int | None,
+    seed: int | None,
+    limit: int | None,
+    names: tuple[str, ...],
+    gates: tuple[str, ...],
+    baseline: str | None,
+    as_json: bool,
+    store_path: str,
+) -> None:
+    """Record an agent on a dataset, score what it did, and decide.
+
+    SUITE is a Python file with 'suite = Suite(…)' or a YAML file; 'agentunit init' writes one to start from.
+
+    \b
+    agentunit run suite.py
+    agentunit run suite.py --repeats 3 --gate "task_success pass^3 >= 0.7"
+    agentunit run suite.py --resume last
+    """
+    given = {
+        "repeats": repeats,
+        "concurrency": concurrency,
+        "timeout_s": timeout_s,
+        "retries": retries,
+        "seed": seed,
+        "gates": list(gates) or None,
+        "metrics": metrics_from(names) if names else None,
+    }
+    store = open_store(store_path, must_exist=resume is not None)
+    try:
+        if resume is not None:
+            earlier = recorded_settings(store.find_run(resume))
+            given = {name: earlier.get(name) if value is None else value for name, value in given.items()}
+        suite = adjusted_suite(suite_path, given)
+        base = find_scored_run(baseline, store) if baseline else None
+        plan = plan_run(suite, store, resume=resume, retry_failed=retry_failed, suite_path=suite_path, limit=limit)
+    except (SuiteError, DatasetError, StoreError) as error:
+        raise InputFailure(str(error)) from None
+    recording = record_with_progress(plan, store)
+    if recording.stopped:
+        left = recording.n_planned - recording.n_done
+        click.echo(f"stopped: {recording.n_done} cases are kept, {left} are open", err=True)
+        click.echo(f"next: agentunit run {suite_path} --resume {plan.header.id}", err=True)
+        raise click.exceptions.Exit(_STOPPED)
+    score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned)
+    finish(store, plan.header.id, suite, base, as_json=as_json)
+
+
+def recorded_settings(header: RunHeader) -> dict[str, Any]:
+    """What a run was recorded with and must go on with, whatever the suite says by now."""
+    return {name: header.settings.get(name) for name in ("repeats", "seed", "timeout_s", "retries")}
+
+
+def adjusted_suite(path: str, given: dict[str, Any]) -> Suite:
+    """A suite with what the command line says in place of its own settings; mistakes in it are usage errors."""
+    try:
+        suite = load_suite(path)
+        suite = replace(suite, **{name: value for name, value in given.items() if value is not None})
+        resolve_metrics(suite.metrics)
+        for gate in suite.gates:
+            parse_gate(gate)
+    except (SuiteError, GateError) as error:
+        raise click.UsageError(str(error)) from None
+    except (ValueError, TypeError, ImportError, RuntimeError) as error:
+        raise click.UsageError(f"{path}: {type(error).__name__}: {error}") from None
+    return suite
+
+
+def record_with_progress(plan: Plan, store: Store) -> Recording:
+    """Record a plan, showing how it goes."""
+    line = RecordingLine()
+    try:
+        return record(plan, store, on_progress=line.show)
+    except TypeError as error:
+        # An agent whose parameters cannot be filled is known before the first case runs.
+        raise click.UsageError(f"agent: {error}") from None
+    finally:
+        line.clear()
+
+
+def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cases: int | None) -> None:
+    """Score what a run lacks, showing how it goes."""
+    scored = [0]
+    progress = Progress("scored", fraction=lambda: scored[0] / n_cases if n_cases else None)
+    ticks = progress.ticker()
+
+    def on_case(n_scored: int) -> None:
+        scored[0] = n_scored
+        ticks(n_scored)
+
+    try:
+        score_run(store, run_id, metrics, on_case=on_case)
+    finally:
+        progress.clear()
+
+
+def finish(store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool) -> None:
+    """Print a run and its verdict, and leave with the exit code that says it."""
+    scored = run_from_store(store, run_id)
+    verdicts = evaluate_gates(scored, [parse_gate(gate) for gate in suite.gates], min_coverage=suite.min_coverage)
+    comparison = compare_runs(scored, base) if base is not None else None
+    summary = scored.summary()
+    code = decide(verdicts, scored.n_failed + summary.n_score_errors, suite.max_errors)
+    if comparison is not None:
+        code = code or comparison.exit_code
+    if as_json:
+        click.echo(encode_json(_as_data(scored, verdicts, comparison, code)).decode())
+    else:
+        console = Terminal()
+        infos = {name: info_of(name) for name in scored.metrics}
+        print_run(summary, infos, console)
+        if scored.n_failed:
+            console.print(f"[red]{scored.n_failed}[/red] of {scored.n_records} cases ended in a failure of the agent")
+        if verdicts:
+            print_gates(verdicts, console)
+        if comparison is not None:
+            print_comparison(comparison, console)
+        _print_next(scored, verdicts, code, suite, console)
+    write_step_summary(run_markdown(scored, verdicts=verdicts, comparison=comparison))
+    if code:
+        raise click.exceptions.Exit(code)
+
+
+def _print_next(scored: ScoredRun, verdicts: Sequence[GateVerdict], code: int, suite: Suite, console: Terminal) -> None:
+    if code == EXIT_ERRORS:
+        console.print(f"errors beyond the {suite.max_errors} allowed (max_errors)", style="bold red", highlight=False)
+    breaking = [case for verdict in verdicts if verdict.verdict != "pass" for case in verdict.cases]
+    case = f" {breaking[0]}" if breaking else ""
+    console.print(f"next: agentunit show {scored.header.id}{case}", style="bold", highlight=False, soft_wrap=True)
+
+
+def _as_data(
+    scored: ScoredRun, verdicts: Sequence[GateVerdict], comparison: Comparison | None, code: int
+) -> dict[str, Any]:
+    return {
+        "run": scored.header,
+        "summary": scored.summary(),
+        "gates": list(verdicts),
+        "comparison": comparison,
+        "exit_code": code,
+    }

@@ -1,0 +1,133 @@
+"""``agentunit show``: a run, or everything about one of its cases."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+import click
+from rich.console import Console
+
+from agentunit.cli.options import InputFailure, open_store, store_option
+from agentunit.core.codec import RecordError
+from agentunit.core.results import encode_json
+from agentunit.reports.case_console import print_case
+from agentunit.reports.case_view import view_case, worst_repeat
+from agentunit.reports.gate_words import Verdict, cases_to_look_at, verdict_word, verdicts_of
+from agentunit.reports.json_report import run_as_data
+from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import ReportedCase, ReportedRun, open_run, open_run_file
+from agentunit.reports.run_console import print_stored_run
+from agentunit.store.schema import StoreError
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("run_reference", metavar="RUN")
+@click.argument("case_id", required=False, metavar="[CASE]")
+@click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Which repeat of the case, counted from 1.")
+@click.option("--full", is_flag=True, help="Show long texts whole.")
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@store_option
+def show(
+    run_reference: str, case_id: str | None, repeat: int | None, full: bool, as_json: bool, store_path: str
+) -> None:
+    """Show a run, or everything about one of its cases.
+
+    RUN is an id, the beginning of one, a name, 'last', 'last~1', or an exported file. Of a case that was repeated,
+    the worst repeat is shown.
+
+    \b
+    agentunit show last
+    agentunit show last desk-016
+    agentunit show last desk-016 --repeat 2 --full
+    """
+    if repeat is not None and case_id is None:
+        raise click.UsageError("--repeat needs a CASE")
+    try:
+        with find_reported_run(run_reference, store_path) as reported:
+            if case_id is not None:
+                _show_case(reported, case_id, repeat, full=full, as_json=as_json)
+            else:
+                _show_run(reported, run_reference, as_json=as_json)
+    except (StoreError, RecordError) as error:
+        raise InputFailure(printable_line(str(error))) from None
+
+
+def find_reported_run(reference: str, store_path: str) -> ReportedRun:
+    """The run a command is about: an exported file, or a run of the store."""
+    if os.path.isfile(reference):
+        return open_run_file(reference)
+    store = open_store(store_path)
+    try:
+        return open_run(reference, store)
+    except StoreError:
+        store.close()
+        raise
+
+
+def _show_run(reported: ReportedRun, reference: str, *, as_json: bool) -> None:
+    verdicts = verdicts_of(reported.run)
+    if as_json:
+        click.echo(encode_json(run_as_data(reported, verdicts=verdicts)).decode())
+        return
+    steps = _next_steps(reported, verdicts, reference)
+    print_stored_run(reported, Console(), verdicts=verdicts, next_steps=steps)
+
+
+def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
+    repeats = reported.case(case_id)
+    if not repeats:
+        raise InputFailure(_unknown_case(reported, case_id))
+    wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
+    if not wanted:
+        there = ", ".join(str(case.repeat + 1) for case in repeats)
+        raise InputFailure(f"case {case_id!r} has no repeat {repeat}; it has {there}")
+    if as_json:
+        click.echo(encode_json([view_case(case) for case in wanted]).decode())
+        return
+    console = Console()
+    chosen = worst_repeat(wanted, reported.infos)
+    print_case(view_case(chosen), reported.infos, console, run_id=reported.run.header.id, full=full)
+    if len(repeats) > 1:
+        _print_other_repeats(repeats, chosen, console)
+
+
+def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, console: Console) -> None:
+    console.print("\nRepeats", style="bold")
+    for case in repeats:
+        mark = "→" if case is chosen else " "
+        scores = ", ".join(
+            f"{metric} {score.result.value:.3g}"
+            for metric, score in case.scores.items()
+            if score.result.value is not None and score.status == "ok"
+        )
+        told = "the agent failed" if case.failed else printable_line(scores, 200)
+        console.print(f"{mark} {case.repeat + 1}  {told}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _unknown_case(reported: ReportedRun, case_id: str) -> str:
+    known = reported.case_ids()
+
+    def without_zeros(text: str) -> str:
+        return re.sub(r"0*([0-9]+)", r"\1", text.casefold())
+
+    # People leave out the zeros of an id, or type only a part of it.
+    near = [each for each in known if without_zeros(each) == without_zeros(case_id)]
+    near += get_close_matches(case_id, known, n=1, cutoff=0.5)
+    near += [each for each in known if case_id.casefold() in each.casefold()]
+    hint = f"; did you mean {printable_line(near[0])!r}?" if near else ""
+    return printable_line(f"run {reported.run.header.id} has no case {case_id!r}{hint}")
+
+
+def _next_steps(reported: ReportedRun, verdicts: Sequence[Verdict], reference: str) -> list[str]:
+    """The commands to go on with: first a case that breaks a gate, else one of the worst."""
+    ids = [case for verdict in verdicts if verdict_word(verdict) != "PASS" for case in cases_to_look_at(verdict)]
+    rows = [row for row in reported.summary.metrics if row.status == "ok"]
+    ids += [case for row in rows if reported.infos[row.metric].unit == "score" for case in row.worst_cases]
+    ids = ids or reported.case_ids()[:1]
+    quoted = shlex.quote(reference)
+    steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
+    return [*steps, f"agentunit export {quoted} --to run.html"]

@@ -1,0 +1,492 @@
+"""Whether a run is worse than a baseline: paired by case, metric by metric, in the direction that is worse for each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from agentunit.engine.scored_run import ScoredRun, info_of
+from agentunit.formulas.paired import (
+    Alternative,
+    effect_size,
+    holm,
+    mcnemar_test,
+    paired_bootstrap_interval,
+    paired_permutation_test,
+)
+from agentunit.formulas.power import cases_needed, smallest_detectable_effect
+from agentunit.formulas.proportions import (
+    bounded_mean_test,
+    cases_to_show_no_worse,
+    paired_proportion_interval,
+    paired_proportion_test,
+)
+from agentunit.formulas.statistics import Interval
+from agentunit.metrics.base import Direction, MetricInfo
+from agentunit.metrics.trust import trust_words
+from agentunit.store.sqlite import ScoreRow
+
+EXIT_NO_WORSE, EXIT_REGRESSION, EXIT_CANNOT_TELL = 0, 1, 4
+DEFAULT_ALPHA = 0.05
+# What a score may lose unnoticed, as a share of its range; of a raw quantity, as a share of the baseline's mean.
+SCORE_MARGIN, QUANTITY_MARGIN = 0.05, 0.1
+# A raw quantity has no worst value. No case is taken to grow by more than twice the mean, or than one was seen to.
+WORST_GROWTH = 2.0
+_CASES_NAMED = 5
+# Beyond some 1000 cases the sign-flip test gets fewer resamples: a second is enough to wait for a p-value.
+_SIGN_BUDGET, _FEWEST_SIGNS, _MOST_SIGNS = 10_000_000, 999, 10_000
+_ROUNDING = 1e-12
+
+CompareVerdict = Literal["regression", "no worse", "better", "cannot tell", "not compared", "shown only"]
+Margin = float | str
+"""A margin in the metric's unit, or a text like ``"10%"``: a share of the baseline's mean."""
+
+
+@dataclass(frozen=True)
+class CaseChange:
+    """One case in both runs."""
+
+    case_id: str
+    baseline: float
+    candidate: float
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """One metric (of one backend) in both runs.
+
+    ``difference`` is candidate − baseline, with its 95 % interval. ``p_worse`` is the chance of a loss as large if
+    nothing had changed (for a metric without a direction: of a change either way), ``p_adjusted`` the same after
+    Holm over the gated metrics, ``p_no_worse`` the chance of so small a loss if the true one were the ``margin``.
+    ``gated`` comparisons count for the exit code. ``cases_needed`` is given where the data cannot tell.
+    """
+
+    metric: str
+    backend: str | None
+    verdict: CompareVerdict
+    reason: str
+    gated: bool
+    direction: Direction = "none"
+    unit: str = "score"
+    note: str | None = None
+    n_pairs: int = 0
+    n_lost: int = 0
+    baseline_mean: float | None = None
+    candidate_mean: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    effect_size: float | None = None
+    test: Literal["mcnemar", "sign-flip"] | None = None
+    p_worse: float | None = None
+    p_adjusted: float | None = None
+    p_better: float | None = None
+    p_no_worse: float | None = None
+    margin: float | None = None
+    smallest_detectable: float | None = None
+    cases_needed: int | None = None
+    got_worse: tuple[CaseChange, ...] = ()
+    got_better: tuple[CaseChange, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A candidate run against a baseline."""
+
+    baseline: str
+    candidate: str
+    n_paired: int
+    n_only_baseline: int
+    n_only_candidate: int
+    alpha: float
+    metrics: tuple[MetricComparison, ...]
+
+    @property
+    def regressions(self) -> list[MetricComparison]:
+        """The gated metrics that became worse."""
+        return [each for each in self.metrics if each.gated and each.verdict == "regression"]
+
+    @property
+    def undecided(self) -> list[MetricComparison]:
+        """The gated metrics on which the data cannot tell."""
+        return [
+            each
+            for each in self.metrics
+            if each.gated and each.verdict in ("cannot tell", "not compared", "shown only")
+        ]
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a regression; 4 when the data cannot tell, or nothing was there to be gated; else 0."""
+        if self.regressions:
+            return EXIT_REGRESSION
+        return EXIT_CANNOT_TELL if self.undecided or not any(each.gated for each in self.metrics) else EXIT_NO_WORSE
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What one backend made of a metric in one run; values by case, a case's repeats averaged."""
+
+    values: dict[str, float]
+    versions: frozenset[str]
+    informational: bool
+
+
+@dataclass(frozen=True)
+class _Settings:
+    margin: Margin | Mapping[str, Margin] | None
+    alpha: float
+    min_coverage: float
+    resamples: int | None
+
+
+def compare_runs(
+    candidate: ScoredRun,
+    baseline: ScoredRun,
+    *,
+    metrics: Sequence[str] | None = None,
+    margin: Margin | Mapping[str, Margin] | None = None,
+    alpha: float = DEFAULT_ALPHA,
+    min_coverage: float = 0.8,
+    resamples: int | None = None,
+) -> Comparison:
+    """Hold a run against a baseline, over the cases that both have.
+
+    ``metrics`` limits the comparison to those named (``name`` or ``name[backend]``) and gates them all; without it,
+    every metric is shown and those with a direction that are not informational are gated. A loss is a *regression*
+    when it is significant (exact McNemar for pass/fail, sign flips otherwise, Holm over the gated metrics) and not
+    shown to be smaller than the ``margin``. Without one it is *no worse* only when a loss of the margin is ruled
+    out; that needs no Holm, since all must pass. When more than 1 − ``min_coverage`` of the shared cases lost their
+    score, no metric passes: what is missing may be what went wrong.
+    """
+    if not 0.0 < alpha < 0.5:
+        raise ValueError(f"compare_runs: alpha must be above 0 and below 0.5; received {alpha!r}")
+    if not 0.0 <= min_coverage <= 1.0:
+        raise ValueError(f"compare_runs: min_coverage must be from 0 to 1; received {min_coverage!r}")
+    settings = _Settings(margin, alpha, min_coverage, resamples)
+    names = list(dict.fromkeys([*baseline.metrics, *candidate.metrics]))
+    _check_names("metrics", metrics or (), names)
+    _check_names("margin", margin if isinstance(margin, Mapping) else (), names)
+    baseline_cases, candidate_cases = _case_ids(baseline), _case_ids(candidate)
+    found: list[MetricComparison] = []
+    for name in names:
+        wanted = _wanted(name, metrics)
+        if wanted is not None:
+            old, new = _scored(baseline.metrics.get(name, ())), _scored(candidate.metrics.get(name, ()))
+            found += _compare_metric(name, old, new, wanted, candidate_cases, settings)
+    return Comparison(
+        baseline=baseline.header.id,
+        candidate=candidate.header.id,
+        n_paired=len(baseline_cases & candidate_cases),
+        n_only_baseline=len(baseline_cases - candidate_cases),
+        n_only_candidate=len(candidate_cases - baseline_cases),
+        alpha=alpha,
+        metrics=tuple(_with_verdicts(found, settings)),
+    )
+
+
+def _compare_metric(
+    name: str,
+    old: Mapping[str, _Scored],
+    new: Mapping[str, _Scored],
+    wanted: set[str | None],
+    candidate_cases: set[str],
+    settings: _Settings,
+) -> list[MetricComparison]:
+    """One comparison for each backend that scored in both runs; the others say why there is none."""
+    info = info_of(name)
+    named = bool(wanted)
+    # Sorted where they come from a set: a report must not depend on the order of hashes.
+    only = sorted(each for each in wanted if each) if None not in wanted else []
+    backends = only or list(dict.fromkeys([*old, *new]))
+    shared = [backend for backend in backends if backend in old and backend in new]
+    compared = []
+    for backend in shared:
+        informational = old[backend].informational or new[backend].informational
+        start = MetricComparison(
+            metric=name,
+            backend=backend,
+            verdict="not compared",
+            reason="",
+            gated=named or (not informational and info.direction != "none"),
+            direction=info.direction,
+            unit=info.unit,
+            note=f"informational: {trust_words(info, backend)}" if informational else None,
+        )
+        versions = old[backend].versions, new[backend].versions
+        if versions[0] != versions[1] or len(versions[0]) > 1:
+            spoken = " and ".join("/".join(sorted(each)) for each in versions)
+            reason = f"versions {spoken} of the metric may not mean the same: score the baseline again"
+            compared.append(replace(start, reason=reason))
+        else:
+            compared.append(_measure(start, info, old[backend].values, new[backend].values, candidate_cases, settings))
+    missing = [backend for backend in backends if backend not in shared]
+    if missing or not backends:
+        before = ", ".join(backend for backend in old if backend not in shared)
+        after = ", ".join(backend for backend in new if backend not in shared)
+        lost = any(not old[backend].informational for backend in missing if backend in old)
+        compared.append(
+            MetricComparison(
+                metric=name,
+                backend=missing[0] if len(missing) == 1 else None,
+                verdict="not compared",
+                reason=_why_missing(before, after),
+                gated=named or (lost and info.direction != "none"),
+                direction=info.direction,
+                unit=info.unit,
+            )
+        )
+    return compared
+
+
+def _why_missing(before: str, after: str) -> str:
+    if before and after:
+        return f"scored by {before} in the baseline and by {after} in the candidate: their values do not compare"
+    if before:
+        return f"the candidate has no value of {before}, the baseline has"
+    return f"new: the baseline has no value of {after}" if after else "no value in either run"
+
+
+def _measure(
+    start: MetricComparison,
+    info: MetricInfo,
+    old: Mapping[str, float],
+    new: Mapping[str, float],
+    candidate_cases: set[str],
+    settings: _Settings,
+) -> MetricComparison:
+    """All numbers of a comparison; the verdict waits until Holm has seen the other metrics."""
+    paired = [CaseChange(case_id, value, new[case_id]) for case_id, value in old.items() if case_id in new]
+    n_lost = sum(case_id not in new for case_id in old if case_id in candidate_cases)
+    if not paired:
+        return replace(start, n_lost=n_lost, reason="no case has a value in both runs")
+    sign = -1.0 if info.direction == "lower" else 1.0
+    one_way = info.direction != "none"
+    n = len(paired)
+    differences = [change.candidate - change.baseline for change in paired]
+    gains = [sign * difference for difference in differences]
+    baseline_mean = math.fsum([change.baseline for change in paired]) / n
+    candidate_mean = math.fsum([change.candidate for change in paired]) / n
+    values = [value for change in paired for value in (change.baseline, change.candidate)]
+    width = _width(info, values)
+    pass_or_fail = info.unit == "score" and width == 1.0 and all(value in (0.0, 1.0) for value in values)
+    scale = abs(baseline_mean) or abs(candidate_mean) or 1.0
+    margin = _margin(start, settings.margin, width, scale)
+    worst = max(width or max(WORST_GROWTH * scale, 2.0 * margin), -min(gains))
+    spread = _spread(differences)
+    interval: Interval | None
+    p_no_worse: float | None
+    if pass_or_fail:
+        b, c = gains.count(1.0), gains.count(-1.0)
+        p_less, p_more = mcnemar_test(b, c, alternative="less"), mcnemar_test(b, c, alternative="greater")
+        p_either = mcnemar_test(b, c)
+        p_no_worse = paired_proportion_test(b, c, n, margin=margin)
+        interval = paired_proportion_interval(differences.count(1.0), differences.count(-1.0), n)
+    else:
+        p_less, p_more = _sign_flip(gains, "less", settings), _sign_flip(gains, "greater", settings)
+        p_either = _sign_flip(gains, "two-sided", settings) if not one_way else 1.0
+        p_no_worse = bounded_mean_test(gains, margin=margin, worst=worst)
+        resamples = 1000 if settings.resamples is None else settings.resamples
+        interval = paired_bootstrap_interval(differences, resamples=resamples)
+    measured = replace(
+        start,
+        n_pairs=n,
+        n_lost=n_lost,
+        baseline_mean=baseline_mean,
+        candidate_mean=candidate_mean,
+        difference=math.fsum(differences) / n,
+        low=interval.low if interval else None,
+        high=interval.high if interval else None,
+        effect_size=effect_size(differences),
+        test="mcnemar" if pass_or_fail else "sign-flip",
+        p_worse=p_less if one_way else p_either,
+        p_better=p_more if one_way else None,
+        p_no_worse=p_no_worse if one_way else None,
+        margin=margin if one_way else None,
+        smallest_detectable=smallest_detectable_effect(spread, n, alpha=settings.alpha) if spread else None,
+        got_worse=_most_changed(paired, sign),
+        got_better=_most_changed(paired, -sign),
+    )
+    if not one_way:
+        return replace(measured, verdict="shown only", reason="neither way is better, so it cannot get worse")
+    needed = _cases_to_settle(measured, spread, None if pass_or_fail else worst, settings.alpha)
+    return replace(measured, verdict="cannot tell", cases_needed=needed)
+
+
+def _with_verdicts(found: Sequence[MetricComparison], settings: _Settings) -> Iterable[MetricComparison]:
+    """Holm over the gated metrics, then each one's verdict."""
+    gated = [each for each in found if each.verdict == "cannot tell" and each.gated]
+    worse = iter(holm([each.p_worse or 0.0 for each in gated]))
+    better = iter(holm([each.p_better or 0.0 for each in gated]))
+    for each in found:
+        if each.verdict == "cannot tell":
+            p_worse = next(worse) if each.gated else each.p_worse
+            p_better = next(better) if each.gated else each.p_better or 0.0
+            yield _decided(replace(each, p_adjusted=p_worse), p_better, len(gated), settings)
+        else:
+            yield each
+
+
+def _decided(each: MetricComparison, p_better: float, n_tests: int, settings: _Settings) -> MetricComparison:
+    assert each.p_adjusted is not None
+    assert each.p_no_worse is not None
+    assert each.difference is not None
+    within_margin = each.p_no_worse < settings.alpha
+    size = f"{abs(each.difference):.3g}"
+    holm_note = f" after Holm over {n_tests} metrics" if each.gated and n_tests > 1 else ""
+    if each.p_adjusted < settings.alpha and not within_margin:
+        reason = f"worse by {size}, p {_p(each.p_adjusted)}{holm_note}"
+        return replace(each, verdict="regression", reason=reason, cases_needed=None)
+    passed: CompareVerdict | None = None
+    reason = ""
+    if p_better < settings.alpha:
+        passed, reason = "better", f"better by {size}, p {_p(p_better)}{holm_note}"
+    elif within_margin:
+        loss = f"worse by {size}, but " if each.p_adjusted < settings.alpha else ""
+        reason = f"{loss}worse by {each.margin:.3g} is ruled out, p {_p(each.p_no_worse)}"
+        passed = "no worse"
+    n_before = each.n_pairs + each.n_lost
+    if passed and each.n_lost > (1.0 - settings.min_coverage) * n_before + 1e-9:
+        reason = f"{each.n_lost} of {n_before} cases lost their score, which may be what went wrong; otherwise {passed}"
+        return replace(each, reason=reason, cases_needed=None)
+    if passed:
+        return replace(each, verdict=passed, reason=reason, cases_needed=None)
+    pairs = "1 case shows" if each.n_pairs == 1 else f"{each.n_pairs} cases show"
+    settle = "" if each.cases_needed is None else f"; about {each.cases_needed:,} would settle it"
+    reason = f"{pairs} neither that it is worse nor that it is worse by less than {each.margin:.3g}{settle}"
+    return replace(each, reason=reason)
+
+
+def _cases_to_settle(each: MetricComparison, spread: float | None, worst: float | None, alpha: float) -> int | None:
+    """How many cases would show that it is no worse, if nothing changed; beyond that, going by the loss seen."""
+    assert each.margin is not None
+    assert each.difference is not None
+    sd = spread or 0.0
+    needed = cases_to_show_no_worse(each.margin, sd, worst=worst, alpha=alpha)
+    if needed is None or needed > each.n_pairs:
+        return needed
+    loss = each.difference if each.direction == "lower" else -each.difference
+    ways = [cases_needed(loss, sd, alpha=alpha)] if loss > 0.0 else []
+    to_spare = min(each.margin - loss, 0.99 * (worst or 1.0))
+    if to_spare > 0.0:
+        ways.append(cases_to_show_no_worse(to_spare, sd, worst=worst, alpha=alpha))
+    known = [way for way in ways if way is not None]
+    return max(each.n_pairs + 1, min(known)) if known else None
+
+
+def _margin(
+    each: MetricComparison,
+    given: Margin | Mapping[str, Margin] | None,
+    width: float | None,
+    scale: float,
+) -> float:
+    if isinstance(given, Mapping):
+        given = given.get(f"{each.metric}[{each.backend}]", given.get(each.metric))
+    if given is None:
+        return QUANTITY_MARGIN * scale if width is None else SCORE_MARGIN * width
+    margin = parse_margin(given)
+    amount = margin * scale if isinstance(given, str) and given.strip().endswith("%") else margin
+    if width is not None and amount >= width:
+        raise ValueError(
+            f"compare_runs: the margin of {each.metric} must be below {width:g}, the width of its range; "
+            f"received {given!r}"
+        )
+    return amount
+
+
+def parse_margin(given: Margin) -> float:
+    """The number of a margin; a share for one in percent.
+
+    >>> parse_margin("10%"), parse_margin("0.02")
+    (0.1, 0.02)
+    """
+    try:
+        text = str(given).strip()
+        number = float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
+    except ValueError:
+        number = math.nan
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"margin: must be a number above 0, such as 0.02 or 10%; received {given!r}")
+    return number
+
+
+def _width(info: MetricInfo, values: Sequence[float]) -> float | None:
+    low, high = info.range
+    if low is not None and high is not None:
+        return high - low
+    # A user's own metric rarely declares its range.
+    return 1.0 if info.unit == "score" and all(0.0 <= value <= 1.0 for value in values) else None
+
+
+def _sign_flip(gains: Sequence[float], alternative: Alternative, settings: _Settings) -> float:
+    budget = max(_FEWEST_SIGNS, min(_MOST_SIGNS, _SIGN_BUDGET // len(gains)))
+    p_value = paired_permutation_test(gains, alternative=alternative, resamples=settings.resamples or budget)
+    return 1.0 if p_value is None else p_value
+
+
+def _spread(differences: Sequence[float]) -> float | None:
+    n = len(differences)
+    if n < 2:
+        return None
+    mean = math.fsum(differences) / n
+    return math.sqrt(math.fsum([(difference - mean) ** 2 for difference in differences]) / (n - 1))
+
+
+def _most_changed(paired: Sequence[CaseChange], sign: float) -> tuple[CaseChange, ...]:
+    def gain(change: CaseChange) -> float:
+        return sign * (change.candidate - change.baseline)
+
+    return tuple([change for change in sorted(paired, key=gain) if gain(change) < -_ROUNDING][:_CASES_NAMED])
+
+
+def _scored(rows: Iterable[ScoreRow]) -> dict[str, _Scored]:
+    repeats: dict[str, dict[str, list[float]]] = {}
+    versions: dict[str, set[str]] = {}
+    informational: set[str] = set()
+    for row in rows:
+        if row.value is not None:
+            repeats.setdefault(row.backend, {}).setdefault(row.case_id, []).append(row.value)
+            versions.setdefault(row.backend, set()).add(row.version)
+            if row.status == "informational":
+                informational.add(row.backend)
+    return {
+        backend: _Scored(
+            {case_id: math.fsum(values) / len(values) for case_id, values in cases.items()},
+            frozenset(versions[backend]),
+            backend in informational,
+        )
+        for backend, cases in repeats.items()
+    }
+
+
+def _case_ids(run: ScoredRun) -> set[str]:
+    return {row.case_id for rows in run.metrics.values() for row in rows}
+
+
+def _wanted(name: str, metrics: Sequence[str] | None) -> set[str | None] | None:
+    """The backends of a metric that were named (None: whichever); nothing when it was not, empty when none were."""
+    if metrics is None:
+        return set()
+    wanted: set[str | None] = {
+        None if each == name else each[len(name) + 1 : -1] for each in metrics if _metric_of(each) == name
+    }
+    return wanted or None
+
+
+def _metric_of(label: str) -> str:
+    return label.split("[", 1)[0] if label.endswith("]") else label
+
+
+def _check_names(parameter: str, given: Iterable[str], known: Sequence[str]) -> None:
+    for label in given:
+        if _metric_of(label) not in known:
+            raise ValueError(
+                f"compare_runs: {parameter} must name metrics of the runs ({', '.join(known) or 'they have none'}); "
+                f"received {label!r}"
+            )
+
+
+def _p(value: float) -> str:
+    return f"= {value:.2g}" if value >= 0.001 else "< 0.001"

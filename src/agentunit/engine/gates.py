@@ -1,0 +1,420 @@
+"""Gates: what counts as good enough, as expressions over a scored run, and the verdict on each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from math import ceil, fsum, isclose, isfinite
+from operator import eq, ge, gt, le, lt, ne
+from typing import Literal
+
+from agentunit.engine.scored_run import ScoredRun, info_of
+from agentunit.formulas.repeats import pass_at_k, pass_hat_k
+from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
+from agentunit.metrics.trust import trust_words
+from agentunit.store.sqlite import ScoreRow
+
+EXIT_PASS, EXIT_FAILED, EXIT_ERRORS = 0, 1, 3
+DEFAULT_MIN_COVERAGE = 0.8
+_CASES_NAMED = 5
+
+_COMPARE: dict[str, Callable[[float, float], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt, "==": eq, "!=": ne}
+_MEANT_OPERATOR = {"=>": ">=", "=<": "<=", "=": "==", "<>": "!=", "≥": ">=", "≤": "<=", "≠": "!=", "!": "!="}
+_TURNED_ROUND = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
+_NAMED_AGGREGATES = ("mean", "median", "min", "max", "sum", "all", "any")
+_MEANT_AGGREGATE = {"total": "sum", "avg": "mean", "average": "mean", "every": "all", "each": "all", "minimum": "min"}
+_MEANT_AGGREGATE["maximum"] = "max"
+_SHAPE = "METRIC [AGGREGATE] OPERATOR NUMBER [coverage SHARE], such as 'cost p95 <= 0.02'"
+_TOKEN = re.compile(r"\s*(?:([<>=!≥≤≠]+)|((?:[^\s<>=!≥≤≠\[]|\[[^\]]*\])+)|(\S))")
+
+Verdict = Literal["pass", "fail", "error"]
+
+
+class GateError(ValueError):
+    """An expression that is no gate; the message names it, the place and the nearest right form."""
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One condition on a run. ``aggregate`` is one of mean, median, min, max, sum, all, any, pNN, pass^k, pass@k.
+
+    The mean and pass^k, pass@k are over cases, the repeats of a case counting as one; all others are over every
+    scored record. ``backend`` picks one of several that scored the metric.
+    """
+
+    metric: str
+    operator: str
+    threshold: float
+    aggregate: str = "mean"
+    backend: str | None = None
+    coverage: float | None = None
+
+    def __str__(self) -> str:
+        aggregate = "" if self.aggregate == "mean" else f" {self.aggregate}"
+        coverage = "" if self.coverage is None else f" coverage {self.coverage:g}"
+        return f"{self.subject}{aggregate} {self.condition}{coverage}"
+
+    @property
+    def condition(self) -> str:
+        """The operator and the number."""
+        whole = self.threshold.is_integer() and abs(self.threshold) < 1e15
+        return f"{self.operator} {int(self.threshold) if whole else repr(self.threshold)}"
+
+    @property
+    def subject(self) -> str:
+        """The metric, with the backend where one is named."""
+        return self.metric if self.backend is None else f"{self.metric}[{self.backend}]"
+
+    def holds(self, value: float) -> bool:
+        """Whether a value meets the threshold; one that differs from it by rounding alone counts as equal."""
+        if isclose(value, self.threshold, rel_tol=1e-9, abs_tol=1e-12):
+            return self.operator in (">=", "<=", "==")
+        return _COMPARE[self.operator](value, self.threshold)
+
+
+@dataclass(frozen=True)
+class GateVerdict:
+    """What became of a gate: "error" means that the run cannot answer it.
+
+    ``value`` is the number compared (for all and any: the share of values that meet the condition), ``low`` and
+    ``high`` its 95 % interval where there is one. ``near`` says that the interval holds the threshold: another run
+    could fall on the other side. ``n_scored`` of ``n_expected`` is the coverage, in records (for pass^k and pass@k
+    in cases). ``cases`` break the gate by themselves, the worst first. ``note`` is a warning about the score.
+    """
+
+    gate: Gate
+    verdict: Verdict
+    reason: str
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    near: bool = False
+    n_scored: int = 0
+    n_expected: int = 0
+    backend: str | None = None
+    unit: str = "score"
+    cases: tuple[str, ...] = ()
+    note: str | None = None
+
+    @property
+    def coverage(self) -> float:
+        """The share of what should have a score that has one."""
+        return self.n_scored / self.n_expected if self.n_expected else 0.0
+
+
+def parse_gate(text: str) -> Gate:
+    """A gate from its expression: ``METRIC [AGGREGATE] OPERATOR NUMBER [coverage SHARE]``.
+
+    >>> parse_gate("task_success[state] pass^3 >= 0.7 coverage 0.9")
+    Gate(metric='task_success', operator='>=', threshold=0.7, aggregate='pass^3', backend='state', coverage=0.9)
+    >>> parse_gate("cost p95 => 0.02")
+    Traceback (most recent call last):
+    agentunit.engine.gates.GateError: gate 'cost p95 => 0.02', at '=>' (column 10): the operator must be one of
+    >= <= > < == !=; did you mean 'cost p95 >= 0.02'?
+    """
+    if not isinstance(text, str):
+        raise GateError(f"gate: must be a text like 'faithfulness >= 0.8'; received {text!r:.80}")
+    try:
+        return _read(text)
+    except GateError as error:
+        meant = _nearest_right_form([token for token, _ in _tokens(text)])
+        hint = f"did you mean {str(meant)!r}?" if meant else f"a gate reads {_SHAPE}"
+        raise GateError(f"{error}; {hint}") from None
+
+
+def _tokens(text: str) -> list[tuple[str, int]]:
+    return [(match.group(match.lastindex or 0), match.start(match.lastindex or 0)) for match in _TOKEN.finditer(text)]
+
+
+def _read(text: str) -> Gate:
+    rest = _tokens(text)
+
+    def wrong(token: tuple[str, int] | None, rule: str) -> GateError:
+        place = "at the end" if token is None else f"at {token[0]!r} (column {token[1] + 1})"
+        return GateError(f"gate {text!r}, {place}: {rule}")
+
+    def next_token() -> tuple[str, int] | None:
+        return rest.pop(0) if rest else None
+
+    first = next_token()
+    named = first and re.fullmatch(r"([^\[\]]+)(?:\[([^\[\]]+)\])?", first[0])
+    if first is None or not named or _is_operator(first[0]) or _number(first[0]) is not None:
+        raise wrong(first, "it must begin with a metric's name, or METRIC[backend]")
+    operator = next_token()
+    aggregate = "mean"
+    if operator is not None and not _is_operator(operator[0]):
+        read = _aggregate(operator[0])
+        if read is None:
+            raise wrong(
+                operator, "an aggregate (mean median min max sum all any p95 pass^3 pass@3) or an operator must follow"
+            )
+        aggregate, operator = read, next_token()
+    if operator is None or operator[0] not in _COMPARE:
+        raise wrong(operator, f"the operator must be one of {' '.join(_COMPARE)}")
+    number = next_token()
+    threshold = None if number is None else _number(number[0])
+    if threshold is None:
+        raise wrong(number, "the threshold must be a finite number")
+    coverage = None
+    if (keyword := next_token()) is not None:
+        if keyword[0] != "coverage":
+            raise wrong(keyword, "only 'coverage SHARE' may follow the number")
+        share = next_token()
+        coverage = None if share is None else _number(share[0])
+        if coverage is None or not 0.0 <= coverage <= 1.0:
+            raise wrong(share, "the coverage must be a number from 0 to 1")
+    if rest:
+        raise wrong(rest[0], "nothing may follow here")
+    return Gate(named[1], operator[0], threshold, aggregate, named[2], coverage)
+
+
+def _is_operator(token: str) -> bool:
+    return token[0] in "<>=!≥≤≠"
+
+
+def _number(token: str) -> float | None:
+    try:
+        number = float(token)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _aggregate(token: str) -> str | None:
+    if token in _NAMED_AGGREGATES:
+        return token
+    if token == "total":
+        return "sum"
+    if match := re.fullmatch(r"p(\d+(?:\.\d+)?)", token):
+        return token if 0.0 <= float(match[1]) <= 100.0 else None
+    return token if re.fullmatch(r"pass[\^@][1-9]\d*", token) else None
+
+
+def _nearest_right_form(tokens: Sequence[str]) -> Gate | None:
+    """What someone may have meant who wrote an operator, an aggregate or a number another way, or in another order."""
+    words: list[str] = []
+    operators: list[tuple[str, bool]] = []
+    numbers: list[float] = []
+    aggregate, coverage = "mean", None
+    for place, token in enumerate(tokens):
+        number = _number(re.sub(r"^\$|s$|%$", "", token))
+        meant = _aggregate(token.lower()) or _meant_aggregate(token.lower())
+        if _is_operator(token):
+            operators.append((_MEANT_OPERATOR.get(token, token), bool(numbers)))
+        elif number is not None:
+            number = number / 100.0 if token.endswith("%") else number
+            if place and tokens[place - 1] == "coverage":
+                coverage = number
+            else:
+                numbers.append(number)
+        elif meant is not None:
+            aggregate = meant
+        elif token != "coverage":
+            words.append(token)
+    if len(words) != 1 or len(operators) != 1 or not numbers or operators[0][0] not in _COMPARE:
+        return None
+    operator, number_came_first = operators[0]
+    if number_came_first:
+        operator = _TURNED_ROUND.get(operator, operator)
+    gate = Gate(words[0], operator, numbers[0], aggregate, coverage=coverage)
+    try:
+        return _read(str(gate))
+    except GateError:
+        return None
+
+
+def _meant_aggregate(word: str) -> str | None:
+    if match := re.fullmatch(r"(?:p|perc|percentile|q)?[-_]?(\d{1,2})(?:th|%ile)?", word):
+        return f"p{match[1]}"
+    if match := re.fullmatch(r"pass([\^@]|_at_|_hat_|-)?(\d+)", word):
+        return f"pass{'@' if match[1] in ('@', '_at_') else '^'}{match[2]}"
+    close = get_close_matches(word, [*_NAMED_AGGREGATES, *_MEANT_AGGREGATE], n=1, cutoff=0.8)
+    return _MEANT_AGGREGATE.get(close[0], close[0]) if close else None
+
+
+def evaluate_gates(
+    run: ScoredRun, gates: Iterable[Gate | str], *, min_coverage: float = DEFAULT_MIN_COVERAGE
+) -> list[GateVerdict]:
+    """The verdict on each gate. A metric that is not there, or scored on too few records, never passes.
+
+    Coverage counts every record the run has or was planned to have; for ``METRIC[backend]`` those that another
+    backend scored are left out, so that a record without a score counts against each of them.
+    """
+    if not 0.0 <= min_coverage <= 1.0:
+        raise ValueError(f"evaluate_gates: min_coverage must be from 0 to 1; received {min_coverage!r}")
+    parsed = [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
+    return [_evaluate(run, gate, min_coverage if gate.coverage is None else gate.coverage) for gate in parsed]
+
+
+def count_errors(run: ScoredRun) -> int:
+    """What the error allowance is held against: cases in which the agent failed, and scores that are errors."""
+    return run.n_failed + sum(row.status == "error" for rows in run.metrics.values() for row in rows)
+
+
+def decide(verdicts: Iterable[GateVerdict], errors: int, max_errors: int) -> int:
+    """The exit code of a run: 1 when a gate failed, 3 when one could not be answered or errors exceed the allowance.
+
+    A failed gate wins over errors: whoever treats 3 as an outage to be retried must not wave a failure through.
+    """
+    answers = {verdict.verdict for verdict in verdicts}
+    if "fail" in answers:
+        return EXIT_FAILED
+    return EXIT_ERRORS if "error" in answers or errors > max_errors else EXIT_PASS
+
+
+def strictest(*codes: int) -> int:
+    """The exit code of several decisions: a failure before errors, errors before "cannot tell", that before a pass.
+
+    >>> strictest(4, 3, 0), strictest(3, 1)
+    (3, 1)
+    """
+    return next((code for code in (EXIT_FAILED, EXIT_ERRORS) if code in codes), max(codes, default=EXIT_PASS))
+
+
+def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
+    rows = run.metrics.get(gate.metric)
+    n_expected = max(run.n_records, run.header.n_planned or 0)
+    nothing = GateVerdict(gate, "fail", "", n_expected=n_expected)
+    if rows is None:
+        near = get_close_matches(gate.metric, run.metrics, n=1, cutoff=0.6)
+        known = f"did you mean {near[0]}?" if near else f"it has {', '.join(run.metrics) or 'no scores'}"
+        return replace(nothing, reason=f"the run has no metric {gate.metric}: {known}")
+    counts = Counter(row.backend for row in rows if row.value is not None)
+    if not counts:
+        return replace(nothing, reason=f"no value in {_records(len(rows))}: {_main_reason(rows)}")
+    if gate.backend is not None and gate.backend not in counts:
+        scored_by = ", ".join(counts)
+        return replace(
+            nothing, reason=f"backend {gate.backend} scored nothing: {gate.metric} was scored by {scored_by}"
+        )
+    if gate.backend is None and len(counts) > 1:
+        parts = ", ".join(f"{gate.metric}[{backend}] ({n})" for backend, n in counts.most_common())
+        return replace(nothing, reason=f"values of several backends are not one number: name one of {parts}")
+    backend = gate.backend or next(iter(counts))
+    scored = [row for row in rows if row.value is not None and row.backend == backend]
+    info = info_of(gate.metric)
+    verdict = replace(
+        nothing,
+        n_scored=len(scored),
+        n_expected=n_expected - (counts.total() - counts[backend]),
+        backend=backend,
+        unit="score" if gate.aggregate in ("all", "any") or gate.aggregate.startswith("pass") else info.unit,
+    )
+    if any(row.status == "informational" for row in scored):
+        verdict = replace(verdict, note=f"informational: {trust_words(info, backend)}")
+    if gate.aggregate.startswith("pass"):
+        elsewhere = {row.position for row in rows if row.value is not None} - {row.position for row in scored}
+        n_cases = max(run.n_cases, ceil((run.header.n_planned or 0) / run.n_repeats))
+        verdict = replace(verdict, n_expected=n_cases - len(elsewhere))
+    verdict = _measured(verdict, scored)
+    if verdict.verdict == "error":
+        return verdict
+    worst_first = {">": 1.0, ">=": 1.0, "<": -1.0, "<=": -1.0}.get(
+        gate.operator, -1.0 if info.direction == "lower" else 1.0
+    )
+    return _judged(verdict, min_coverage, _breaking(gate, scored, worst_first))
+
+
+def _measured(verdict: GateVerdict, scored: Sequence[ScoreRow]) -> GateVerdict:
+    """The verdict with the number to compare and its interval; it does not hold the number to the threshold yet."""
+    gate = verdict.gate
+    values = [row.value for row in scored if row.value is not None]
+    by_case = list(_by_case(scored).values())
+    interval: Interval | None = None
+    if gate.aggregate.startswith("pass"):
+        k = int(gate.aggregate[5:])
+        formula = pass_hat_k if gate.aggregate[4] == "^" else pass_at_k
+        # Exactly 1.0 is a pass, whatever the metric: a partial score does not solve a case.
+        of_cases = [formula(case.count(1.0), len(case), k) for case in by_case]
+        known = [each for each in of_cases if each is not None]
+        if not known:
+            most_tries = max(len(case) for case in by_case)
+            reason = f"no case has {k} scored repeats, the most is {most_tries}: run with --repeats {k} or more"
+            return replace(verdict, verdict="error", reason=reason)
+        verdict = replace(verdict, n_scored=len(known))
+        value, interval = fsum(known) / len(known), mean_interval(known)
+    elif gate.aggregate == "mean":
+        means = [fsum(case) / len(case) for case in by_case]
+        value, interval = fsum(means) / len(means), mean_interval(means)
+    elif gate.aggregate in ("all", "any"):
+        value = sum(gate.holds(each) for each in values) / len(values)
+    elif gate.aggregate in ("min", "max", "sum"):
+        value = min(values) if gate.aggregate == "min" else max(values) if gate.aggregate == "max" else fsum(values)
+    else:
+        share = 0.5 if gate.aggregate == "median" else float(gate.aggregate[1:]) / 100.0
+        ordered = sorted(values)
+        value = quantile(ordered, share)
+        # Woodruff's interval: where the quantile's rank may lie, as a share of independent cases.
+        ranks = wilson_interval(round(share * len(by_case)), len(by_case))
+        interval = Interval(quantile(ordered, ranks.low), quantile(ordered, ranks.high), "rank")
+    if interval is None:
+        return replace(verdict, value=value)
+    near = interval.low <= gate.threshold <= interval.high and interval.low < interval.high
+    return replace(verdict, value=value, low=interval.low, high=interval.high, near=near)
+
+
+def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]) -> GateVerdict:
+    gate, value = verdict.gate, verdict.value
+    assert value is not None
+    if gate.aggregate in ("all", "any"):
+        holds = value == 1.0 if gate.aggregate == "all" else value > 0.0
+        meeting = round(value * verdict.n_scored)
+        if gate.aggregate == "any":
+            reason = f"{meeting} of {verdict.n_scored} values are {gate.condition}"
+        elif holds:
+            reason = f"every value is {gate.condition}"
+        else:
+            reason = f"{verdict.n_scored - meeting} of {verdict.n_scored} values are not {gate.condition}"
+    else:
+        holds = gate.holds(value)
+        reason = f"{gate.aggregate} {value:.4g} {'meets' if holds else 'misses'} {gate.condition}"
+        if verdict.near:
+            reason += f", within noise ({verdict.low:.4g} to {verdict.high:.4g})"
+    covered = verdict.coverage >= min_coverage - 1e-12
+    if not covered:
+        what = "cases" if gate.aggregate.startswith("pass") else "records"
+        too_few = f"only {verdict.n_scored} of {verdict.n_expected} {what} scored, {min_coverage:.0%} are needed"
+        reason = f"{too_few}; {reason}"
+    passed = holds and covered
+    return replace(verdict, verdict="pass" if passed else "fail", reason=reason, cases=() if holds else breaking)
+
+
+def _breaking(gate: Gate, scored: Sequence[ScoreRow], sign: float) -> tuple[str, ...]:
+    """The cases whose own value breaks the gate, the worst first: all of them for ``all``, else a few."""
+    badness: dict[int, float] = {}
+    for position, values in _by_case(scored).items():
+        if gate.aggregate.startswith("pass"):
+            broken = [float(each == 1.0) for each in values] if values.count(1.0) < len(values) else []
+        elif gate.aggregate == "sum":
+            broken = [sign * fsum(values)]
+        elif gate.aggregate == "mean":
+            mean = fsum(values) / len(values)
+            broken = [] if gate.holds(mean) else [sign * mean]
+        else:
+            # Where not even one value is good enough for ``any``, no case is to blame more than another.
+            broken = [] if gate.aggregate == "any" else [sign * each for each in values if not gate.holds(each)]
+        if broken:
+            badness[position] = fsum(broken) / len(broken) if gate.aggregate.startswith("pass") else min(broken)
+    names = {row.position: row.case_id for row in scored}
+    ordered = [names[position] for position in sorted(badness, key=badness.__getitem__)]
+    return tuple(ordered if gate.aggregate == "all" else ordered[:_CASES_NAMED])
+
+
+def _by_case(scored: Sequence[ScoreRow]) -> dict[int, list[float]]:
+    by_case: dict[int, list[float]] = {}
+    for row in scored:
+        if row.value is not None:
+            by_case.setdefault(row.position, []).append(row.value)
+    return by_case
+
+
+def _main_reason(rows: Sequence[ScoreRow]) -> str:
+    reasons = Counter(row.reason or "the metric gave no reason" for row in rows)
+    return reasons.most_common(1)[0][0] if reasons else "nothing was scored"
+
+
+def _records(n: int) -> str:
+    return "1 record" if n == 1 else f"{n} records"

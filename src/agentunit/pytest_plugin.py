@@ -1,0 +1,244 @@
+"""The pytest plugin: agents run and scored inside tests, one test for each case of a dataset.
+
+pytest loads this module at every start, also where no test uses it. So it imports pytest and nothing else; the rest
+comes with the first test that has the marker or the fixture.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from agentunit.pytest_support.agent_loop import AgentLoop
+    from agentunit.pytest_support.evaluation import Evaluator
+    from agentunit.pytest_support.gathering import Gathering
+    from agentunit.pytest_support.session_report import SessionReport
+
+_MARKER = "agentunit"
+_MARKER_HELP = (
+    "agentunit(dataset=FILE, gates=[…], passes=K, of=N): one test for each case of a dataset (argument 'case'); "
+    "thresholds for every evaluation; run the test N times and pass when K of them do."
+)
+_REPORT_ENDINGS = (".json", ".md", ".html")
+
+_gathering: pytest.StashKey[Gathering] = pytest.StashKey()
+_agent_loop: pytest.StashKey[AgentLoop] = pytest.StashKey()
+_positions = pytest.StashKey[dict[int, int]]()
+_passes = pytest.StashKey[str]()
+_is_attempt = pytest.StashKey[bool]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Offer ``--agentunit-report``."""
+    group = parser.getgroup("agentunit", "agentunit: evaluation of AI agents")
+    group.addoption(
+        "--agentunit-report",
+        metavar="FILE",
+        help=f"Write all evaluations of the session here; the ending decides: {', '.join(_REPORT_ENDINGS)}.",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known, and gather results where reports come together: not in a worker of xdist."""
+    config.addinivalue_line("markers", _MARKER_HELP)
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Session(config), "agentunit-session")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make a test of every case of the dataset that the marker names."""
+    definition = metafunc.definition
+    if definition.get_closest_marker(_MARKER) is None:
+        return
+    from agentunit.pytest_support.marker import MarkerError, cases_for, marker_settings
+
+    try:
+        settings = marker_settings(definition)
+        if settings.dataset is None:
+            return
+        if "case" not in metafunc.fixturenames:
+            # A marker of a class or module is for those of its tests that take a case.
+            if any(mark.name == _MARKER and "dataset" in mark.kwargs for mark in definition.own_markers):
+                raise MarkerError(f"a test with a dataset must have an argument 'case'; {definition.name} has none")
+            return
+        cases = cases_for(settings, definition.path.parent)
+    except MarkerError as error:
+        raise pytest.Collector.CollectError(f"{definition.nodeid}: {error}") from None
+    metafunc.parametrize("case", [pytest.param(case, id=case.id) for case in cases])
+
+
+@pytest.fixture
+def agentunit_eval(request: pytest.FixtureRequest) -> Evaluator:
+    """Run an agent on a case and score what it did: ``agentunit_eval(agent, case, metrics=[…])``.
+
+    ``agentunit_eval.score(record, metrics=[…])`` scores a recorded trace.
+    """
+    from agentunit.pytest_support.agent_loop import AgentLoop
+    from agentunit.pytest_support.evaluation import Evaluator
+    from agentunit.pytest_support.gathering import Gathering
+    from agentunit.pytest_support.marker import marker_settings
+
+    item, config, session = request.node, request.config, request.session
+    if _agent_loop not in config.stash:
+        config.stash[_agent_loop] = AgentLoop()
+        config.add_cleanup(config.stash[_agent_loop].close)
+    if _positions not in session.stash:
+        session.stash[_positions] = {id(each): position for position, each in enumerate(session.items)}
+    gathering = Gathering(
+        position=session.stash[_positions].get(id(item), 0),
+        keep_records=config.getoption("agentunit_report") is not None,
+        properties=item.user_properties,
+    )
+    item.stash[_gathering] = gathering
+    return Evaluator(config.stash[_agent_loop], gathering, marker_settings(item).gates)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Run a test that is marked "k of n" n times, each time as pytest and its other plugins would."""
+    __tracebackhide__ = True
+    of = None
+    if pyfuncitem.get_closest_marker(_MARKER) is not None and _is_attempt not in pyfuncitem.stash:
+        from agentunit.pytest_support.attempts import Attempts
+        from agentunit.pytest_support.marker import marker_settings
+
+        settings = marker_settings(pyfuncitem)
+        passes, of = settings.passes, settings.of
+    if of is None or passes is None:
+        return (yield)
+    attempts, gathering = Attempts(passes), pyfuncitem.stash.get(_gathering, None)
+    for number in range(of):
+        if gathering is not None:
+            gathering.begin_attempt(number)
+        with attempts:
+            if number < of - 1:
+                # A wrapper is given one call. The others go through the hook again, and come by here once more.
+                pyfuncitem.stash[_is_attempt] = True
+                try:
+                    pyfuncitem.ihook.pytest_pyfunc_call(pyfuncitem=pyfuncitem)
+                finally:
+                    del pyfuncitem.stash[_is_attempt]
+            else:
+                yield
+    pyfuncitem.stash[_passes] = attempts.share
+    pyfuncitem.user_properties.append(("agentunit.passes", attempts.share))
+    failure = attempts.failure()
+    if failure is not None:
+        raise failure
+    return True
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let the evaluations travel with the report of their test, as text: so they reach the other side of xdist."""
+    gathering = item.stash.get(_gathering, None)
+    report = yield
+    if gathering is not None:
+        travelling: Any = report
+        travelling.agentunit = gathering.taken()
+    if call.when == "call" and _passes in item.stash:
+        travelling = report
+        travelling.agentunit_passes = item.stash[_passes]
+        del item.stash[_passes]
+    return report
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """Say "4/5" beside the verdict of a test that was run several times."""
+    passes = getattr(report, "agentunit_passes", None)
+    if passes is None or report.outcome == "skipped" or hasattr(report, "wasxfail"):
+        return None
+    return (report.outcome, ".", f"PASSED {passes}") if report.passed else (report.outcome, "F", f"FAILED {passes}")
+
+
+class _Test:
+    """What the reports of one test brought along."""
+
+    __slots__ = ("outcome", "parts", "passes")
+
+    def __init__(self) -> None:
+        self.outcome = ""
+        self.passes: str | None = None
+        self.parts: list[str] = []
+
+
+class _Session:
+    """What all tests of a session evaluated, for the summary and the report."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._started_at = time.time()
+        self._tests: dict[str, _Test] = {}
+        self._report_path = _checked_path(config)
+        self._report_error: str | None = None
+        self._made: SessionReport | None = None
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in one report, from this process or a worker."""
+        evaluated = getattr(report, "agentunit", None)
+        passes = getattr(report, "agentunit_passes", None)
+        if report.nodeid not in self._tests and evaluated is None and passes is None:
+            return
+        test = self._tests.setdefault(report.nodeid, _Test())
+        if report.when == "call" or report.failed or not test.outcome:
+            test.outcome = report.outcome
+        test.passes = passes or test.passes
+        if evaluated is not None:
+            test.parts.append(evaluated)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the report, also when nothing was evaluated: an old file must not look like today's."""
+        if self._report_path is None or session.config.option.collectonly:
+            return
+        from agentunit.reports.whole_file import ReportError
+
+        try:
+            self._report().write(self._report_path)
+        except ReportError as error:
+            # Said in the summary: an exception here would take the list of failed tests with it.
+            self._report_error = str(error)
+            session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the table of metrics, if there is one."""
+        if not self._tests and self._report_error is None:
+            return
+        terminalreporter.section("agentunit")
+        for line in self._report().terminal_lines():
+            terminalreporter.write_line(line)
+        if self._report_error is not None:
+            terminalreporter.write_line(f"no report: {self._report_error}", red=True)
+        elif self._report_path is not None:
+            terminalreporter.write_line(f"report: {self._report_path}")
+
+    def _report(self) -> SessionReport:
+        from agentunit.pytest_support.session_report import EvaluatedTest, SessionReport
+
+        if self._made is None:
+            tests = (
+                EvaluatedTest.from_reports(nodeid, test.outcome, test.passes, test.parts)
+                for nodeid, test in self._tests.items()
+            )
+            self._made = SessionReport(tests, started_at=self._started_at)
+        return self._made
+
+
+def _checked_path(config: pytest.Config) -> str | None:
+    """Where the report goes. That it cannot be written should be known before an hour of tests, not after."""
+    given = config.getoption("agentunit_report")
+    if given is None:
+        return None
+    path = config.invocation_params.dir / os.path.expanduser(given)
+    if path.suffix.lower() not in _REPORT_ENDINGS:
+        endings = ", ".join(_REPORT_ENDINGS)
+        raise pytest.UsageError(f"--agentunit-report: the file must end in {endings}; received {given!r}")
+    if not path.parent.is_dir():
+        raise pytest.UsageError(f"--agentunit-report: the folder of {given!r} does not exist")
+    return str(path)

@@ -1,0 +1,1 @@
+"""What the pytest plugin imports when a test uses it, and not before."""

@@ -1,0 +1,231 @@
+"""``agentunit_eval``: an agent run and scored in a test, and what the test may ask of the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import fsum
+from typing import Any
+
+from agentunit.adapters.base import as_agent
+from agentunit.core.case import DatasetCase
+from agentunit.core.codec import RecordError, as_record
+from agentunit.core.outcome import outcome_text
+from agentunit.core.records import LooseRecord, Record
+from agentunit.core.results import InputError, Score, encode_json
+from agentunit.datasets.rows import RowError, case_of_fields
+from agentunit.engine.gates import Gate
+from agentunit.engine.scoring import score
+from agentunit.metrics.inputs import InputProblem, Item
+from agentunit.metrics.registry import resolve_metrics
+from agentunit.metrics.usage import itemised_cost, recorded_cost
+from agentunit.pytest_support.agent_loop import AgentLoop
+from agentunit.pytest_support.gathering import Evaluated, Gathering
+from agentunit.pytest_support.marker import MarkerError, threshold
+from agentunit.reports.printable import printable, printable_line
+
+_ANSWER_LENGTH = 300
+_DETAIL_LENGTH = 600
+_TRACEBACK_LINES = 12
+
+
+class Evaluation(Mapping[str, Score]):
+    """The scores of one evaluation by metric, ``result["cost"].value``, and the record they were made from."""
+
+    def __init__(self, record: Record | LooseRecord, evaluated: Evaluated, gathering: Gathering) -> None:
+        self.record = record
+        self.scores = evaluated.scores
+        self._evaluated = evaluated
+        self._gathering = gathering
+
+    def __getitem__(self, metric: str) -> Score:
+        __tracebackhide__ = True
+        if metric not in self.scores:
+            raise KeyError(f"{metric} was not asked for; scored: {', '.join(self.scores)}")
+        return self.scores[metric]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={each.value}" for name, each in self.scores.items())
+        return f"<Evaluation of {self._evaluated.case_id!r}: {values}>"
+
+    @property
+    def answer(self) -> str | None:
+        """The agent's answer as text; ``None`` when it gave none."""
+        return outcome_text(self.record.outcome)
+
+    def check(self, *thresholds: str) -> None:
+        """Fail the test unless every threshold holds: ``result.check("cost <= 0.02", "task_success == 1")``.
+
+        A metric that gave no value meets no threshold.
+        """
+        __tracebackhide__ = True
+        try:
+            gates = [threshold(each) for each in thresholds]
+        except MarkerError as error:
+            raise ValueError(str(error)) from None
+        self.check_gates(gates)
+
+    def check_gates(self, gates: Sequence[Gate]) -> None:
+        """The same for gates that are parsed already."""
+        __tracebackhide__ = True
+        missed = []
+        for gate in gates:
+            each = self[gate.metric]
+            if not _meets(gate, each):
+                missed.append((gate, each))
+        if not missed:
+            return
+        for gate, _ in missed:
+            self._gathering.add_failed_check(self._evaluated, gate.metric, str(gate))
+        lines = [f"{'; '.join(_told_miss(*miss) for miss in missed)} (case {self._evaluated.case_id!r})"]
+        for metric in dict.fromkeys(gate.metric for gate, _ in missed):
+            lines += _told_score(metric, self[metric])
+        raise AssertionError("\n".join(lines + _told_record(self.record)))
+
+
+class Evaluator:
+    """The fixture ``agentunit_eval``."""
+
+    def __init__(self, loop: AgentLoop, gathering: Gathering, gates: Sequence[Gate]) -> None:
+        self._loop = loop
+        self._gathering = gathering
+        self._gates = gates
+
+    def __repr__(self) -> str:
+        return "<agentunit_eval>"
+
+    def __call__(
+        self,
+        agent: Any,
+        case: DatasetCase | Mapping[str, Any],
+        metrics: Any = None,
+        *,
+        timeout_s: float | None = None,
+        seed: int | None = None,
+    ) -> Evaluation:
+        """Run an agent on a case, now, and score what it did; nothing is ever taken from an earlier run.
+
+        ``agent`` is whatever a suite takes: a callable, sync or async, ``module:function``, a command, an address.
+        ``metrics`` are names, classes or instances (default: those of the marker's gates, else the standard set). An
+        agent that fails fails the test.
+        """
+        __tracebackhide__ = True
+        asked = _as_case(case)
+        wanted = self._metrics(metrics)
+        try:
+            adapter = as_agent(agent, workers=1)
+        except (TypeError, ValueError, ImportError, AttributeError) as error:
+            raise ValueError(str(error)) from None
+        result = self._loop.ask(adapter, asked, timeout_s=timeout_s, seed=seed, lasting=adapter is agent)
+        record = Record(asked, result.trace, result.outcome)
+        evaluation = self._evaluated(record, wanted, failure=result.failure, spend_usd=_spend_usd(record))
+        if result.failure is not None:
+            told = [f"the agent failed on case {asked.id!r}: {result.outcome.error}", *_told_record(record)]
+            raise AssertionError("\n".join(told + _told_traceback(result.trace.metadata)))
+        evaluation.check_gates(self._gates)
+        return evaluation
+
+    def score(self, record: Any, metrics: Any = None) -> Evaluation:
+        """Score a recorded trace: a record, a dict in the shape of one, or ``(case, trace, outcome)``."""
+        __tracebackhide__ = True
+        if isinstance(record, InputError):
+            raise AssertionError(f"the record cannot be read: {record}")
+        try:
+            read = as_record(record)
+        except RecordError as error:
+            raise AssertionError(f"the record cannot be read: {error}") from None
+        evaluation = self._evaluated(read, self._metrics(metrics))
+        evaluation.check_gates(self._gates)
+        return evaluation
+
+    def _metrics(self, metrics: Any) -> list[Any]:
+        """The metrics that were asked for, and those that the marker's gates need."""
+        __tracebackhide__ = True
+        try:
+            wanted = [] if metrics is None and self._gates else list(resolve_metrics(metrics))
+            named = {metric.name for metric in wanted}
+            needed = dict.fromkeys(gate.metric for gate in self._gates if gate.metric not in named)
+            return [*wanted, *(resolve_metrics(list(needed)) if needed else ())]
+        except (TypeError, ValueError, ImportError) as error:
+            raise ValueError(str(error)) from None
+
+    def _evaluated(
+        self,
+        record: Record | LooseRecord,
+        metrics: list[Any],
+        *,
+        failure: str | None = None,
+        spend_usd: float | None = None,
+    ) -> Evaluation:
+        __tracebackhide__ = True
+        run = score([record], metrics)
+        made = next(iter(run), None)
+        if made is None:
+            raise AssertionError(f"the record cannot be read: {run.input_errors[0].reason}")
+        evaluated = self._gathering.add(record, made.case_id, made.scores, failure=failure, spend_usd=spend_usd)
+        return Evaluation(record, evaluated, self._gathering)
+
+
+def _as_case(case: Any) -> DatasetCase:
+    __tracebackhide__ = True
+    if isinstance(case, DatasetCase):
+        return case
+    try:
+        return case_of_fields(case)
+    except RowError as error:
+        raise TypeError(f"agentunit_eval: case must be a DatasetCase or a dict of one; {error}") from None
+
+
+def _spend_usd(record: Record) -> float | None:
+    """What a run cost: its own total, else the sum of its parts, unless one of them has no price."""
+    item = Item(record.case, record.trace, record.outcome)
+    try:
+        total = recorded_cost(item)
+        if total is not None:
+            return total
+        parts = itemised_cost(item)
+    except InputProblem:
+        return None
+    known = [cost for cost in (parts.tool_cost, parts.llm_cost) if cost is not None]
+    return fsum(known) if known and parts.unpriced is None else None
+
+
+def _meets(gate: Gate, each: Score) -> bool:
+    return each.value is not None and gate.backend in (None, each.backend) and gate.holds(each.value)
+
+
+def _told_miss(gate: Gate, each: Score) -> str:
+    if each.value is None:
+        return f"{gate.subject} has no value and cannot be {gate.operator} {gate.threshold:g}"
+    if gate.backend not in (None, each.backend):
+        return f"{gate.subject} has no value: it was scored by {each.backend}"
+    return f"{gate.subject} is {each.value:.6g}, not {gate.operator} {gate.threshold:g}"
+
+
+def _told_score(metric: str, each: Score) -> list[str]:
+    detail = dict(each.result.detail)
+    detail.pop("backend", None)
+    reason = detail.pop("reason", None) or detail.pop("why", None)
+    known = {key: value for key, value in detail.items() if value is not None}
+    lines = [f"{metric} (backend {each.backend}): {reason}"] if reason else []
+    if known or not reason:
+        lines.append(f"{metric} (backend {each.backend}), detail: {encode_json(known).decode()}")
+    return ["  " + printable_line(line, _DETAIL_LENGTH) for line in lines]
+
+
+def _told_record(record: Record | LooseRecord) -> list[str]:
+    query, answer = getattr(record.case, "query", None), outcome_text(record.outcome)
+    lines = [] if query is None else [f"  query: {printable_line(str(query), _ANSWER_LENGTH)}"]
+    return [*lines, f"  answer: {'none' if answer is None else printable_line(answer, _ANSWER_LENGTH)}"]
+
+
+def _told_traceback(metadata: Mapping[str, Any]) -> list[str]:
+    """The end of the agent's own traceback: where it went wrong, without the frames that led there."""
+    text = metadata.get("traceback")
+    lines = printable(text).rstrip().splitlines()[-_TRACEBACK_LINES:] if isinstance(text, str) else []
+    return [f"  | {line}" for line in lines]

@@ -1,0 +1,223 @@
+"""All evaluations of a pytest session: the table in the terminal, and the report file."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
+from math import fsum
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+import agentunit
+from agentunit.core.codec import decode_record
+from agentunit.core.results import encode_json
+from agentunit.engine.scored_run import ScoredRun
+from agentunit.pytest_support.gathering import Evaluated, FailedCheck, arrived
+from agentunit.reports.figures import quantity, spoken_value
+from agentunit.reports.html import write_html
+from agentunit.reports.markdown import code, inline, run_markdown
+from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.whole_file import whole_file
+from agentunit.store.sqlite import RunHeader, ScoreRow
+
+_LINES_SHOWN = 10
+_REASON_LENGTH = 160
+
+
+class EvaluatedTest(Struct):
+    """A test with all that it evaluated. ``passes`` is "4/5" for a test that ran five times."""
+
+    nodeid: str
+    outcome: str
+    passes: str | None
+    evaluated: list[Evaluated]
+    failed_checks: list[FailedCheck]
+    position: int = 0
+
+    @classmethod
+    def from_reports(cls, nodeid: str, outcome: str, passes: str | None, parts: Iterable[str]) -> EvaluatedTest:
+        """Put together what came with a test's reports."""
+        test = cls(nodeid, outcome, passes, [], [])
+        for part in map(arrived, parts):
+            test.position = part.position
+            test.evaluated += part.evaluated
+            test.failed_checks += part.failed_checks
+        return test
+
+
+class SessionReport(ReportedRun):
+    """A session as a run: every evaluation is a case, named by its test; attempts are repeats of it."""
+
+    def __init__(self, tests: Iterable[EvaluatedTest], *, started_at: float) -> None:
+        # As collected, whatever the order in which the workers of xdist were done.
+        self.tests = sorted(tests, key=lambda test: (test.position, test.nodeid))
+        self._placed = list(_placed(self.tests))
+        super().__init__(_scored_run(self._placed, started_at))
+
+    @property
+    def spend_usd(self) -> float | None:
+        """What the traces say they cost in all; ``None`` when none of them says anything."""
+        known = [each.spend_usd for _, _, each in self._placed if each.spend_usd is not None]
+        return fsum(known) if known else None
+
+    def cases(self) -> Iterator[ReportedCase]:
+        """Every evaluation whose record was kept, in order."""
+        for position, nodeid, each in self._placed:
+            if each.record is not None:
+                yield ReportedCase(
+                    position,
+                    each.attempt,
+                    nodeid,
+                    each.failure is not None,
+                    each.elapsed_s or 0.0,
+                    decode_record(each.record),
+                    each.scores,
+                )
+
+    def terminal_lines(self) -> Iterator[str]:
+        """The table of metrics and what stands below it."""
+        if self._placed:
+            yield from _aligned(self._rows())
+        yield self._totals()
+        for entry in self.summary.unscored[:_LINES_SHOWN]:
+            mark = "error in" if entry.status == "error" else "not scored:"
+            yield printable_line(f"{mark} {entry.metric}: {entry.n_cases} × {entry.reason}", _REASON_LENGTH)
+        uneven = [test for test in self.tests if test.passes is not None and not _is_full(test.passes)]
+        for test in uneven[:_LINES_SHOWN]:
+            yield f"{test.passes} attempts passed: {test.nodeid}"
+        if len(uneven) > _LINES_SHOWN:
+            yield f"… and {len(uneven) - _LINES_SHOWN} more tests of which not all attempts passed"
+
+    def write(self, path: str) -> None:
+        """Write the report; the ending of the file decides its form."""
+        ending = os.path.splitext(path)[1].lower()
+        if ending == ".html":
+            write_html(self, path)
+            return
+        content = self._markdown().encode() if ending == ".md" else encode_json(self._as_data()) + b"\n"
+        with whole_file(path) as stream:
+            stream.write(content)
+
+    def _rows(self) -> Iterator[tuple[str, ...]]:
+        failed = Counter(check.metric for test in self.tests for check in test.failed_checks)
+        yield ("metric", "mean ± 95 %", "scored", "failed checks")
+        for row in self.summary.metrics:
+            value = spoken_value(row, self.infos[row.metric].unit)
+            several = sum(other.metric == row.metric for other in self.summary.metrics) > 1
+            name = f"{row.metric}[{row.backend}]" if several else row.metric
+            yield (name, value, f"{row.n_scored}/{row.n_cases}", str(failed[row.metric]))
+
+    def _totals(self) -> str:
+        n_evaluated, n_failed = len(self._placed), self.run.n_failed
+        n_failed_tests = sum(test.outcome == "failed" for test in self.tests)
+        tests = _counted(len(self.tests), "test") + (f" ({n_failed_tests} failed)" if n_failed_tests else "")
+        parts = [f"{_counted(n_evaluated, 'evaluation')} in {tests}"]
+        if n_failed:
+            parts.append(f"the agent failed in {n_failed}")
+        if self.spend_usd is not None:
+            n_known = sum(each.spend_usd is not None for _, _, each in self._placed)
+            partly = "" if n_known == n_evaluated else f" (known for {n_known})"
+            parts.append(f"spent {quantity(self.spend_usd, 'USD')}{partly}")
+        return ", ".join(parts)
+
+    def _markdown(self) -> str:
+        text = run_markdown(self.run, case_of=self.case)
+        failed = [test for test in self.tests if test.outcome == "failed"]
+        if not failed:
+            return text
+        lines = [f"**{_counted(len(failed), 'test')} failed**", ""]
+        for test in failed[:_LINES_SHOWN]:
+            passes = f", {test.passes} attempts passed" if test.passes else ""
+            missed = dict.fromkeys(check.expression for check in test.failed_checks)
+            why = f": {', '.join(code(each) for each in missed)}" if missed else ""
+            lines.append(f"- {inline(test.nodeid, 300)}{passes}{why}")
+        if len(failed) > _LINES_SHOWN:
+            lines.append(f"- … and {len(failed) - _LINES_SHOWN} more")
+        return text + "\n" + "\n".join(lines) + "\n"
+
+    def _as_data(self) -> dict[str, Any]:
+        header = self.run.header
+        return {
+            "v": 1,
+            "agentunit_version": header.agentunit_version,
+            "created_at": datetime.fromtimestamp(header.created_at, timezone.utc).isoformat(timespec="seconds"),
+            "n_evaluations": len(self._placed),
+            "n_agent_failures": self.run.n_failed,
+            "spend_usd": self.spend_usd,
+            "summary": self.summary,
+            "tests": [_test_as_data(test) for test in self.tests],
+        }
+
+
+def _placed(tests: Sequence[EvaluatedTest]) -> Iterator[tuple[int, str, Evaluated]]:
+    """Every evaluation with a position: the same for the attempts at one thing, which count as its repeats."""
+    position = 0
+    for test in tests:
+        calls: dict[int, int] = {}
+        for each in sorted(test.evaluated, key=lambda each: (each.call, each.attempt)):
+            yield position + calls.setdefault(each.call, len(calls)), test.nodeid, each
+        position += len(calls)
+
+
+def _scored_run(placed: Sequence[tuple[int, str, Evaluated]], started_at: float) -> ScoredRun:
+    n_failed = sum(each.failure is not None for _, _, each in placed)
+    header = RunHeader(
+        "pytest",
+        "pytest",
+        started_at,
+        time.time(),
+        "finished",
+        len(placed),
+        agentunit.__version__,
+        {},
+        n_done=len(placed),
+        n_failed=n_failed,
+    )
+    run = ScoredRun(header, len({position for position, _, _ in placed}), len(placed), n_failed)
+    for position, nodeid, each in placed:
+        for name, score in each.scores.items():
+            reason = None if score.value is not None else str(score.result.detail.get("reason") or "") or None
+            run.metrics.setdefault(name, []).append(
+                ScoreRow(
+                    position, each.attempt, nodeid, score.value, score.status, score.backend, score.version, reason
+                )
+            )
+    return run
+
+
+def _test_as_data(test: EvaluatedTest) -> dict[str, Any]:
+    return {
+        "nodeid": test.nodeid,
+        "outcome": test.outcome,
+        "passes": test.passes,
+        "failed_checks": test.failed_checks,
+        "evaluations": [
+            {
+                **{name: getattr(each, name) for name in each.__struct_fields__ if name != "record"},
+                "record": None if each.record is None else msgspec.Raw(each.record.encode()),
+            }
+            for each in test.evaluated
+        ],
+    }
+
+
+def _is_full(passes: str) -> bool:
+    passed, _, of = passes.partition("/")
+    return passed == of
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def _aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    listed = list(rows)
+    widths = [max(map(len, column)) for column in zip(*listed, strict=True)]
+    for row in listed:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -1,0 +1,262 @@
+"""One case in the terminal: everything needed to understand why it went as it did."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.case_view import CaseView, ScoreView, ToolCallView, plain
+from agentunit.reports.differences import Part
+from agentunit.reports.figures import duration, quantity
+from agentunit.reports.printable import clipped, printable, printable_line
+
+_TEXT_LENGTH = 1_200
+_PASSAGES_SHOWN = 8
+_CALLS_SHOWN = 30
+_ENTRIES_SHOWN = 40
+_VALUE_LENGTH = 300
+_SHORT_LENGTH = 40
+_SIDE_BY_SIDE_WIDTH = 90
+_STATUS_STYLE = {"ok": "", "informational": "dim", "not_applicable": "dim", "error": "red"}
+
+
+def print_case(
+    view: CaseView, infos: Mapping[str, MetricInfo], console: Console, *, run_id: str = "", full: bool = False
+) -> None:
+    """Print one case. Long texts are cut unless ``full``; nothing in them reaches the terminal as a command."""
+    page = _Page(console, infos, full)
+    page.heading(view, run_id)
+    page.text("Question", view.query)
+    page.answer(view)
+    page.passages(view.context)
+    page.tool_calls(view.tool_calls)
+    page.timeline(view)
+    for name, text in view.printed.items():
+        page.text(f"Printed ({printable_line(name)})", text)
+    page.scores(view.scores)
+    for name, data in (("State", view.state), ("Case", view.case_metadata), ("Trace", view.trace_metadata)):
+        page.data(name, data)
+    if page.cut:
+        console.print("\n… marks what was cut: --full shows all", style="dim", highlight=False)
+
+
+class _Page:
+    """What is printed on, and whether anything had to be cut."""
+
+    def __init__(self, console: Console, infos: Mapping[str, MetricInfo], full: bool) -> None:
+        self.console = console
+        self.cut = False
+        self._infos = infos
+        self._full = full
+        # Where colours do not show, differences are marked with signs.
+        self._signs = console.no_color or console.color_system is None
+
+    def heading(self, view: CaseView, run_id: str) -> None:
+        facts = [f"case {view.position + 1}", f"repeat {view.repeat}", duration(view.elapsed_s)]
+        if run_id:
+            facts.append(f"run {printable_line(run_id)}")
+        if view.attempts:
+            facts.append(f"{view.attempts} attempts")
+        line = Text(printable_line(view.case_id), style="bold")
+        line.append("   " + " · ".join(facts), style="not bold dim")
+        self.console.print(line, soft_wrap=True)
+        if view.failed or view.error:
+            kind = f" ({printable_line(view.failure)})" if view.failure else ""
+            what = "the agent failed" if view.failed else "the agent reports an error"
+            self.console.print(Text(f"{what}{kind}", style="bold red"))
+            self._block(view.error)
+        for number, earlier in enumerate(view.earlier_failures, 1):
+            self._block(f"attempt {number}: {earlier}")
+
+    def text(self, title: str, text: str | None) -> None:
+        if text:
+            self._title(title)
+            self._block(text)
+
+    def answer(self, view: CaseView) -> None:
+        answer = self._marked(view.answer, view.answer_parts, "red", ("[-", "-]"))
+        if not view.expected:
+            self._title("Answer")
+            self.console.print(Padding(answer, (0, 0, 0, 2), expand=False))
+            return
+        expected: list[RenderableType] = [
+            self._marked(view.expected[0], view.expected_parts, "green", ("{+", "+}"))
+            if len(view.expected) == 1
+            else Text("\n".join(f"or  {self._clip(each)}" for each in view.expected).removeprefix("or  "))
+        ]
+        if self.console.width >= _SIDE_BY_SIDE_WIDTH:
+            beside = Table(box=None, pad_edge=False, padding=(0, 2, 0, 2), header_style="bold", expand=True)
+            for title in ("Answer", "Expected"):
+                beside.add_column(title, ratio=1, overflow="fold")
+            beside.add_row(answer, Group(*expected))
+            self.console.print()
+            self.console.print(beside)
+            return
+        for title, shown in (("Answer", answer), ("Expected", Group(*expected))):
+            self._title(title)
+            self.console.print(Padding(shown, (0, 0, 0, 2), expand=False))
+
+    def passages(self, passages: Sequence[str]) -> None:
+        if not passages:
+            return
+        self._title("Context")
+        grid = _grid(2)
+        for number, passage in enumerate(self._first(passages, _PASSAGES_SHOWN), 1):
+            grid.add_row(Text(str(number), style="dim"), Text(self._clip(passage)))
+        self._print_grid(grid, len(passages) - _PASSAGES_SHOWN, "passages")
+
+    def tool_calls(self, calls: Sequence[ToolCallView]) -> None:
+        if not calls:
+            return
+        self._title("Tool calls")
+        grid = _grid(2)
+        for call in self._first(calls, _CALLS_SHOWN):
+            mark, style = {True: ("✓", "green"), False: ("✗", "red"), None: ("?", "yellow")}[call.ok]
+            grid.add_row(Text(mark, style=style), Group(*self._call_lines(call)))
+        self._print_grid(grid, len(calls) - _CALLS_SHOWN, "calls")
+
+    def timeline(self, view: CaseView) -> None:
+        if not view.timeline:
+            return
+        self._title("Timeline")
+        grid = _grid(3)
+        for entry in self._first(view.timeline, _ENTRIES_SHOWN):
+            offset = "" if entry.offset_s is None else f"+{entry.offset_s:.2f} s"
+            style = "red" if entry.failed else ""
+            most = None if self._full else 160
+            grid.add_row(
+                Text(offset, style="dim", justify="right"),
+                Text(printable_line(entry.kind), style="dim"),
+                Text(printable_line(entry.label, most), style=style),
+            )
+        self._print_grid(grid, len(view.timeline) - _ENTRIES_SHOWN, "entries")
+
+    def scores(self, scores: Sequence[ScoreView]) -> None:
+        self._title("Scores")
+        if not scores:
+            self.console.print("  none yet: 'agentunit score' makes them", style="dim", highlight=False)
+            return
+        grid = _grid(3)
+        for score in scores:
+            style = _STATUS_STYLE.get(score.status, "")
+            info = self._infos.get(score.metric)
+            value = "–" if score.value is None else quantity(score.value, info.unit if info else "score")
+            about = [printable_line(score.backend)]
+            if score.status != "ok":
+                about.append(score.status.replace("_", " "))
+            lines: list[RenderableType] = [Text(", ".join(about), style="dim")]
+            if score.reason:
+                lines.append(Text(self._clip(score.reason), style=style))
+            lines += self._detail_lines(score.detail)
+            grid.add_row(
+                Text(printable_line(score.metric), style=style or "bold"), Text(value, style=style), Group(*lines)
+            )
+        self._print_grid(grid, 0, "scores")
+
+    def data(self, title: str, data: dict[str, Any] | None) -> None:
+        if data:
+            self._title(title)
+            self.console.print(Padding(Group(*self._detail_lines(data)), (0, 0, 0, 2), expand=False))
+
+    def _call_lines(self, call: ToolCallView) -> Iterator[Text]:
+        if isinstance(call.arguments, dict):
+            inside = ", ".join(
+                f"{printable_line(str(key))}={self._value(value)}" for key, value in call.arguments.items()
+            )
+        else:
+            inside = "" if call.arguments is None else self._value(call.arguments)
+        by = f"  by {printable_line(call.agent)}" if call.agent else ""
+        yield Text(f"{printable_line(call.name)}({inside})").append(by, style="dim")
+        if call.status and call.ok is not True and not call.error:
+            yield Text(f"status: {printable_line(call.status)}", style="red")
+        if call.error:
+            yield Text(f"error: {self._clip(call.error)}", style="red")
+        if call.result is not None:
+            yield Text(f"→ {self._value(call.result)}", style="dim")
+
+    def _detail_lines(self, detail: dict[str, Any]) -> list[RenderableType]:
+        """One line for all short facts together, and one for each of the others."""
+        together = Text()
+        lines: list[RenderableType] = []
+        for key, value in detail.items():
+            if value is None or value in ({}, []):
+                continue
+            short = isinstance(value, (bool, int, float)) or (isinstance(value, str) and len(value) <= _SHORT_LENGTH)
+            line = together if short else Text()
+            if line:
+                line.append(" · ", style="dim")
+            line.append(f"{printable_line(str(key))} ", style="dim").append(self._value(value))
+            if not short:
+                lines.append(line)
+        return [together, *lines] if together else lines
+
+    def _value(self, value: Any) -> str:
+        if isinstance(value, float):
+            return f"{value:.6g}"
+        if isinstance(value, str):
+            return f'"{self._clip(value, _VALUE_LENGTH)}"'
+        try:
+            text = json.dumps(plain(value), ensure_ascii=False, indent=2 if self._full and _is_deep(value) else None)
+        except RecursionError:
+            return "(nested too deeply to show)"
+        return self._clip(text, _VALUE_LENGTH)
+
+    def _marked(self, text: str | None, parts: Sequence[Part], colour: str, signs: tuple[str, str]) -> Text:
+        if text is None:
+            return Text("(none)", style="dim")
+        if not parts or (not self._full and len(text) > _TEXT_LENGTH):
+            return Text(self._clip(text))
+        marked = Text()
+        for part, same in parts:
+            shown = printable(part)
+            if same or not shown.strip():
+                marked.append(shown)
+            elif self._signs:
+                marked.append(f"{signs[0]}{shown}{signs[1]}")
+            else:
+                marked.append(shown, style=f"bold {colour}")
+        return marked
+
+    def _clip(self, text: str, most: int = _TEXT_LENGTH) -> str:
+        shown, left_off = (text, 0) if self._full else clipped(text, most)
+        if left_off:
+            self.cut = True
+        return printable(shown) + (f"… ({left_off:,} more)" if left_off else "")
+
+    def _first(self, entries: Sequence[Any], most: int) -> Sequence[Any]:
+        return entries if self._full else entries[:most]
+
+    def _print_grid(self, grid: Table, n_left: int, noun: str) -> None:
+        self.console.print(Padding(grid, (0, 0, 0, 2), expand=False))
+        if n_left > 0 and not self._full:
+            self.cut = True
+            self.console.print(f"  … {n_left:,} more {noun}", style="dim", highlight=False)
+
+    def _title(self, title: str) -> None:
+        self.console.print(f"\n{title}", style="bold", markup=False, highlight=False)
+
+    def _block(self, text: str | None) -> None:
+        if text:
+            self.console.print(Padding(Text(self._clip(text)), (0, 0, 0, 2), expand=False))
+
+
+def _grid(n_columns: int) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for column in range(n_columns):
+        grid.add_column(no_wrap=column < n_columns - 1, overflow="fold")
+    return grid
+
+
+def _is_deep(value: Any) -> bool:
+    return isinstance(value, (dict, list)) and any(isinstance(each, (dict, list)) for each in _members(value))
+
+
+def _members(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value

@@ -1,0 +1,219 @@
+"""One case as a person reads it: what was asked, what came out, what happened, and what every metric says about it.
+
+The view is plain data; the terminal, the HTML page and ``--json`` all show the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct, field, to_builtins
+
+from agentunit.core.outcome import Outcome, outcome_text
+from agentunit.core.records import Record
+from agentunit.core.results import Score, json_fallback
+from agentunit.metrics.base import MetricInfo
+from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
+from agentunit.reports.differences import Part, closest, marked_differences
+from agentunit.reports.reported_run import ReportedCase
+from agentunit.reports.timeline import TimelineEntry, timeline_of
+
+_PRINTED_KEYS = ("stdout", "stderr", "printed", "prints", "logs")
+
+
+class ToolCallView(Struct, omit_defaults=True):
+    """One call of a tool. ``ok`` is ``None`` when the trace does not say how it ended."""
+
+    name: str
+    arguments: Any = None
+    result: Any = None
+    error: str | None = None
+    status: str | None = None
+    ok: bool | None = None
+    agent: str | None = None
+
+
+class ScoreView(Struct, omit_defaults=True):
+    """One score; ``detail`` without what the case shows elsewhere. ``elapsed_s`` is the metric's own time."""
+
+    metric: str
+    value: float | None
+    status: str
+    backend: str
+    version: str
+    elapsed_s: float
+    reason: str | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+
+
+class CaseView(Struct, omit_defaults=True):
+    """Everything about one case. ``repeat`` counts from 1.
+
+    ``answer_parts`` and ``expected_parts`` are the two texts cut where they differ, each part with whether both share
+    it; they are absent when there is nothing to compare.
+    """
+
+    case_id: str
+    repeat: int
+    position: int
+    failed: bool
+    elapsed_s: float
+    query: str | None = None
+    answer: str | None = None
+    expected: list[str] = field(default_factory=list)
+    answer_parts: list[Part] = field(default_factory=list)
+    expected_parts: list[Part] = field(default_factory=list)
+    context: list[str] = field(default_factory=list)
+    tool_calls: list[ToolCallView] = field(default_factory=list)
+    timeline: list[TimelineEntry] = field(default_factory=list)
+    printed: dict[str, str] = field(default_factory=dict)
+    failure: str | None = None
+    error: str | None = None
+    attempts: int | None = None
+    earlier_failures: list[str] = field(default_factory=list)
+    scores: list[ScoreView] = field(default_factory=list)
+    state: dict[str, Any] | None = None
+    case_metadata: dict[str, Any] = field(default_factory=dict)
+    trace_metadata: dict[str, Any] = field(default_factory=dict)
+
+
+def view_case(case: ReportedCase, *, compare: bool = True) -> CaseView:
+    """The view of one case; with ``compare`` it marks where answer and expected answer differ."""
+    record = case.record
+    answer = outcome_text(record.outcome)
+    expected = acceptable_answers(record.case.expected_output) if record.case.expected_output is not None else []
+    context = _context(record)
+    calls = [_tool_call(event.payload) for event in record.trace.events if event.type == "tool_call"]
+    shown_elsewhere = _shown_elsewhere(record, answer, context)
+    metadata = dict(record.trace.metadata)
+    outcome = record.outcome if isinstance(record.outcome, Outcome) else Outcome()
+    view = CaseView(
+        case_id=case.case_id,
+        repeat=case.repeat + 1,
+        position=case.position,
+        failed=case.failed,
+        elapsed_s=case.elapsed_s,
+        query=record.case.query,
+        answer=answer,
+        expected=expected,
+        context=context,
+        tool_calls=calls,
+        timeline=timeline_of(record.trace),
+        printed=_printed(record, metadata),
+        failure=_text_or_none(metadata.pop("failure", None)),
+        error=outcome.error,
+        attempts=metadata.pop("attempts", None),
+        earlier_failures=[str(each) for each in _as_list(metadata.pop("earlier_failures", None))],
+        scores=[_score_view(metric, score, shown_elsewhere) for metric, score in case.scores.items()],
+        state=outcome.state,
+        case_metadata=record.case.metadata,
+        trace_metadata=metadata,
+    )
+    if compare and answer is not None and expected:
+        reference = closest(answer, expected)
+        view.answer_parts, view.expected_parts = marked_differences(answer, reference)
+    return view
+
+
+def plain(value: Any) -> Any:
+    """Data of a view as JSON knows it."""
+    return to_builtins(value, enc_hook=json_fallback, str_keys=True)
+
+
+def reason_of(score: Score) -> str | None:
+    """Why a score is what it is, where the metric says so."""
+    detail = score.result.detail
+    for key in ("reason", "why", "explanation"):
+        given = detail.get(key)
+        if isinstance(given, str) and given:
+            return given
+    return None
+
+
+def worst_repeat(repeats: Sequence[ReportedCase], infos: Mapping[str, MetricInfo]) -> ReportedCase:
+    """The repeat of a case to look at: one in which the agent failed, else the one with the lowest scores."""
+
+    def goodness(case: ReportedCase) -> tuple[bool, float]:
+        values = []
+        for metric, score in case.scores.items():
+            info = infos.get(metric)
+            if info and info.unit == "score" and score.status == "ok" and score.result.value is not None:
+                values.append(-score.result.value if info.direction == "lower" else score.result.value)
+        return not case.failed, sum(values) / len(values) if values else 0.0
+
+    return min(repeats, key=goodness)
+
+
+def _score_view(metric: str, score: Score, shown_elsewhere: list[Any]) -> ScoreView:
+    reason = reason_of(score)
+    detail = {
+        key: value
+        for key, value in score.result.detail.items()
+        if key != "backend" and value != reason and not _is_among(value, shown_elsewhere)
+    }
+    return ScoreView(
+        metric, score.result.value, score.status, score.backend, score.version, score.elapsed, reason, detail
+    )
+
+
+def _shown_elsewhere(record: Record, answer: str | None, context: list[str]) -> list[Any]:
+    payloads = [event.payload for event in record.trace.events if event.type == "tool_call"]
+    output = record.outcome.output if isinstance(record.outcome, Outcome) else record.outcome
+    parts: list[Any] = [answer, output, record.case.expected_output, record.case.query, context, payloads]
+    return [part for part in parts if isinstance(part, (str, list, dict)) and part]
+
+
+def _is_among(value: Any, parts: list[Any]) -> bool:
+    try:
+        return isinstance(value, (str, list, dict)) and bool(value) and any(value == part for part in parts)
+    except RecursionError:
+        return False
+
+
+def _context(record: Record) -> list[str]:
+    try:
+        return list(Item(record.case, record.trace, None).context)
+    except InputProblem:
+        # A context that metrics refuse is still worth seeing.
+        return [str(each) for each in _as_list(record.case.context)]
+
+
+def _tool_call(payload: dict[str, Any]) -> ToolCallView:
+    status = _text_or_none(payload.get("status"))
+    error = _text_or_none(payload.get("error"))
+    return ToolCallView(
+        name=_text_or_none(payload.get("name")) or "(unnamed)",
+        arguments=payload.get("arguments"),
+        result=payload.get("result"),
+        error=error,
+        status=status,
+        ok=False if error else None if status is None else status == "success",
+        agent=_text_or_none(payload.get("agent")),
+    )
+
+
+def _printed(record: Record, metadata: dict[str, Any]) -> dict[str, str]:
+    printed = {}
+    for key in _PRINTED_KEYS:
+        text = _text_or_none(metadata.pop(key, None))
+        if text:
+            printed[key] = text
+    for event in record.trace.events:
+        if event.type in _PRINTED_KEYS:
+            text = _text_or_none(event.payload.get("text", event.payload.get("content")))
+            if text:
+                printed[event.type] = "\n".join(filter(None, (printed.get(event.type), text)))
+    return printed
+
+
+def _text_or_none(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return "\n".join(value)
+    return outcome_text(Outcome(output=value)) or str(value)
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -1,0 +1,153 @@
+"""The upper half of the HTML report: the facts of a run, its gates, its metrics, and what was not scored."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+from html import escape
+
+from agentunit.core.results import MetricSummary, RunSummary
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.catalog import spoken_direction
+from agentunit.reports.figures import duration, quantity, spoken_value
+from agentunit.reports.gate_words import Verdict, gate_expression, gate_rule, is_about, overall_word, verdict_word
+from agentunit.reports.printable import printable, printable_line, xml_safe
+from agentunit.reports.reported_run import ReportedRun
+
+DIRECTION_MARK = {"higher": " ↑", "lower": " ↓", "none": ""}
+_WORD_CLASS = {"PASS": "pass", "FAIL": "fail"}
+
+
+def overview(reported: ReportedRun, verdicts: Sequence[Verdict]) -> str:
+    """The header of the page and everything above the cases."""
+    word = overall_word(verdicts)
+    parts = [f"<header>\n<h1>{html_text(reported.run.header.name)}{' ' + _word(word) if word else ''}</h1>\n"]
+    facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(reported))
+    parts.append(f'<dl class="facts">{facts}</dl>\n</header>\n<main>\n')
+    parts.append(_gate_reasons(verdicts))
+    parts.append(f'<h2 id="metrics">Metrics</h2>\n{_metric_table(reported, verdicts)}')
+    parts.append(_unscored(reported.summary))
+    return "".join(parts)
+
+
+def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
+    run, header = reported.run, reported.run.header
+    created = datetime.fromtimestamp(header.created_at, timezone.utc)
+    cases = f"{run.n_cases:,}" + (f" × {run.n_repeats} repeats" if run.n_repeats > 1 else "")
+    facts = [
+        ("run", f"<code>{html_text(header.id)}</code>"),
+        ("when", f'<time datetime="{created.isoformat()}">{created:%Y-%m-%d %H:%M} UTC</time>'),
+        ("cases", cases),
+        ("agent failed", f'<span class="broken">{run.n_failed:,}</span>' if run.n_failed else "0"),
+    ]
+    if header.status != "finished":
+        planned = "" if header.n_planned is None else f" of {header.n_planned:,}"
+        facts.append(("status", f"{html_text(header.status)}, {run.n_records:,}{planned} done"))
+    if header.finished_at is not None and header.finished_at > header.created_at:
+        facts.append(("took", duration(header.finished_at - header.created_at)))
+    facts += [
+        (name, f"<code>{html_text(str(header.settings[name]), 120)}</code>")
+        for name in ("agent", "dataset")
+        if header.settings.get(name)
+    ]
+    facts.append(("AgentUnit", html_text(header.agentunit_version)))
+    return facts
+
+
+def _gate_reasons(verdicts: Sequence[Verdict]) -> str:
+    if not verdicts:
+        return ""
+    lines = []
+    for verdict in verdicts:
+        gate, reason = html_text(gate_expression(verdict)), html_text(str(verdict.reason))
+        lines.append(f"<li>{_word(verdict_word(verdict))} <code>{gate}</code>: {reason}</li>")
+    return f'<h2 id="gates">Gates</h2>\n<ul class="plain">{"".join(lines)}</ul>\n'
+
+
+def _metric_table(reported: ReportedRun, verdicts: Sequence[Verdict]) -> str:
+    if not reported.summary.metrics:
+        return '<p class="soft">Nothing is scored yet.</p>\n'
+    headings = ["metric", "value ± 95 %", "", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
+    head = "".join(f'<th scope="col"{" class=num" if each == "scored" else ""}>{each}</th>' for each in headings)
+    body = "".join(_metric_row(row, reported.infos[row.metric], verdicts) for row in reported.summary.metrics)
+    note = ""
+    if any(row.status == "informational" for row in reported.summary.metrics):
+        note = '<p class="soft">i: informational, shown but no ground for a decision</p>\n'
+    table = f'<table class="metrics wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
+    return f'<div class="card">{table}</div>\n{note}'
+
+
+def _metric_row(row: MetricSummary, info: MetricInfo, verdicts: Sequence[Verdict]) -> str:
+    informational = ' <span class="soft">i</span>' if row.status == "informational" else ""
+    direction = f'<span aria-hidden="true">{DIRECTION_MARK[info.direction]}</span>'
+    spoken = f'<span class="sr">{spoken_direction(info)}</span>'
+    scored = f"{row.n_scored}/{row.n_cases}"
+    if row.n_scored < row.n_cases:
+        scored = f"<strong>{scored}</strong>"
+    name = f'<strong class="mono">{html_text(row.metric)}</strong>{direction}{spoken}{informational}'
+    cells = [
+        f'<td title="{html_text(info.summary)}">{name}</td>',
+        f'<td data-name="value">{html_text(spoken_value(row, info.unit))}</td>',
+        f'<td data-name="interval">{_interval_bar(row, info)}</td>' if row.mean is not None else "<td></td>",
+        f'<td class="num" data-name="scored">{scored}</td>',
+        f'<td data-name="backend">{html_text(row.backend) if row.n_scored else "–"}</td>',
+        f'<td data-name="trust">{html_text(row.trust or "–")}</td>',
+    ]
+    if verdicts:
+        named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
+        gates = [f"<code>{html_text(gate_rule(each))}</code> {_word(verdict_word(each))}" for each in named]
+        cells.append(f'<td data-name="gate">{"<br>".join(gates)}</td>' if gates else "<td></td>")
+    aside = "" if row.status == "ok" else ' class="aside"'
+    return f"<tr{aside}>{''.join(cells)}</tr>\n"
+
+
+def _interval_bar(row: MetricSummary, info: MetricInfo) -> str:
+    """The mean and its interval on the metric's range; where that has no end, on the values that were seen."""
+    if row.mean is None:
+        return ""
+    low = info.range[0] if info.range[0] is not None else row.minimum
+    high = info.range[1] if info.range[1] is not None else row.maximum
+    if low is None or high is None or high <= low:
+        return ""
+
+    def at(value: float | None) -> float:
+        share = 0.0 if value is None else (value - low) / (high - low)
+        return 100 * min(1.0, max(0.0, share))
+
+    start, end = (at(row.low), at(row.high)) if row.low is not None and row.high is not None else (at(row.mean),) * 2
+    label = f"{quantity(row.mean, info.unit)} on a scale from {quantity(low, info.unit)} to {quantity(high, info.unit)}"
+    if row.low is not None and row.high is not None:
+        label += f", 95 % interval {quantity(row.low, info.unit)} to {quantity(row.high, info.unit)}"
+    return (
+        f'<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label="{html_text(label)}">'
+        f"<title>{html_text(label)}</title>"
+        '<rect class="track" x="0" y="0" width="100" height="8"/>'
+        f'<rect class="span" x="{start:.2f}" y="0" width="{max(0.5, end - start):.2f}" height="8"/>'
+        f'<rect class="mean" x="{min(98.8, max(0.0, at(row.mean) - 0.6)):.2f}" y="0" width="1.2" height="8"/></svg>'
+    )
+
+
+def _unscored(summary: RunSummary) -> str:
+    if not summary.unscored:
+        return ""
+    lines = []
+    for entry in sorted(summary.unscored, key=lambda each: (each.status != "error", -each.n_cases)):
+        mark = '<span class="broken">error</span> ' if entry.status == "error" else ""
+        cases = ", ".join(f"<code>{html_text(each, 80)}</code>" for each in entry.first_cases)
+        more = ", …" if entry.n_cases > len(entry.first_cases) else ""
+        reason = f"{entry.n_cases} × {html_text(entry.reason, 500)}"
+        where = f'<span class="soft">({cases}{more})</span>'
+        lines.append(f"<li>{mark}<code>{html_text(entry.metric)}</code>: {reason} {where}</li>")
+    total = sum(entry.n_cases for entry in summary.unscored)
+    summary_line = f"<summary>Not scored: {total:,} scores, and why</summary>"
+    return f'<details class="note">{summary_line}<ul class="plain">{"".join(lines)}</ul></details>\n'
+
+
+def _word(word: str) -> str:
+    return f'<span class="word {_WORD_CLASS.get(word, "unsure")}">{html_text(word)}</span>'
+
+
+def html_text(text: str, most: int | None = None) -> str:
+    """Foreign text inside markup, also inside a quoted attribute."""
+    shown = printable(text) if most is None else printable_line(text, most)
+    return escape(xml_safe(shown), quote=True)

@@ -1,0 +1,264 @@
+"""A run as Markdown that fits a comment on a pull request.
+
+Whatever a case, an agent or a metric wrote is shown as text: it is escaped, and stands where GitHub looks for no
+mentions and links.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
+
+from agentunit.core.results import MetricSummary, RunSummary
+from agentunit.engine.compare import EXIT_CANNOT_TELL, EXIT_REGRESSION, Comparison, MetricComparison
+from agentunit.engine.scored_run import ScoredRun, info_of
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.case_view import CaseView, view_case, worst_repeat
+from agentunit.reports.figures import number, quantity, spoken_value
+from agentunit.reports.gate_words import (
+    Verdict,
+    cases_to_look_at,
+    gate_expression,
+    gate_rule,
+    is_about,
+    overall_word,
+    verdict_word,
+)
+from agentunit.reports.printable import printable, printable_line
+from agentunit.reports.reported_run import ReportedCase
+
+MOST_CHARACTERS = 65_000
+"""GitHub refuses comments of more than 65,536."""
+
+_ROOM_FOR_TAIL = 400
+_CASES_TOLD = 10
+_CASES_PER_METRIC = 5
+_REASONS_TOLD = 12
+_TEXT_LENGTH = 700
+_NAME_LENGTH = 120
+_WORD_MARK = {"PASS": "✅ PASS", "FAIL": "❌ FAIL"}
+# Everything that Markdown or GitHub could read as more than text. A dot only matters in an address.
+_ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
+
+CaseLookup = Callable[[str], Sequence[ReportedCase]]
+
+
+def run_markdown(
+    run: ScoredRun,
+    *,
+    verdicts: Sequence[Verdict] = (),
+    comparison: Comparison | None = None,
+    case_of: CaseLookup | None = None,
+) -> str:
+    """The report of a run in at most ``MOST_CHARACTERS``; with ``case_of`` it shows the worst cases in full."""
+    summary = run.summary()
+    infos = {name: info_of(name) for name in run.metrics}
+    blocks = [_heading(run, verdicts, comparison), _metric_table(summary, infos, verdicts), *_gate_reasons(verdicts)]
+    blocks += _comparison(comparison)
+    blocks += _unscored(summary)
+    text = "\n\n".join(block for block in blocks if block)
+    if len(text) > MOST_CHARACTERS - _ROOM_FOR_TAIL:
+        text = text[: text.rfind("\n", 0, MOST_CHARACTERS - _ROOM_FOR_TAIL)] + "\n\n…"
+    return _with_worst_cases(text, run, _worst_cases(summary, infos, verdicts), infos, case_of)
+
+
+def inline(text: str, most: int = _NAME_LENGTH) -> str:
+    """Foreign text inside a line or a table cell.
+
+    >>> inline("a|b <i>`@me`")
+    'a&#124;b &lt;i&gt;&#96;&#64;me&#96;'
+    """
+    escaped = html.escape(printable_line(text, most), quote=False)
+    return _ACTIVE.sub(lambda found: f"&#{ord(found.group())};", escaped)
+
+
+def code(text: str, most: int = _NAME_LENGTH) -> str:
+    """Foreign text in one line as code, where a mention or a reference is not followed."""
+    return f"<code>{inline(text, most)}</code>"
+
+
+def _block(text: str) -> str:
+    # Inside <pre> nothing is Markdown until </pre>, which cannot be in escaped text.
+    shown = printable(text)
+    left_off = len(shown) - _TEXT_LENGTH
+    if left_off > 0:
+        shown = f"{shown[:_TEXT_LENGTH]}… ({left_off:,} more characters)"
+    return f"<pre>{html.escape(shown, quote=False)}</pre>"
+
+
+def _heading(run: ScoredRun, verdicts: Sequence[Verdict], comparison: Comparison | None) -> str:
+    word = overall_word(verdicts)
+    if comparison is not None and word in (None, "PASS"):
+        codes = {EXIT_REGRESSION: "FAIL", EXIT_CANNOT_TELL: "CANNOT TELL"}
+        word = codes.get(comparison.exit_code, "PASS")
+    verdict = f": {_WORD_MARK.get(word, word)}" if word else ""
+    cases = "1 case" if run.n_cases == 1 else f"{run.n_cases:,} cases"
+    if run.n_repeats > 1:
+        cases += f" × {run.n_repeats}"
+    failed = f", the agent failed on {run.n_failed:,}" if run.n_failed else ""
+    when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
+    unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
+    return f"### {code(run.header.name)}{verdict}\n\n{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}"
+
+
+def _metric_table(summary: RunSummary, infos: dict[str, MetricInfo], verdicts: Sequence[Verdict]) -> str:
+    if not summary.metrics:
+        return "Nothing is scored yet."
+    headings = ["metric", "value ± 95 %", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
+    lines = ["| " + " | ".join(headings) + " |", "|---|---|--:|---|---|" + ("---|" if verdicts else "")]
+    for row in summary.metrics:
+        cells = _cells(row, infos[row.metric])
+        if verdicts:
+            named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
+            cells.append("<br>".join(_rule_and_word(verdict) for verdict in named))
+        lines.append("| " + " | ".join(cells) + " |")
+    if any(row.status == "informational" for row in summary.metrics):
+        lines += ["", "_i_: informational, shown but no ground for a decision"]
+    return "\n".join(lines)
+
+
+def _rule_and_word(verdict: Verdict) -> str:
+    word = verdict_word(verdict)
+    return f"{code(gate_rule(verdict))} {_WORD_MARK.get(word, word)}"
+
+
+def _cells(row: MetricSummary, info: MetricInfo) -> list[str]:
+    mark = {"higher": " ↑", "lower": " ↓", "none": ""}[info.direction]
+    informational = " _i_" if row.status == "informational" else ""
+    return [
+        code(row.metric) + mark + informational,
+        inline(spoken_value(row, info.unit)),
+        f"{row.n_scored}/{row.n_cases}",
+        inline(row.backend) if row.n_scored else "–",
+        inline(row.trust or "–"),
+    ]
+
+
+def _gate_reasons(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    lines = []
+    for verdict in verdicts:
+        word = verdict_word(verdict)
+        if word != "PASS":
+            mark = _WORD_MARK.get(word, word)
+            lines.append(f"- {mark} {code(gate_expression(verdict))}: {inline(str(verdict.reason), 400)}")
+    if lines:
+        yield "\n".join(lines)
+
+
+def _comparison(comparison: Comparison | None) -> Iterator[str]:
+    if comparison is None:
+        return
+    lines = ["| metric | baseline | now | difference | verdict |", "|---|--:|--:|---|---|"]
+    for each in comparison.metrics:
+        backend = f" {inline(each.backend)}" if each.backend else ""
+        means = [_amount(each.baseline_mean, each.unit), _amount(each.candidate_mean, each.unit)]
+        verdict = f"**{each.verdict}**" if each.gated and each.verdict == "regression" else each.verdict
+        informational = "" if each.gated else " _(not gated)_"
+        cells = [code(each.metric) + backend, *means, _difference(each), verdict + informational]
+        lines.append("| " + " | ".join(cells) + " |")
+    told = [
+        f"- {code(each.metric)}: {inline(each.reason, 400)}"
+        for each in (*comparison.regressions, *comparison.undecided)
+    ]
+    title = f"**Against {code(comparison.baseline)}**, {comparison.n_paired:,} cases in both"
+    yield "\n".join([title, "", *lines, *([""] if told else []), *told])
+
+
+def _difference(each: MetricComparison) -> str:
+    if each.difference is None:
+        return "–"
+    sign = "+" if each.difference > 0 else ""
+    interval = ""
+    if each.low is not None and each.high is not None:
+        interval = f" [{number(each.low, each.unit)}, {number(each.high, each.unit)}]"
+    return inline(f"{sign}{number(each.difference, each.unit)}{interval}")
+
+
+def _amount(value: float | None, unit: str) -> str:
+    return "–" if value is None else inline(quantity(value, unit))
+
+
+def _unscored(summary: RunSummary) -> Iterator[str]:
+    if not summary.unscored:
+        return
+    ordered = sorted(summary.unscored, key=lambda entry: (entry.status != "error", -entry.n_cases))
+    lines = []
+    for entry in ordered[:_REASONS_TOLD]:
+        mark = "**error** " if entry.status == "error" else ""
+        cases = ", ".join(code(each, 60) for each in entry.first_cases)
+        more = ", …" if entry.n_cases > len(entry.first_cases) else ""
+        lines.append(f"- {mark}{code(entry.metric)}: {entry.n_cases} × {inline(entry.reason, 300)} ({cases}{more})")
+    if len(ordered) > _REASONS_TOLD:
+        lines.append(f"- … and {len(ordered) - _REASONS_TOLD} more reasons")
+    total = sum(entry.n_cases for entry in ordered)
+    yield f"<details><summary>Not scored: {total:,} scores, and why</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
+
+
+def _worst_cases(
+    summary: RunSummary, infos: dict[str, MetricInfo], verdicts: Sequence[Verdict]
+) -> dict[str, list[str]]:
+    """Case ids, each with why it is among the worst; those a gate blames first."""
+    worst: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if verdict_word(verdict) != "PASS":
+            for case_id in cases_to_look_at(verdict)[:_CASES_TOLD]:
+                worst.setdefault(case_id, []).append(gate_expression(verdict))
+    rows = [row for row in summary.metrics if row.status == "ok" and infos[row.metric].unit == "score"]
+    for rank in range(_CASES_PER_METRIC):
+        for row in rows:
+            if rank < len(row.worst_cases):
+                worst.setdefault(row.worst_cases[rank], []).append(row.metric)
+    return dict(list(worst.items())[:_CASES_TOLD])
+
+
+def _with_worst_cases(
+    text: str, run: ScoredRun, worst: dict[str, list[str]], infos: dict[str, MetricInfo], case_of: CaseLookup | None
+) -> str:
+    if not worst:
+        return text + "\n"
+    opening = f"\n\n<details><summary>Worst cases ({len(worst)})</summary>\n\n"
+    blocks = []
+    room = MOST_CHARACTERS - _ROOM_FOR_TAIL - len(text) - len(opening)
+    for case_id, why in worst.items():
+        block = _case_block(case_id, why, case_of(case_id) if case_of else (), infos)
+        room -= len(block) + 2
+        if room < 0:
+            break
+        blocks.append(block)
+    if not blocks:
+        return text + "\n"
+    left_out = len(worst) - len(blocks)
+    if left_out:
+        blocks.append(f"… and {left_out} more that have no room here")
+    blocks.append(f"{code(f'agentunit show {run.header.id} CASE')} tells everything about a case.")
+    return text + opening + "\n\n".join(blocks) + "\n\n</details>\n"
+
+
+def _case_block(case_id: str, why: list[str], repeats: Sequence[ReportedCase], infos: dict[str, MetricInfo]) -> str:
+    title = f"**{code(case_id)}** ({', '.join(inline(each) for each in dict.fromkeys(why))})"
+    if not repeats:
+        return f"- {title}"
+    view = view_case(worst_repeat(repeats, infos), compare=False)
+    parts = [title]
+    if view.query:
+        parts.append(f"Question\n\n{_block(view.query)}")
+    if view.error:
+        parts.append(f"Error\n\n{_block(view.error)}")
+    parts.append(f"Answer\n\n{_block(view.answer) if view.answer else '(none)'}")
+    if view.expected:
+        parts.append(f"Expected\n\n{_block(' | '.join(view.expected))}")
+    parts.append(_score_line(view, infos))
+    return "\n\n".join(parts)
+
+
+def _score_line(view: CaseView, infos: dict[str, MetricInfo]) -> str:
+    told = []
+    for score in view.scores:
+        if score.value is None:
+            continue
+        unit = infos[score.metric].unit if score.metric in infos else "score"
+        why = f" ({inline(score.reason, 200)})" if score.reason else ""
+        told.append(f"{code(score.metric)} {inline(quantity(score.value, unit))}{why}")
+    return " · ".join(told)

@@ -1,0 +1,153 @@
+"""Scores as OpenTelemetry events: one ``gen_ai.evaluation.result`` for each score (extra ``otel``).
+
+The names are those of the GenAI semantic conventions, which are still in development; what they have no name for is
+under ``agentunit.``. Nothing is sent anywhere unless the caller hands over a provider or an exporter that does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import agentunit
+from agentunit.core.outcome import Outcome
+from agentunit.core.results import Score
+from agentunit.reports.case_view import reason_of
+from agentunit.reports.gate_words import check_word
+from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.whole_file import ReportError
+
+if TYPE_CHECKING:
+    from opentelemetry._logs import LoggerProvider
+    from opentelemetry.context import Context
+
+INSTALL_HINT = 'pip install "agentunit-eval[otel]"'
+EVENT_NAME = "gen_ai.evaluation.result"
+_FLUSH_EVERY = 500
+_EXPLANATION_LENGTH = 4_000
+_HEXADECIMAL = re.compile("[0-9a-f]+")
+
+
+def emit_scores(
+    reported: ReportedRun,
+    provider: LoggerProvider,
+    *,
+    metrics: Iterable[str] | None = None,
+) -> int:
+    """Emit every score of a run as an event through a logger provider; returns how many.
+
+    The provider is the caller's: its processors and exporters say where events go, and shutting it down is up to the
+    caller. ``metrics`` chooses some of the run's metrics. The label is ``pass`` or ``fail`` for checks beyond dispute,
+    and absent otherwise. An event carries the trace and span of what it judges when the trace recorded them
+    (``trace_id`` and ``span_id`` in its metadata, as hexadecimal).
+    """
+    try:
+        from opentelemetry._logs import LogRecord, SeverityNumber
+    except ImportError:
+        raise ReportError(f"OpenTelemetry events need its SDK: {INSTALL_HINT}") from None
+    wanted = None if metrics is None else set(metrics)
+    logger = provider.get_logger("agentunit", agentunit.__version__)
+    flush = getattr(provider, "force_flush", None)
+    n_events = 0
+    for case in reported.cases():
+        context = _context_of(case)
+        for metric, score in case.scores.items():
+            if wanted is not None and metric not in wanted:
+                continue
+            logger.emit(
+                LogRecord(
+                    timestamp=int((reported.run.header.finished_at or reported.run.header.created_at) * 1e9),
+                    context=context,
+                    severity_number=SeverityNumber.WARN if score.status == "error" else SeverityNumber.INFO,
+                    attributes=score_attributes(reported, case, metric, score),
+                    event_name=EVENT_NAME,
+                )
+            )
+            n_events += 1
+            # Batching processors drop what their queue has no room for: a run must not outrun them.
+            if n_events % _FLUSH_EVERY == 0 and flush is not None:
+                flush()
+    return n_events
+
+
+def export_scores(reported: ReportedRun, exporter: Any, *, metrics: Iterable[str] | None = None) -> int:
+    """Emit every score of a run through one exporter of log records, and wait until it has them all."""
+    try:
+        from opentelemetry.sdk._logs import LoggerProvider as SdkProvider
+        from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+        from opentelemetry.sdk.resources import Resource
+    except ImportError:
+        raise ReportError(f"OpenTelemetry events need its SDK: {INSTALL_HINT}") from None
+    provider = SdkProvider(resource=Resource.create({"service.name": "agentunit"}), shutdown_on_exit=False)
+    provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
+    try:
+        return emit_scores(reported, provider, metrics=metrics)
+    finally:
+        provider.shutdown()
+
+
+def score_attributes(reported: ReportedRun, case: ReportedCase, metric: str, score: Score) -> dict[str, Any]:
+    """The attributes of one event; what is unknown is left out."""
+    header = reported.run.header
+    attributes: dict[str, Any] = {
+        "gen_ai.evaluation.name": metric,
+        "gen_ai.evaluation.score.value": score.result.value,
+        "gen_ai.evaluation.score.label": check_word(metric, score, reported.infos),
+        "gen_ai.evaluation.explanation": _short(reason_of(score)),
+        "gen_ai.response.id": _response_id(case),
+        "error.type": _error_type(score),
+        "agentunit.run.id": header.id,
+        "agentunit.run.name": header.name,
+        "agentunit.case.id": case.case_id,
+        "agentunit.case.repeat": case.repeat + 1,
+        "agentunit.case.failed": case.failed,
+        "agentunit.metric.backend": score.backend,
+        "agentunit.metric.version": score.version,
+        "agentunit.metric.unit": reported.infos[metric].unit if metric in reported.infos else None,
+        "agentunit.score.status": score.status,
+    }
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
+def _error_type(score: Score) -> str | None:
+    if score.status != "error":
+        return None
+    error = score.result.detail.get("error")
+    kind = error.get("type") if isinstance(error, dict) else None
+    return str(kind) if kind else "_OTHER"
+
+
+def _short(text: str | None) -> str | None:
+    return None if text is None else text[:_EXPLANATION_LENGTH]
+
+
+def _response_id(case: ReportedCase) -> str | None:
+    outcome = case.record.outcome
+    places = [case.record.trace.metadata, outcome.metadata if isinstance(outcome, Outcome) else {}]
+    for place in places:
+        for key in ("gen_ai.response.id", "response_id"):
+            if isinstance(place.get(key), str):
+                return str(place[key])
+    return None
+
+
+def _context_of(case: ReportedCase) -> Context | None:
+    """The span a case's trace says it was recorded under."""
+    from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
+
+    trace_id = _identifier(case.record.trace.metadata.get("trace_id"), 32)
+    span_id = _identifier(case.record.trace.metadata.get("span_id"), 16)
+    if trace_id is None or span_id is None:
+        return None
+    span = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+    return set_span_in_context(span)
+
+
+def _identifier(value: Any, n_digits: int) -> int | None:
+    if not isinstance(value, str):
+        return None
+    digits = value.lower().removeprefix("0x")
+    if len(digits) != n_digits or not _HEXADECIMAL.fullmatch(digits):
+        return None
+    return int(digits, 16) or None

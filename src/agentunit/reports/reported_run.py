@@ -1,0 +1,122 @@
+"""What every report is made from: a run's scores, and its cases one by one, from a store or a portable file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from itertools import groupby
+from types import TracebackType
+
+from msgspec import Struct
+
+from agentunit.core.codec import RecordError, decode_record
+from agentunit.core.records import Record
+from agentunit.core.results import RunSummary, Score
+from agentunit.engine.scored_run import ScoredRun, info_of, run_from_file, run_from_store
+from agentunit.metrics.base import MetricInfo
+from agentunit.store.portable import read_portable
+from agentunit.store.schema import StoreError
+from agentunit.store.sqlite import Store, StoredRecord, StoredScore
+
+
+class ReportedCase(Struct):
+    """One finished case of a run with its scores. ``repeat`` counts from 0, as in the store."""
+
+    position: int
+    repeat: int
+    case_id: str
+    failed: bool
+    elapsed_s: float
+    record: Record
+    scores: dict[str, Score]
+
+
+class ReportedRun:
+    """A run as reports read it."""
+
+    def __init__(self, run: ScoredRun, *, store: Store | None = None, path: str | None = None) -> None:
+        self.run = run
+        self._store = store
+        self._path = path
+
+    def __enter__(self) -> ReportedRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the store, if the run is of one."""
+        if self._store is not None:
+            self._store.close()
+
+    @cached_property
+    def summary(self) -> RunSummary:
+        """The aggregate of the run."""
+        return self.run.summary()
+
+    @cached_property
+    def infos(self) -> dict[str, MetricInfo]:
+        """The facts about each metric of the run."""
+        return {name: info_of(name) for name in self.run.metrics}
+
+    def cases(self) -> Iterator[ReportedCase]:
+        """Every finished case in dataset order, streamed."""
+        if self._store is not None:
+            run_id = self.run.header.id
+            yield from _joined(self._store.records(run_id), self._store.scores(run_id))
+        elif self._path is not None:
+            yield from _from_file(self._path)
+
+    def case(self, case_id: str) -> list[ReportedCase]:
+        """All repeats of one case."""
+        if self._store is not None:
+            run_id = self.run.header.id
+            return list(_joined(self._store.case(run_id, case_id), self._store.scores(run_id, case_id=case_id)))
+        return [case for case in self.cases() if case.case_id == case_id]
+
+    def case_ids(self) -> list[str]:
+        """The ids of the finished cases, in dataset order."""
+        if self._store is not None:
+            return self._store.case_ids(self.run.header.id)
+        return list(dict.fromkeys(case.case_id for case in self.cases()))
+
+
+def open_run(reference: str, store: Store) -> ReportedRun:
+    """A run of a store, by any of its names."""
+    return ReportedRun(run_from_store(store, reference), store=store)
+
+
+def open_run_file(path: str | os.PathLike[str]) -> ReportedRun:
+    """A run of a portable file, without taking it into a store."""
+    return ReportedRun(run_from_file(path), path=os.fspath(path))
+
+
+def _joined(records: Iterable[StoredRecord], scores: Iterable[StoredScore]) -> Iterator[ReportedCase]:
+    # Both come by position and repeat, so one pass over each is enough.
+    grouped = groupby(scores, key=lambda each: (each.position, each.repeat))
+    place, of_place = next(grouped, (None, iter(())))
+    for stored in records:
+        found: dict[str, Score] = {}
+        # A run that is still being written may show a score whose record this reading does not see.
+        while place is not None and place < (stored.position, stored.repeat):
+            place, of_place = next(grouped, (None, iter(())))
+        if place == (stored.position, stored.repeat):
+            found = {each.metric: each.score for each in of_place}
+            place, of_place = next(grouped, (None, iter(())))
+        yield ReportedCase(
+            stored.position, stored.repeat, stored.case_id, stored.failed, stored.elapsed_s, stored.record, found
+        )
+
+
+def _from_file(path: str) -> Iterator[ReportedCase]:
+    _, cases = read_portable(path)
+    for case in cases:
+        try:
+            record = decode_record(bytes(case.record))
+        except RecordError as error:
+            raise StoreError(f"{path}: case {case.case_id!r}: {error}") from None
+        yield ReportedCase(case.position, case.repeat, case.case_id, case.failed, case.elapsed_s, record, case.scores)

@@ -1,0 +1,141 @@
+"""A stored run in the terminal: its facts, its table, and the cases to look at first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from agentunit.core.results import MetricSummary
+from agentunit.engine.gates import GateVerdict
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.case_view import CaseView, view_case, worst_repeat
+from agentunit.reports.console import print_run
+from agentunit.reports.decisions import print_gates
+from agentunit.reports.figures import quantity
+from agentunit.reports.json_report import headline_words
+from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import ReportedRun
+from agentunit.store.sqlite import RunHeader
+
+_FAILED_SHOWN = 5
+_WORST_SHOWN = 5
+
+
+def print_stored_run(
+    reported: ReportedRun, console: Console, *, verdicts: Sequence[GateVerdict] = (), next_steps: Sequence[str] = ()
+) -> None:
+    """Print a run: header, metric table, gates, failed cases, worst cases, next commands."""
+    run, header = reported.run, reported.run.header
+    title = Text(printable_line(header.name), style="bold")
+    title.append(
+        f"   run {printable_line(header.id)} · {when(header.created_at)} · {standing(header)}", style="not bold dim"
+    )
+    console.print(title, soft_wrap=True)
+    console.print()
+    print_run(reported.summary, reported.infos, console)
+    print_gates(verdicts, console)
+    if run.n_failed:
+        console.print(
+            f"\n[bold red]The agent failed[/bold red] on {run.n_failed:,} of {run.n_records:,}", highlight=False
+        )
+        console.print(_case_table(_failed_views(reported), reported, errors=True))
+    worst = _worst_views(reported)
+    if worst:
+        console.print("\n[bold]Worst cases[/bold]")
+        console.print(_case_table(worst, reported, errors=False))
+    for step in next_steps:
+        console.print(f"next: {printable_line(step)}", style="bold", highlight=False, markup=False, soft_wrap=True)
+
+
+def print_runs(
+    runs: Sequence[tuple[RunHeader, list[MetricSummary]]], infos: dict[str, MetricInfo], console: Console
+) -> None:
+    """Print a listing of runs, one a line."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in ("run", "name", "when", "done", "failed", "status", "metrics"):
+        right = heading in ("done", "failed")
+        table.add_column(heading, justify="right" if right else "left", no_wrap=heading not in ("name", "metrics"))
+    for header, headlines in runs:
+        table.add_row(
+            Text(printable_line(header.id)),
+            Text(printable_line(header.name, 40)),
+            Text(when(header.created_at)),
+            Text(_done(header)),
+            Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
+            Text(header.status, style="" if header.status == "finished" else "yellow"),
+            Text(printable_line(headline_words(headlines, infos))),
+        )
+    console.print(table)
+
+
+def when(moment_s: float) -> str:
+    """A moment on this machine's clock."""
+    return datetime.fromtimestamp(moment_s).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def standing(header: RunHeader) -> str:
+    """How far a run is."""
+    return f"{_done(header)} done, {header.status}"
+
+
+def _done(header: RunHeader) -> str:
+    planned = "" if header.n_planned is None else f"/{header.n_planned:,}"
+    return f"{header.n_done:,}{planned}"
+
+
+def _failed_views(reported: ReportedRun) -> list[CaseView]:
+    views = []
+    for case in reported.cases():
+        if case.failed:
+            views.append(view_case(case, compare=False))
+            if len(views) == _FAILED_SHOWN:
+                break
+    return views
+
+
+def _worst_views(reported: ReportedRun) -> list[CaseView]:
+    rows = [r for r in reported.summary.metrics if r.status == "ok" and reported.infos[r.metric].unit == "score"]
+    ids: dict[str, None] = {}
+    for rank in range(_WORST_SHOWN):
+        for row in rows:
+            if rank < len(row.worst_cases):
+                ids.setdefault(row.worst_cases[rank])
+    views = []
+    for case_id in list(ids)[:_WORST_SHOWN]:
+        repeats = [case for case in reported.case(case_id) if not case.failed]
+        if repeats:
+            views.append(view_case(worst_repeat(repeats, reported.infos), compare=False))
+    return views
+
+
+def _case_table(views: Sequence[CaseView], reported: ReportedRun, *, errors: bool) -> Padding:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for view in views:
+        lines = Text()
+        if view.query:
+            lines.append(printable_line(view.query, 160) + "\n", style="dim")
+        if errors:
+            kind = f"{view.failure}: " if view.failure else ""
+            lines.append(printable_line(kind + (view.error or "no message"), 240), style="red")
+        else:
+            lines.append(printable_line(view.answer or "(no answer)", 160))
+            lines.append("\n" + _low_scores(view, reported), style="dim")
+        table.add_row(Text(printable_line(view.case_id), style="bold"), lines)
+    return Padding(table, (0, 0, 0, 2), expand=False)
+
+
+def _low_scores(view: CaseView, reported: ReportedRun) -> str:
+    told = []
+    for score in view.scores:
+        info = reported.infos.get(score.metric)
+        if info is None or score.value is None or score.status != "ok" or info.unit != "score":
+            continue
+        told.append(f"{score.metric} {quantity(score.value, info.unit)}")
+    return printable_line(", ".join(told))

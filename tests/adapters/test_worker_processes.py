@@ -1,0 +1,537 @@
+"""Synchronous agents with a timeout: real processes that hang, die, fork and close what is not theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import itertools
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from agentunit.adapters.base import as_agent
+from agentunit.adapters.callable import CallableAgent
+from agentunit.core.case import DatasetCase
+from agentunit.core.trace import TraceEvent
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+def sleeps(query, trace):
+    print("going to sleep")
+    trace.metadata["cost"] = 0.5
+    event = trace.record("tool_call", name="wait")
+    event.payload["status"] = "running"
+    time.sleep(60)
+
+
+def spins(query, trace):
+    trace.record("tool_call", name="spin")
+    while True:
+        pass
+
+
+def hangs_in_c(query, trace):
+    trace.record("tool_call", name="c")
+    # Never comes back to the interpreter: no signal handler, no other thread runs in this process any more.
+    all(itertools.repeat(True))
+
+
+def swallows_everything(query, trace):
+    trace.record("tool_call", name="stubborn")
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        with contextlib.suppress(BaseException):
+            time.sleep(60)
+
+
+@pytest.mark.parametrize("agent", [sleeps, spins, hangs_in_c, swallows_everything])
+def test_a_hanging_agent_is_ended_and_keeps_its_trace(ask, agent):
+    result = ask(agent, timeout_s=0.1)
+    assert result.failure == result.trace.metadata["failure"] == "timeout"
+    assert result.outcome.error.startswith("timeout: no answer within 0.1 s")
+    assert result.outcome.success is False
+    assert [event.type for event in result.trace.events] == ["tool_call"]
+    assert 0.1 <= result.elapsed_s < 30
+
+
+def test_an_agent_that_still_hears_tells_all_it_has(ask):
+    result = ask(sleeps, timeout_s=0.3)
+    assert re.search(r"\(it was at \S*test_worker_processes.py:\d+ in sleeps\)$", result.outcome.error)
+    assert result.trace.metadata["stdout"] == "going to sleep\n"
+    assert result.trace.metadata["cost"] == 0.5
+    assert result.trace.events[0].payload == {"name": "wait", "status": "running"}
+
+
+def test_a_generator_that_hangs_keeps_its_pieces(ask):
+    def agent(query):
+        yield "as far as "
+        yield "it got"
+        time.sleep(60)
+
+    assert ask(agent, timeout_s=0.3).outcome.output == "as far as it got"
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (lambda: os._exit(7), "exit code 7"),
+        (lambda: os._exit(0), "exit code 0"),
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "signal SIGSEGV"),
+        (lambda: ctypes.string_at(0), "signal SIGSEGV"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "signal SIGKILL (often: the system ran out of memory)"),
+        (os.abort, "signal SIGABRT"),
+    ],
+    ids=["exit 7", "exit 0", "SIGSEGV", "null pointer", "SIGKILL", "abort"],
+)
+def test_an_agent_that_dies_says_how(ask, end, said):
+    def agent(query, trace):
+        trace.record("before")
+        print("last words", flush=True)
+        end()
+
+    result = ask(agent, timeout_s=20)
+    assert result.failure == result.trace.metadata["failure"] == "died"
+    assert result.outcome.error == f"the agent's process died ({said})"
+    assert [event.type for event in result.trace.events] == ["before"]
+    assert result.trace.metadata["stdout"] == "last words\n"
+
+
+def test_an_agent_that_closes_every_file_is_replaced():
+    def agent(query):
+        if query == "close":
+            os.closerange(3, 256)
+        return query
+
+    async def go():
+        called = as_agent(agent, workers=1)
+        results = [await called.run(DatasetCase("q", query), timeout_s=20) for query in ("a", "close", "b")]
+        await called.close()
+        return results
+
+    first, broken, last = asyncio.run(go())
+    assert (first.outcome.output, last.outcome.output) == ("a", "b")
+    assert broken.failure == "died"
+
+
+def test_the_run_goes_on_after_every_kind_of_failure():
+    def agent(query):
+        if query == "hang":
+            time.sleep(60)
+        if query == "die":
+            os._exit(3)
+        if query == "exit":
+            sys.exit(3)
+        if query == "raise":
+            raise ValueError
+        return query
+
+    queries = ["fine", "hang", "fine", "die", "fine", "exit", "fine", "raise", "fine"] * 2
+
+    async def go():
+        called = as_agent(agent, workers=3)
+        results = await asyncio.gather(
+            *[called.run(DatasetCase(str(n), query), timeout_s=0.5) for n, query in enumerate(queries)]
+        )
+        await called.close()
+        return results
+
+    results = asyncio.run(go())
+    expected = {"fine": None, "hang": "timeout", "die": "died", "exit": "exit", "raise": "raised"}
+    assert [result.failure for result in results] == [expected[query] for query in queries]
+
+
+def test_workers_are_reused_and_no_more_than_asked_for():
+    async def go():
+        called = as_agent(lambda query: str(os.getpid()), workers=2)
+        pids = [(await called.run(DatasetCase("q"), timeout_s=20)).outcome.output for _ in range(5)]
+        pids += [
+            result.outcome.output
+            for result in await asyncio.gather(*[called.run(DatasetCase("q"), timeout_s=20) for _ in range(10)])
+        ]
+        await called.close()
+        return pids
+
+    pids = asyncio.run(go())
+    assert len(set(pids[:5])) == 1
+    assert len(set(pids)) <= 2
+    assert str(os.getpid()) not in pids
+
+
+def test_closing_ends_the_workers(is_gone):
+    async def go():
+        called = as_agent(lambda query: str(os.getpid()))
+        result = await called.run(DatasetCase("q"), timeout_s=20)
+        await called.close()
+        return int(result.outcome.output)
+
+    assert is_gone(asyncio.run(go()))
+
+
+def test_a_pool_outlives_its_loop():
+    called = as_agent(lambda query: str(os.getpid()), workers=1)
+    pids = {asyncio.run(called.run(DatasetCase("q"), timeout_s=20)).outcome.output for _ in range(3)}
+    assert len(pids) == 1
+    asyncio.run(called.close())
+
+
+def test_a_pool_is_shared_by_loops_in_several_threads():
+    called = as_agent(lambda query: query, workers=2)
+    answers = []
+
+    def in_thread(name):
+        async def go():
+            results = [await called.run(DatasetCase("q", f"{name} {n}"), timeout_s=20) for n in range(20)]
+            answers.extend(result.outcome.output for result in results)
+
+        asyncio.run(go())
+
+    threads = [threading.Thread(target=in_thread, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(answers) == sorted(f"{name} {n}" for name in "abc" for n in range(20))
+    asyncio.run(called.close())
+
+
+def test_a_worker_that_died_between_cases_is_replaced_unnoticed():
+    def agent(query):
+        if query == "later":
+            threading.Timer(0.02, lambda: os._exit(1)).start()
+        return query
+
+    async def go():
+        called = as_agent(agent, workers=1)
+        first = await called.run(DatasetCase("q", "later"), timeout_s=20)
+        await asyncio.sleep(0.2)
+        second = await called.run(DatasetCase("q", "b"), timeout_s=20)
+        await called.close()
+        return first, second
+
+    assert [result.outcome.output for result in asyncio.run(go())] == ["later", "b"]
+
+
+def test_a_thread_left_behind_does_not_speak_in_the_next_case():
+    def agent(query, trace):
+        if query == "first":
+
+            def chatter():
+                for _ in range(50):
+                    trace.record("stray")
+                    time.sleep(0.005)
+
+            threading.Thread(target=chatter, daemon=True).start()
+            return "a"
+        trace.record("own")
+        time.sleep(60)
+        return "b"
+
+    async def go():
+        called = as_agent(agent, workers=1)
+        await called.run(DatasetCase("q", "first"), timeout_s=20)
+        second = await called.run(DatasetCase("q", "second"), timeout_s=0.15)
+        await called.close()
+        return second
+
+    assert {event.type for event in asyncio.run(go()).trace.events} == {"own"}
+
+
+def test_events_are_streamed_however_they_are_added(ask):
+    def agent(query, trace):
+        trace.record("a")
+        trace.events.append(TraceEvent("b"))
+        trace.events += [TraceEvent("c")]
+        trace.events.extend([TraceEvent("d")])
+        trace.events.insert(0, TraceEvent("e"))
+        os._exit(1)
+
+    assert [event.type for event in ask(agent, timeout_s=20).trace.events] == ["a", "b", "c", "d", "e"]
+
+
+def test_an_endless_trace_is_ended(ask, monkeypatch):
+    monkeypatch.setattr("agentunit.adapters.exchange.MAX_REPLY_BYTES", 200_000)
+
+    def agent(query, trace):
+        while True:
+            trace.record("again", text="x" * 1000)
+
+    result = ask(agent, timeout_s=20)
+    assert result.failure == "raised"
+    assert "the most that is kept of one case" in result.outcome.error
+    assert 100 < len(result.trace.events) < 1000
+
+
+def test_an_endless_print_holds_up_nothing(ask):
+    def agent(query):
+        while True:
+            print("x" * 1000)
+
+    result = ask(agent, timeout_s=0.3)
+    assert result.failure == "timeout"
+    assert len(result.trace.metadata["stdout"]) < 70_000
+
+
+def test_cases_and_answers_of_megabytes_pass(ask):
+    case = DatasetCase("q", "x" * 5_000_000, context=["c" * 3_000_000])
+    result = ask(lambda query, context: query + context[0], case=case, timeout_s=20)
+    assert (result.failure, len(result.outcome.output)) == (None, 8_000_000)
+
+
+def test_a_case_that_cannot_be_pickled_travels_as_json(ask):
+    case = DatasetCase("q", "x", metadata={"lock": threading.Lock(), "n": 1})
+    result = ask(lambda metadata: str(metadata["n"]), case=case, timeout_s=20)
+    assert result.outcome.output == "1"
+
+
+# Processes that an agent starts
+
+
+def child_pids(folder: Path) -> list[int]:
+    return [int(file.name) for file in folder.iterdir()]
+
+
+def leave_pid(folder: Path, *, own_session: bool = False) -> None:
+    child = subprocess.Popen(["sleep", "60"], start_new_session=own_session)
+    (folder / str(child.pid)).touch()
+
+
+@pytest.mark.parametrize("own_session", [False, True])
+@pytest.mark.parametrize("end", ["hang", "die"])
+def test_children_of_an_ended_agent_are_gone(ask, is_gone, tmp_path, own_session, end):
+    if own_session and end == "die":
+        pytest.skip("an orphan with a session of its own has no tie to us left")
+
+    def agent(query):
+        leave_pid(tmp_path, own_session=own_session)
+        leave_pid(tmp_path, own_session=own_session)
+        if os.fork() == 0:
+            (tmp_path / str(os.getpid())).touch()
+            time.sleep(60)
+        time.sleep(0.05)
+        if end == "die":
+            os._exit(1)
+        time.sleep(60)
+
+    assert ask(agent, timeout_s=0.5).failure == ("timeout" if end == "hang" else "died")
+    pids = child_pids(tmp_path)
+    assert len(pids) == 3
+    assert all(is_gone(pid) for pid in pids)
+
+
+def test_a_dead_agent_whose_child_holds_the_line_is_still_found_dead(ask, tmp_path, is_gone):
+    def agent(query):
+        if os.fork() == 0:
+            (tmp_path / str(os.getpid())).touch()
+            time.sleep(60)
+        time.sleep(0.05)
+        os._exit(9)
+
+    result = ask(agent, timeout_s=2)
+    assert (result.failure, result.outcome.error) == ("died", "the agent's process died (exit code 9)")
+    assert all(is_gone(pid) for pid in child_pids(tmp_path))
+
+
+def test_a_cancelled_case_is_ended_too(is_gone, tmp_path):
+    def agent(query):
+        (tmp_path / str(os.getpid())).touch()
+        time.sleep(60)
+
+    async def go():
+        called = as_agent(agent, workers=1)
+        running = asyncio.ensure_future(called.run(DatasetCase("q"), timeout_s=60))
+        waiting = asyncio.ensure_future(called.run(DatasetCase("q"), timeout_s=60))
+        while not child_pids(tmp_path):
+            await asyncio.sleep(0.01)
+        waiting.cancel()
+        running.cancel()
+        outcomes = await asyncio.gather(running, waiting, return_exceptions=True)
+        await called.close()
+        return outcomes
+
+    assert [type(outcome) for outcome in asyncio.run(go())] == [asyncio.CancelledError] * 2
+    assert all(is_gone(pid) for pid in child_pids(tmp_path))
+
+
+PARENT = """
+    import asyncio, os, pathlib, subprocess, sys, time
+    from agentunit.adapters.base import as_agent
+    from agentunit.core.case import DatasetCase
+
+    folder = pathlib.Path(sys.argv[1])
+
+    def agent(query):
+        child = subprocess.Popen(["sleep", "60"])
+        (folder / str(child.pid)).touch()
+        (folder / str(os.getpid())).touch()
+        time.sleep(60)
+
+    async def main():
+        called = as_agent(agent, workers=2)
+        await asyncio.gather(*[called.run(DatasetCase("q"), timeout_s=60) for _ in range(2)])
+
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends workers for us")
+def test_hanging_workers_do_not_outlive_a_killed_run(tmp_path, is_gone):
+    process = subprocess.Popen([sys.executable, "-c", textwrap.dedent(PARENT), str(tmp_path)])
+    try:
+        for _ in range(1000):
+            if len(child_pids(tmp_path)) == 4:
+                break
+            time.sleep(0.01)
+    finally:
+        process.kill()
+        process.wait()
+    pids = child_pids(tmp_path)
+    assert len(pids) == 4
+    assert all(is_gone(pid) for pid in pids)
+
+
+def test_a_stuck_thread_does_not_hold_up_the_end_of_the_process():
+    script = """
+        import asyncio, time
+        from agentunit.adapters.base import as_agent
+        from agentunit.core.case import DatasetCase
+
+        async def main():
+            called = as_agent(lambda query: time.sleep(60))
+            running = asyncio.ensure_future(called.run(DatasetCase("q")))
+            await asyncio.sleep(0.1)
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            await called.close()
+
+        asyncio.run(main())
+        print("over")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, timeout=20, check=True
+    )
+    assert (done.stdout, done.stderr) == ("over\n", "")
+
+
+# Where there is no fork
+
+
+MODULE = """
+    import os, sys, time
+
+    def answer(query, trace):
+        trace.record("step")
+        print("printed", query)
+        print("error", file=sys.stderr)
+        if query == "hang":
+            time.sleep(60)
+        if query == "die":
+            os._exit(5)
+        return query + " " + str(os.getpid())
+
+    async def async_answer(query):
+        return query
+
+    class Answering:
+        def __init__(self, word):
+            self.word = word
+
+        def __call__(self, query):
+            return self.word
+"""
+
+
+@pytest.fixture
+def importable(tmp_path, monkeypatch):
+    (tmp_path / "an_importable_agent.py").write_text(textwrap.dedent(MODULE))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield __import__("an_importable_agent")
+    sys.modules.pop("an_importable_agent", None)
+
+
+def test_importable_agents_run_in_spawned_workers(importable):
+    async def go():
+        called = CallableAgent(importable.answer, workers=1, start_method="spawn")
+        queries = ("a", "b", "hang", "die", "c")
+        results = [
+            await called.run(DatasetCase("q", query), timeout_s=0.5 if query == "hang" else 30) for query in queries
+        ]
+        await called.close()
+        return results
+
+    first, again, hung, died, after = asyncio.run(go())
+    words = [result.outcome.output.split() for result in (first, again, after)]
+    assert [word for word, _ in words] == ["a", "b", "c"]
+    assert words[0][1] == words[1][1] != words[2][1]
+    assert (hung.failure, hung.trace.metadata["stdout"]) == ("timeout", "printed hang\n")
+    assert "it was at" in hung.outcome.error
+    assert (died.failure, died.outcome.error) == ("died", "the agent's process died (exit code 5)")
+    for result in (first, hung, died, after):
+        assert [event.type for event in result.trace.events] == ["step"]
+        assert result.trace.metadata["stderr"] == "error\n"
+
+
+@pytest.mark.parametrize("name", ["async_answer", "instance"])
+def test_other_importable_agents_are_spawned_too(importable, ask, name):
+    agent = importable.Answering("hello") if name == "instance" else importable.async_answer
+    assert ask(agent, "hello", start_method="spawn", timeout_s=30).outcome.output == "hello"
+
+
+def test_an_agent_that_cannot_be_imported_says_so(importable, ask):
+    with pytest.raises(
+        ValueError, match=r"start_method 'spawn' the agent must be importable by name; received .*lambda"
+    ):
+        CallableAgent(lambda query: query, start_method="spawn")
+    # Loaded here, but no path leads to it: as suites are.
+    importable.answer.__module__ = "loaded_by_hand"
+    sys.modules["loaded_by_hand"] = importable
+    try:
+        with pytest.raises(ValueError, match="must be importable by name; received answer"):
+            CallableAgent(importable.answer, start_method="spawn")
+    finally:
+        del sys.modules["loaded_by_hand"]
+
+
+def test_a_module_that_breaks_in_the_worker_is_a_failure(importable, tmp_path, ask):
+    agent = CallableAgent(importable.answer, start_method="spawn")
+    (tmp_path / "an_importable_agent.py").write_text("raise SystemExit('not here')")
+    result = ask(agent, timeout_s=30)
+    assert result.failure == "raised"
+    assert "the agent cannot be imported in a worker process: SystemExit: not here" in result.outcome.error
+
+
+def test_without_processes_a_thread_is_given_up(ask, capfd):
+    ended, over = threading.Event(), threading.Event()
+
+    def agent(query, trace):
+        trace.record("before")
+        print("before")
+        ended.wait(20)
+        print("late")
+        trace.record("late")
+        over.set()
+        return "late"
+
+    result = ask(agent, timeout_s=0.1, start_method="thread")
+    ended.set()
+    assert over.wait(20)
+    assert capfd.readouterr() == ("", "")
+    assert result.failure == "timeout"
+    assert "its thread cannot be ended and was left to itself" in result.outcome.error
+    assert "in agent)" in result.outcome.error
+    assert [event.type for event in result.trace.events] == ["before"]
+    assert result.trace.metadata["stdout"] == "before\n"
+
+
+def test_a_wrong_start_method_is_refused():
+    with pytest.raises(ValueError, match=r"start_method must be auto, fork, spawn or thread; received 'magic'"):
+        CallableAgent(str.upper, start_method="magic")

@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pyarrow.parquet
+import pytest
+from click.testing import CliRunner, Result
+
+import agentunit
+from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.cli.export import export
+from agentunit.cli.import_run import import_run
+from agentunit.cli.runs import runs
+from agentunit.cli.show import show
+from agentunit.datasets.demo import demo_records
+from agentunit.store.sqlite import Store
+
+Verb = Callable[..., Result]
+VERBS = {"export": export, "import": import_run, "runs": runs, "show": show}
+
+
+def add_run(store: Store, run_id: str, records: list[Record], *, repeats: int = 1, created_at: float = 1.7e9) -> None:
+    settings = {"gates": ["tool_success[trace] all == 1 coverage 0"]}
+    n_planned = len(records) * repeats
+    store.create_run(
+        "desk", agentunit_version="1", settings=settings, n_planned=n_planned, run_id=run_id, created_at=created_at
+    )
+    for position, record in enumerate(records):
+        for repeat in range(repeats):
+            failed = record.trace.metadata.get("failure") is not None and repeat == repeats - 1
+            store.add_record(run_id, position, repeat, record, failed=failed, elapsed_s=0.5)
+            for case in agentunit.score([record], ["task_success", "tool_success", "faithfulness", "cost"]):
+                store.add_scores(run_id, position, repeat, case.scores)
+    store.set_status(run_id, "finished", finished_at=created_at + 5)
+
+
+@pytest.fixture
+def verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Verb:
+    """Run a verb in a folder whose store holds two runs; the newer has one case, run three times."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.delenv("AGENTUNIT_STORE", raising=False)
+    with Store(".agentunit/runs.db") as store:
+        add_run(store, "20250101-aaaa", [each for each in demo_records() if isinstance(each, Record)])
+        trace = TraceLog(metadata={"failure": "raised"})
+        outcome = Outcome(success=True, output="a", error="KeyError: 'x\x1b[2J'")
+        odd = Record(DatasetCase("odd\x1b[31m", "Why?", "b"), trace, outcome)
+        add_run(store, "20250102-bbbb", [odd], repeats=3, created_at=1.8e9)
+    return lambda name, *arguments: CliRunner().invoke(VERBS[name], [str(each) for each in arguments])
+
+
+def test_runs_are_listed_the_newest_first(verb):
+    result = verb("runs")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["run", "name", "when", "done", "failed", "status", "metrics"]
+    assert lines[1].startswith("20250102-bbbb")
+    assert "3/3" in lines[1]
+    assert lines[2].startswith("20250101-aaaa")
+    assert "65/65" in lines[2]
+    assert "task_success 0.9" in result.stdout
+    assert lines[-1] == "next: agentunit show last"
+
+
+def test_runs_as_data(verb):
+    newest, oldest = json.loads(verb("runs", "--json").stdout)
+    assert (newest["id"], newest["n_done"], newest["n_planned"], newest["n_failed"]) == ("20250102-bbbb", 3, 3, 1)
+    assert (oldest["status"], oldest["created_at"]) == ("finished", 1.7e9)
+    assert 0 < oldest["metrics"]["task_success"] < 1
+    assert "faithfulness" not in oldest["metrics"]  # informational: no headline
+
+
+def test_a_listing_can_be_short(verb):
+    result = verb("runs", "--limit", 1)
+    assert "20250101-aaaa" not in result.stdout
+    assert "… and 1 older" in result.stdout
+
+
+@pytest.mark.parametrize("name", ["runs", "show", "export"])
+def test_without_a_store_one_line_and_no_store_is_made(verb, name):
+    arguments = {"runs": [], "show": ["last"], "export": ["last", "--to", "x.md"]}[name]
+    result = verb(name, *arguments, "--store", "elsewhere/runs.db")
+    assert result.exit_code == 3
+    assert len(result.stderr.splitlines()) == 1
+    assert not Path("elsewhere").exists()
+
+
+def test_a_run_is_shown_with_its_table_gates_and_worst_cases(verb):
+    result = verb("show", "20250101")
+    assert result.exit_code == 0, result.output
+    for part in ("desk   run 20250101-aaaa", "65/65 done, finished", "value ± 95 %", "Look at", "Gates", "Worst cases"):
+        assert part in result.stdout, part
+    assert "tool_success[trace] all == 1 coverage 0" in result.stdout
+    assert "FAIL" in result.stdout
+    assert "next: agentunit show 20250101 desk-" in result.stdout
+
+
+def test_what_show_tells_to_do_next_works(verb):
+    steps = [line.removeprefix("next: agentunit ") for line in verb("show", "20250101").stdout.splitlines()]
+    steps = [line for line in steps if line.startswith(("show ", "export "))]
+    assert len(steps) == 2
+    for step in steps:
+        result = verb(*step.split())
+        assert result.exit_code == 0, (step, result.output)
+
+
+def test_a_run_with_failures_says_which(verb):
+    result = verb("show", "last")
+    assert "The agent failed on 1 of 3" in result.stdout
+    assert "raised: KeyError: 'x·[2J'" in result.stdout
+
+
+def test_a_run_as_data(verb):
+    data = json.loads(verb("show", "last~1", "--json").stdout)
+    assert data["run"]["id"] == "20250101-aaaa"
+    assert data["summary"]["n_cases"] == 65
+    assert data["gates"][0]["verdict"] == "fail"
+
+
+def test_one_case_is_shown_in_full(verb):
+    result = verb("show", "last~1", "desk-001")
+    assert result.exit_code == 0, result.output
+    for title in ("Question", "Answer", "Expected", "Context", "Tool calls", "Timeline", "Scores"):
+        assert f"{title}" in result.stdout
+    assert "error: carrier timeout after 8 s" in result.stdout
+    (view,) = json.loads(verb("show", "last~1", "desk-001", "--json").stdout)
+    assert view["case_id"] == "desk-001"
+    assert {score["metric"] for score in view["scores"]} == {"task_success", "tool_success", "faithfulness", "cost"}
+
+
+def test_of_a_repeated_case_the_worst_repeat_is_shown(verb):
+    result = verb("show", "last", "odd\x1b[31m")
+    assert result.exit_code == 0, result.output
+    assert "repeat 3" in result.stdout
+    assert "→ 3  the agent failed" in result.stdout
+    chosen = verb("show", "last", "odd\x1b[31m", "--repeat", 2)
+    assert "repeat 2" in chosen.stdout
+    views = json.loads(verb("show", "last", "odd\x1b[31m", "--json").stdout)
+    assert [view["repeat"] for view in views] == [1, 2, 3]
+
+
+def test_no_control_character_reaches_the_terminal(verb):
+    odd = "odd\x1b[31m"
+    for arguments in ([], [odd], [odd, "--full"], ["od"], ["\x1b"]):
+        result = verb("show", "last", *arguments)
+        assert "\x1b" not in result.output, arguments
+    assert "\x1b" not in verb("runs").output
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("desk-1", "desk-001"), ("desk_014", "desk-014"), ("063", "desk-063"), ("DESK-002", "desk-002")],
+)
+def test_an_unknown_case_suggests_the_nearest(verb, typed, meant):
+    result = verb("show", "20250101-aaaa", typed)
+    assert result.exit_code == 3
+    assert result.stderr == f"Error: run 20250101-aaaa has no case '{typed}'; did you mean '{meant}'?\n"
+
+
+def test_mistakes_in_show_are_one_line(verb):
+    for arguments, code in (
+        (["nosuch"], 3),
+        (["last", "zzzzzz"], 3),
+        (["last", "odd\x1b[31m", "--repeat", "9"], 3),
+        (["last", "--repeat", "1"], 2),
+        (["last~7"], 3),
+    ):
+        result = verb("show", *arguments)
+        assert result.exit_code == code, arguments
+        assert "Traceback" not in result.output
+
+
+def test_the_file_says_the_format(verb):
+    written = {
+        "run.xml": lambda path: ElementTree.parse(path).getroot().tag == "testsuites",
+        "run.md": lambda path: Path(path).read_text().startswith("### <code>desk</code>: ❌ FAIL"),
+        "run.csv": lambda path: len(list(csv.reader(io.StringIO(Path(path).read_text())))) == 65 * 4 + 1,
+        "run.parquet": lambda path: pyarrow.parquet.read_table(path).num_rows == 65 * 4,
+        "run.html": lambda path: Path(path).read_text().startswith("<!doctype html>"),
+        "run.json": lambda path: json.loads(Path(path).read_text().splitlines()[0])["agentunit_run"] == 1,
+        "RUN.JSONL": lambda path: len(Path(path).read_text().splitlines()) == 66,
+        "run.json.gz": lambda path: Path(path).read_bytes().startswith(b"\x1f\x8b"),
+    }
+    for path, is_right in written.items():
+        result = verb("export", "20250101", "--to", path)
+        assert result.exit_code == 0, result.output
+        assert result.stdout.startswith(f"{path}: ")
+        assert is_right(path), path
+
+
+def test_a_format_can_be_named(verb):
+    assert verb("export", "last", "--to", "report", "--format", "markdown").exit_code == 0
+    assert Path("report").read_text().startswith("###")
+    printed = verb("export", "last~1", "--to", "-", "--format", "csv")
+    assert len(list(csv.reader(io.StringIO(printed.stdout)))) == 65 * 4 + 1
+    unknown = verb("export", "last", "--to", "report.doc")
+    assert unknown.exit_code == 2
+    assert "report.doc" in unknown.stderr
+
+
+def test_gates_can_be_given_anew(verb):
+    verb("export", "last~1", "--to", "run.md", "--gate", "task_success[state] >= 0.1 coverage 0")
+    assert Path("run.md").read_text().startswith("### <code>desk</code>: ✅ PASS")
+    result = verb("export", "last~1", "--to", "run.md", "--gate", "task_success => 1")
+    assert result.exit_code == 2
+    assert "did you mean" in result.stderr
+
+
+def test_a_run_goes_to_a_file_and_comes_back(verb):
+    assert verb("export", "20250101", "--to", "main.json.gz").exit_code == 0
+    result = verb("import", "main.json.gz", "--as", "main")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "65 cases of 'desk' are run main   next: agentunit show main\n"
+    for name in ("20250101", "main"):
+        verb("export", name, "--to", f"{name}.csv")
+    assert Path("main.csv").read_bytes() == Path("20250101.csv").read_bytes()
+
+
+def test_an_import_into_a_new_store_makes_it(verb):
+    verb("export", "20250101", "--to", "main.json")
+    assert verb("import", "main.json", "--store", "new/runs.db").exit_code == 0
+    assert "65/65" in verb("runs", "--store", "new/runs.db").stdout
+
+
+def test_an_import_that_cannot_be_is_one_line(verb):
+    Path("notes.json").write_text("not a run")
+    for arguments in (["nosuch.json"], ["notes.json"]):
+        result = verb("import", *arguments)
+        assert result.exit_code == 3
+        assert len(result.stderr.splitlines()) == 1
+    assert verb("import", "notes.json", "--as", " ").exit_code == 2
+
+
+def test_a_file_serves_as_a_run(verb):
+    verb("export", "20250101", "--to", "main.json")
+    assert "desk-001" in verb("show", "main.json", "desk-001", "--store", "no/store.db").stdout
+    result = verb("export", "main.json", "--to", "main.html", "--store", "no/store.db")
+    assert (result.exit_code, result.stdout) == (0, "main.html: 65 cases\n")
+    assert not Path("no").exists()
+
+
+def test_what_a_run_is_read_from_is_not_overwritten(verb):
+    verb("export", "20250101", "--to", "main.json")
+    before = Path("main.json").read_bytes()
+    assert verb("export", "main.json", "--to", "main.json", "--format", "html").exit_code == 2
+    assert verb("export", "last", "--to", ".agentunit/runs.db", "--format", "csv").exit_code == 2
+    assert verb("export", "last", "--to", ".", "--format", "csv").exit_code == 2
+    assert Path("main.json").read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written_is_one_line(verb):
+    for name in ("no/such/run.md", "no/such/run.json", "no/such/run.html"):
+        result = verb("export", "last", "--to", name)
+        assert result.exit_code == 3
+        assert result.stderr.startswith("Error: cannot write no/such/run.")
+
+
+def test_without_pyarrow_the_hint_is_one_line(verb, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    result = verb("export", "last", "--to", "run.parquet")
+    assert result.exit_code == 3
+    assert result.stderr == 'Error: Parquet needs pyarrow: pip install "agentunit-eval[parquet]"\n'

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from agentunit.cli.compare import compare
+from agentunit.cli.gate import gate
+from agentunit.core.codec import decode_record
+from agentunit.core.results import MetricResult, Score
+from agentunit.store.portable import export_run
+from agentunit.store.sqlite import DEFAULT_PATH, Store
+
+GATES = ["tool_success >= 0.8", "exact_match all == 1"]
+
+
+@pytest.fixture(autouse=True)
+def empty_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "140")
+    monkeypatch.delenv("AGENTUNIT_STORE", raising=False)
+
+
+def invoke(command, *arguments):
+    return CliRunner().invoke(command, [str(each) for each in arguments])
+
+
+def make_run(name, metrics, *, settings=None, n_failed=0, path=DEFAULT_PATH, status="ok"):
+    """Put a run into the store: by metric, one value a case; None is an error."""
+    n_cases = len(next(iter(metrics.values())))
+    with Store(path) as store:
+        header = store.create_run(name, agentunit_version="0", settings=settings or {}, n_planned=n_cases)
+        for position in range(n_cases):
+            record = decode_record(b'{"case": {"id": "q%d"}, "outcome": "x"}' % position)
+            store.add_record(header.id, position, 0, record, failed=position < n_failed, elapsed_s=0.1)
+            scores = {
+                metric: Score(
+                    MetricResult(metric, values[position], {} if values[position] is not None else {"reason": "boom"}),
+                    "error" if values[position] is None else status,
+                    "trace",
+                    "1",
+                    0.0,
+                )
+                for metric, values in metrics.items()
+            }
+            store.add_scores(header.id, position, 0, scores)
+        store.set_status(header.id, "finished")
+    return header.id
+
+
+PERFECT = {"tool_success": [1.0] * 80, "exact_match": [1.0] * 80}
+
+
+# gate
+
+
+def test_the_stored_gates_decide():
+    run_id = make_run("good", PERFECT, settings={"gates": GATES})
+    result = invoke(gate)
+    assert result.exit_code == 0, result.output
+    lines = result.output.splitlines()
+    assert any(line.startswith("tool_success >= 0.8") and "PASS" in line and "80/80" in line for line in lines)
+    assert any("80 of 80" in line and "every value is == 1" in line for line in lines)
+    assert "PASS: 2 gates met" in result.output
+    assert lines[-1] == f"next: agentunit show {run_id}"
+
+
+def test_a_failed_gate_names_the_cases_and_the_next_command():
+    values = {"tool_success": [1.0] * 80, "exact_match": [1.0] * 17 + [0.0] + [1.0] * 61 + [0.5]}
+    run_id = make_run("bad", values, settings={"gates": GATES})
+    result = invoke(gate, "bad")
+    assert result.exit_code == 1
+    assert "2 of 80 values are not == 1: q17, q79" in result.output
+    assert "FAIL: exact_match all == 1 in q17, q79" in result.output
+    assert result.output.splitlines()[-1] == f"next: agentunit show {run_id} q17"
+
+
+def test_gates_of_the_command_line_take_their_place():
+    make_run("run", PERFECT, settings={"gates": ["tool_success > 1"]})
+    assert invoke(gate).exit_code == 1
+    assert invoke(gate, "last", "--gate", "tool_success >= 1", "-g", "exact_match min == 1").exit_code == 0
+
+
+def test_a_bad_expression_is_a_usage_error():
+    make_run("run", PERFECT)
+    result = invoke(gate, "last", "--gate", "tool_success => 1")
+    assert result.exit_code == 2
+    assert "did you mean 'tool_success >= 1'?" in result.output
+
+
+def test_nothing_to_decide_is_a_usage_error():
+    make_run("run", PERFECT)
+    result = invoke(gate)
+    assert result.exit_code == 2
+    assert "has no gates of its own: give some with --gate, or a --baseline" in result.output
+
+
+def test_errors_beyond_the_allowance():
+    values = {"tool_success": [1.0] * 78 + [None] * 2}
+    make_run("errors", values, settings={"gates": ["tool_success >= 0.8"], "max_errors": 3}, n_failed=1)
+    assert invoke(gate).exit_code == 0  # one failed case and two error scores, three allowed
+    result = invoke(gate, "last", "--max-errors", 2)
+    assert result.exit_code == 3
+    assert "ERRORS: failed cases and scores: 3, allowed: 2" in result.output
+    assert invoke(gate, "last", "--max-errors", 0, "-g", "tool_success > 1").exit_code == 1
+
+
+def test_coverage_of_the_run_or_of_the_command_line():
+    make_run("gaps", {"tool_success": [1.0] * 60 + [None] * 20}, settings={"gates": GATES[:1], "min_coverage": 0.7})
+    assert invoke(gate, "last", "--max-errors", 20).exit_code == 0
+    result = invoke(gate, "last", "--max-errors", 20, "--min-coverage", 0.9)
+    assert result.exit_code == 1
+    assert "only 60 of 80 records scored, 90% are needed" in " ".join(result.output.split())
+    assert invoke(gate, "last", "--min-coverage", 90).exit_code == 2
+
+
+def test_json_has_everything():
+    values = {"tool_success": [1.0] * 79 + [0.0]}
+    run_id = make_run("run", values)
+    result = invoke(gate, "last", "-g", "tool_success all == 1", "--baseline", "last", "--json")
+    assert result.exit_code == 1
+    data = json.loads(result.output)
+    assert (data["run"], data["exit_code"], data["n_errors"], data["max_errors"]) == (run_id, 1, 0, 0)
+    (verdict,) = data["gates"]
+    assert (verdict["expression"], verdict["verdict"]) == ("tool_success all == 1", "fail")
+    assert (verdict["cases"], verdict["coverage"], verdict["n_scored"]) == (["q79"], 1.0, 80)
+    assert data["comparison"]["metrics"][0]["verdict"] == "no worse"
+
+
+def test_an_exported_file_needs_no_store():
+    run_id = make_run("elsewhere", PERFECT, settings={"gates": GATES}, path="elsewhere.db")
+    with Store("elsewhere.db") as store:
+        export_run(store, run_id, "main.json")
+    result = invoke(gate, "main.json", "--baseline", "main.json")
+    assert result.exit_code == 0, result.output
+    assert "next: agentunit show main.json" in result.output
+    assert not Path(DEFAULT_PATH).exists()
+
+
+def test_against_a_baseline_file():
+    worse = {"tool_success": [1.0] * 60 + [0.0] * 20, "exact_match": [1.0] * 80}
+    base = make_run("base", PERFECT, settings={"gates": ["tool_success >= 0.7"]})
+    with Store() as store:
+        export_run(store, base, "main.json.gz")
+    run_id = make_run("new", worse, settings={"gates": ["tool_success >= 0.7"]})
+    assert invoke(gate, "new").exit_code == 0
+    result = invoke(gate, "new", "--baseline", "main.json.gz")
+    assert result.exit_code == 1
+    assert "FAIL: tool_success is worse than the baseline" in result.output
+    assert result.output.splitlines()[-1] == f"next: agentunit show {run_id} q60"
+    assert invoke(gate, "new", "--baseline", "main.json.gz", "--metrics", "exact_match").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nope"], 3, "no run is called 'nope'"),
+        (["last", "--store", "none.db"], 3, "no runs are kept in none.db yet"),
+        (["last", "--baseline", "nope", "-g", "tool_success >= 0"], 3, "no run is called 'nope'"),
+        (["last", "--baseline", "last", "--margin", "x"], 2, "margin: must be a number above 0"),
+        (["last", "--baseline", "last", "--margin", "nope=0.1"], 2, "margin must name metrics of the runs"),
+        (["last", "--baseline", "last", "--margin", "0.1", "--margin", "tool_success=1%"], 2, "received both"),
+        (["last", "--baseline", "last", "--alpha", "2"], 2, "alpha must be above 0"),
+    ],
+)
+def test_mistakes_are_one_line(arguments, code, words):
+    make_run("run", PERFECT)
+    result = invoke(gate, *arguments)
+    assert result.exit_code == code
+    assert words in result.output
+    assert "Traceback" not in result.output
+
+
+def test_a_file_that_is_no_run():
+    make_run("run", PERFECT)
+    Path("x.json").write_text("{}")
+    result = invoke(gate, "x.json", "-g", "tool_success >= 0")
+    assert result.exit_code == 3
+    assert "x.json is not an exported run" in result.output
+
+
+def test_the_store_of_the_environment(monkeypatch):
+    make_run("run", PERFECT, settings={"gates": GATES}, path="here.db")
+    monkeypatch.setenv("AGENTUNIT_STORE", "here.db")
+    assert invoke(gate).exit_code == 0
+
+
+def test_hostile_names_do_not_reach_the_terminal():
+    make_run("run", {"tool_success": [0.0] * 80, "x\x1b[2J": [1.0] * 80})
+    result = invoke(gate, "last", "-g", "tool_success >= 1", "-g", "nope >= 1", "--baseline", "last")
+    assert "\x1b[2J" not in result.output
+
+
+# compare
+
+
+def test_compare_says_which_is_which():
+    base = make_run("base", PERFECT)
+    new = make_run("new", {"tool_success": [0.0] * 20 + [1.0] * 60, "exact_match": [1.0] * 80})
+    result = invoke(compare, "base", "new")
+    assert result.exit_code == 1
+    assert f"Against the baseline {base} → {new}: 80 cases in both" in result.output
+    lines = result.output.splitlines()
+    row = next(line for line in lines if line.startswith("tool_success"))
+    assert row.split()[:4] == ["tool_success", "↑", "1.00", "0.75"]
+    assert "-0.250 [" in row
+    assert "regression" in row
+    assert "tool_success worse: q0 (1.00 → 0.00), q1 (1.00 → 0.00)" in result.output
+    assert lines[-1] == f"next: agentunit show {new} q0"
+    swapped = invoke(compare, "new", "base")
+    assert swapped.exit_code == 0
+    assert "better" in swapped.output
+
+
+def test_too_few_cases_to_tell():
+    few = {"tool_success": [1.0] * 10}
+    make_run("base", few)
+    make_run("new", few)
+    result = invoke(compare, "last~1", "last")
+    assert result.exit_code == 4
+    assert "CANNOT TELL: tool_success: 10 cases show neither that it is worse" in result.output
+    assert "about 59 would settle it" in result.output
+
+
+def test_informational_metrics_are_shown_but_do_not_count():
+    for name, value in (("base", 1.0), ("new", 0.0)):
+        make_run(name, {"faithfulness": [value] * 80}, status="informational")
+    result = invoke(compare, "base", "new")
+    assert result.exit_code == 4
+    assert "faithfulness ↑ i" in result.output
+    assert "no metric counts for the decision; --metrics names some" in result.output
+    assert invoke(compare, "base", "new", "-m", "faithfulness").exit_code == 1
+
+
+def test_a_margin_on_the_command_line():
+    source = random.Random(4)
+    old = [source.uniform(0.01, 0.02) for _ in range(300)]
+    make_run("base", {"cost": old})
+    make_run("new", {"cost": [1.04 * value for value in old]})
+    assert invoke(compare, "base", "new").exit_code == 0  # 4 % of 10 % allowed
+    result = invoke(compare, "base", "new", "--margin", "cost=2%")
+    assert result.exit_code == 1
+    assert "cost: worse by" in result.output
+
+
+def test_compare_as_json():
+    make_run("base", PERFECT)
+    make_run("new", PERFECT)
+    data = json.loads(invoke(compare, "base", "new", "--json").output)
+    assert data["exit_code"] == 0
+    assert [each["metric"] for each in data["comparison"]["metrics"]] == ["exact_match", "tool_success"]
+    assert data["comparison"]["n_paired"] == 80
+
+
+@pytest.mark.parametrize("command", [gate, compare])
+def test_help_says_what_the_exit_codes_mean(command):
+    result = invoke(command, "--help")
+    assert result.exit_code == 0
+    assert "Exit codes" in result.output
+    if command is compare:
+        assert "BASE NEW" in result.output
+        assert "the old run first" in " ".join(result.output.split())

@@ -1,0 +1,424 @@
+from __future__ import annotations
+
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agentunit.engine.compare import CaseChange, compare_runs, parse_margin
+from agentunit.engine.scored_run import ScoredRun
+from agentunit.formulas.power import smallest_detectable_effect
+from agentunit.formulas.proportions import bounded_mean_test, paired_proportion_test
+from agentunit.metrics.base import MetricInfo
+from agentunit.store.sqlite import RunHeader, ScoreRow
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_of(metrics, *, name="r", backend="b", version="1", status="ok"):
+    """A run: by metric, values by case id (or a list, cases c0, c1, …); a list as value holds a case's repeats."""
+    rows = {}
+    for metric, cases in metrics.items():
+        by_id = cases if isinstance(cases, dict) else {f"c{place}": value for place, value in enumerate(cases)}
+        rows[metric] = [
+            ScoreRow(place, repeat, case_id, value, status if value is not None else "error", backend, version)
+            for place, (case_id, given_value) in enumerate(by_id.items())
+            for repeat, value in enumerate(given_value if isinstance(given_value, list) else [given_value])
+        ]
+    n_records = max((len(each) for each in rows.values()), default=0)
+    header = RunHeader(name, name, 0.0, 1.0, "finished", n_records, "0", {})
+    return ScoredRun(header, n_records, n_records, 0, rows)
+
+
+def compared(new, old, *, metric="tool_success", **how):
+    comparison = compare_runs(run_of({metric: new}, name="new"), run_of({metric: old}, name="old"), **how)
+    (only,) = comparison.metrics
+    return comparison, only
+
+
+# Numbers of one metric
+
+
+def test_pass_and_fail_by_hand():
+    # Of 100 cases 80 pass in both, 2 only in the new run, 14 only in the old one, 4 in neither.
+    new = [1.0] * 80 + [1.0] * 2 + [0.0] * 14 + [0.0] * 4
+    old = [1.0] * 80 + [0.0] * 2 + [1.0] * 14 + [0.0] * 4
+    comparison, only = compared(new, old)
+    assert (only.baseline_mean, only.candidate_mean) == (0.94, 0.82)
+    assert only.difference == pytest.approx(-0.12)
+    assert only.low < -0.12 < only.high < 0.0
+    assert only.test == "mcnemar"
+    exact = scipy.stats.binomtest(2, 16, alternative="less").pvalue
+    assert only.p_worse == only.p_adjusted == pytest.approx(exact)
+    assert only.p_no_worse == paired_proportion_test(2, 14, 100, margin=0.05)
+    assert (only.verdict, only.gated, comparison.exit_code) == ("regression", True, 1)
+    assert only.reason == "worse by 0.12, p = 0.0021"
+    spread = math.sqrt((16 - 100 * 0.12**2) / 99)
+    assert only.smallest_detectable == pytest.approx(smallest_detectable_effect(spread, 100))
+    assert only.effect_size == pytest.approx(-0.12 / spread)
+    assert only.cases_needed is None
+    assert only.got_worse[0] == CaseChange("c82", 1.0, 0.0)
+    assert [change.case_id for change in only.got_better] == ["c80", "c81"]
+    assert (comparison.baseline, comparison.candidate, comparison.n_paired) == ("old", "new", 100)
+
+
+def test_a_quantity_that_should_be_low():
+    source = random.Random(1)
+    old = [source.uniform(0.01, 0.03) for _ in range(80)]
+    comparison, only = compared([2 * value for value in old], old, metric="cost")
+    assert (only.verdict, comparison.exit_code) == ("regression", 1)
+    assert (only.test, only.direction, only.unit) == ("sign-flip", "lower", "USD")
+    mean = math.fsum(old) / 80
+    assert only.margin == pytest.approx(0.1 * mean)
+    # An unseen case may grow by twice the mean, or by what was seen, whichever is more.
+    gains = [-value for value in old]
+    worst = max(2 * mean, max(old))
+    assert only.p_no_worse == pytest.approx(bounded_mean_test(gains, margin=0.1 * mean, worst=worst))
+    most = max(range(80), key=old.__getitem__)
+    assert only.got_worse[0].case_id == f"c{most}"
+    assert only.got_better == ()
+    comparison, only = compared([value / 2 for value in old], old, metric="cost")
+    assert (only.verdict, comparison.exit_code) == ("better", 0)
+
+
+def test_a_rate_that_should_be_low_is_pass_and_fail_the_other_way_round():
+    comparison, only = compared([1.0] * 12 + [0.0] * 48, [0.0] * 60, metric="hallucination_rate")
+    assert (only.test, only.verdict, comparison.exit_code) == ("mcnemar", "regression", 1)
+    assert only.p_worse == pytest.approx(0.5**12)
+    assert only.difference == pytest.approx(0.2)
+    assert only.low > 0.0
+    assert len(only.got_worse) == 5
+
+
+def test_repeats_of_a_case_are_averaged():
+    new = {"a": [1.0, 0.0], "b": [1.0, 1.0]}
+    old = {"b": [0.0, 1.0, 1.0, 0.0], "a": [1.0]}
+    _, only = compared(new, old)
+    assert only.n_pairs == 2
+    assert (only.baseline_mean, only.candidate_mean) == (0.75, 0.75)
+    assert only.test == "sign-flip"  # halves are neither pass nor fail
+
+
+def test_cases_pair_by_id_whatever_their_order():
+    comparison, only = compared({"a": 1.0, "b": 0.0, "x": 1.0}, {"y": 1.0, "z": 0.0, "b": 0.0, "a": 1.0})
+    assert (comparison.n_paired, comparison.n_only_baseline, comparison.n_only_candidate) == (2, 2, 1)
+    assert (only.n_pairs, only.difference) == (2, 0.0)
+
+
+def test_a_loss_within_the_margin_is_no_regression():
+    # Every case a little worse, far more than by chance, but by 0.01 where 0.05 is allowed.
+    old = [0.5 + 0.001 * place for place in range(200)]
+    comparison, only = compared([value - 0.01 for value in old], old)
+    assert only.p_adjusted < 0.001
+    assert (only.verdict, comparison.exit_code) == ("no worse", 0)
+    assert only.reason.startswith("worse by 0.01, but worse by 0.05 is ruled out")
+    strict, only = compared([value - 0.01 for value in old], old, margin=0.005)
+    assert (only.verdict, strict.exit_code) == ("regression", 1)
+
+
+# Identical runs
+
+
+@pytest.mark.parametrize(("metric", "value"), [("tool_success", 1.0), ("tool_success", 0.7), ("cost", 0.02)])
+@pytest.mark.parametrize(("n", "code"), [(5, 4), (40, 4), (60, 0), (300, 0)])
+def test_identical_runs_pass_when_there_are_enough_cases(metric, value, n, code):
+    comparison, only = compared([value] * n, [value] * n, metric=metric)
+    assert comparison.exit_code == code
+    assert only.verdict == ("no worse" if code == 0 else "cannot tell")
+    if code == 4:
+        # 0.95⁵⁹ is the first power below 0.05 (the margin is a twentieth of the worst loss for quantities as well).
+        assert only.cases_needed == pytest.approx(59, abs=6)
+        assert f"about {only.cases_needed} would settle it" in only.reason
+
+
+def test_a_quantity_that_is_always_nothing():
+    comparison, only = compared([0.0] * 100, [0.0] * 100, metric="cost")
+    assert (only.verdict, comparison.exit_code) == ("no worse", 0)
+
+
+# What is not compared, and what counts
+
+
+def test_different_backends_are_never_compared():
+    comparison = compare_runs(
+        run_of({"tool_success": [1.0] * 99}, backend="new"), run_of({"tool_success": [1.0] * 99}, backend="old")
+    )
+    (only,) = comparison.metrics
+    assert (only.verdict, only.gated, comparison.exit_code) == ("not compared", True, 4)
+    assert only.reason.startswith("scored by old in the baseline and by new in the candidate")
+    assert only.difference is None
+
+
+def test_different_versions_are_never_compared():
+    comparison = compare_runs(
+        run_of({"tool_success": [1.0] * 99}, version="2"), run_of({"tool_success": [1.0] * 99}, version="1")
+    )
+    (only,) = comparison.metrics
+    assert (only.verdict, comparison.exit_code) == ("not compared", 4)
+    assert "versions 1 and 2 of the metric may not mean the same" in only.reason
+
+
+def test_backends_are_compared_each_with_itself():
+    def both(first, second):
+        run = run_of({"task_success": [first] * 80}, backend="state")
+        others = run_of({"task_success": {f"d{place}": second for place in range(80)}}, backend="judge")
+        run.metrics["task_success"] += others.metrics["task_success"]
+        return run
+
+    comparison = compare_runs(both(1.0, 0.0), both(1.0, 1.0))
+    assert [(each.backend, each.verdict) for each in comparison.metrics] == [
+        ("state", "no worse"),
+        ("judge", "regression"),
+    ]
+    named = compare_runs(both(1.0, 0.0), both(1.0, 1.0), metrics=["task_success[state]"])
+    assert ([each.backend for each in named.metrics], named.exit_code) == (["state"], 0)
+
+
+def test_no_case_in_common():
+    comparison, only = compared({"a": 1.0}, {"b": 1.0})
+    assert (only.verdict, only.reason, comparison.exit_code) == (
+        "not compared",
+        "no case has a value in both runs",
+        4,
+    )
+
+
+def test_informational_scores_count_only_when_named():
+    new = run_of({"faithfulness": [0.0] * 60}, status="informational", backend="lexical")
+    old = run_of({"faithfulness": [1.0] * 60}, status="informational", backend="lexical")
+    shown = compare_runs(new, old)
+    assert (shown.metrics[0].verdict, shown.metrics[0].gated, shown.exit_code) == ("regression", False, 4)
+    assert shown.metrics[0].note.startswith("informational: ")
+    named = compare_runs(new, old, metrics=["faithfulness"])
+    assert (named.metrics[0].gated, named.exit_code) == (True, 1)
+
+
+def test_a_metric_without_a_direction_is_shown_only():
+    comparison, only = compared([0.0] * 60, [1.0] * 60, metric="mine")
+    assert (only.verdict, only.gated, comparison.exit_code) == ("shown only", False, 4)
+    assert only.p_worse == pytest.approx(2 * 0.5**60)
+    assert only.margin is None
+    named, only = compared([0.0] * 60, [1.0] * 60, metric="mine", metrics=["mine"])
+    assert (only.gated, named.exit_code) == (True, 4)  # asked for a decision it cannot give
+
+
+def test_a_new_metric_does_not_stop_a_run_but_a_vanished_one_does():
+    steady = {"tool_success": [1.0] * 80}
+    more = {**steady, "exact_match": [1.0] * 80}
+    added = compare_runs(run_of(more), run_of(steady))
+    assert [(each.metric, each.verdict, each.gated) for each in added.metrics] == [
+        ("tool_success", "no worse", True),
+        ("exact_match", "not compared", False),
+    ]
+    assert added.exit_code == 0
+    vanished = compare_runs(run_of(steady), run_of(more))
+    assert [each.metric for each in vanished.undecided] == ["exact_match"]
+    assert vanished.exit_code == 4
+    unscored = compare_runs(run_of({**steady, "cost": [None] * 80}), run_of({**steady, "cost": [None] * 80}))
+    assert (unscored.metrics[1].reason, unscored.exit_code) == ("no value in either run", 0)
+
+
+def test_lost_scores_are_not_a_pass():
+    old = [1.0] * 200
+    comparison, only = compared([1.0] * 150 + [None] * 50, old)
+    assert (only.verdict, only.n_lost, comparison.exit_code) == ("cannot tell", 50, 4)
+    assert only.reason.startswith("50 of 200 cases lost their score")
+    allowed, only = compared([1.0] * 165 + [None] * 35, old)
+    assert (only.verdict, only.n_lost, allowed.exit_code) == ("no worse", 35, 0)
+    # A smaller dataset is no loss: those cases were not run.
+    smaller, only = compared([1.0] * 100, old)
+    assert (only.verdict, only.n_lost, smaller.exit_code) == ("no worse", 0, 0)
+
+
+def test_only_named_metrics_are_compared():
+    runs = [run_of({"tool_success": [1.0] * 80, "cost": [0.1] * 80}) for _ in range(2)]
+    assert [each.metric for each in compare_runs(*runs, metrics=["cost"]).metrics] == ["cost"]
+    with pytest.raises(ValueError, match=r"metrics must name metrics of the runs \(tool_success, cost\); received 'x'"):
+        compare_runs(*runs, metrics=["x"])
+
+
+def test_holm_over_the_gated_metrics():
+    # One metric alone would be a regression at p = 0.03125 (5 losses of 5); beside two quiet ones it is not.
+    lost = [0.0] * 5 + [1.0] * 75
+    quiet = {"exact_match": [1.0] * 80, "contains": [1.0] * 80}
+    alone = compare_runs(run_of({"tool_success": lost}), run_of({"tool_success": [1.0] * 80}))
+    assert (alone.metrics[0].p_adjusted, alone.exit_code) == (0.5**5, 1)
+    three = compare_runs(run_of({"tool_success": lost, **quiet}), run_of({"tool_success": [1.0] * 80, **quiet}))
+    assert three.metrics[0].p_adjusted == pytest.approx(3 * 0.5**5)
+    assert (three.metrics[0].verdict, three.exit_code) == ("cannot tell", 4)
+
+
+# Margins
+
+
+@pytest.mark.parametrize(
+    ("margin", "expected"),
+    [
+        (None, 0.05),
+        (0.02, 0.02),
+        ("10%", 0.08),
+        ({"tool_success": 0.03}, 0.03),
+        ({"tool_success[b]": "5%", "tool_success": 0.03}, 0.04),
+    ],
+)
+def test_margins(margin, expected):
+    values = [1.0] * 80 + [0.0] * 20
+    _, only = compared(values, values, margin=margin)
+    assert only.margin == pytest.approx(expected)
+
+
+def test_a_custom_scores_range_is_read_from_its_values(monkeypatch):
+    monkeypatch.setattr(
+        "agentunit.engine.compare.info_of", lambda name: MetricInfo(name, "custom", "", direction="higher")
+    )
+    _, only = compared([0.2, 0.9], [0.3, 0.8], metric="mine")
+    assert only.margin == 0.05
+    _, only = compared([0.2, 7.0], [0.3, 8.0], metric="mine")
+    assert only.margin == pytest.approx(0.1 * 4.15)
+
+
+@pytest.mark.parametrize("bad", ["", "x", "0", "-1", "nan", "inf", "%"])
+def test_bad_margins(bad):
+    with pytest.raises(ValueError, match="margin: must be a number above 0"):
+        parse_margin(bad)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"margin": 1.0}, "the margin of tool_success must be below 1, the width of its range; received 1.0"),
+        ({"margin": {"x": 0.1}}, "margin must name metrics of the runs"),
+        ({"alpha": 0.0}, "alpha must be above 0 and below 0.5; received 0.0"),
+        ({"min_coverage": 2}, "min_coverage must be from 0 to 1; received 2"),
+    ],
+)
+def test_bad_settings(how, message):
+    with pytest.raises(ValueError, match=message):
+        compared([1.0], [1.0], **how)
+
+
+SCORES = st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=1, max_size=12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(SCORES)
+def test_swapping_the_runs_swaps_better_and_worse(pairs):
+    new, old = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    _, forth = compared(new, old, resamples=4096)
+    _, back = compared(old, new, resamples=4096)
+    assert forth.difference == pytest.approx(-back.difference, abs=1e-12)
+    assert forth.p_worse == pytest.approx(back.p_better)
+    if forth.verdict == "regression":
+        assert back.verdict == "better"
+    for only in (forth, back):
+        assert 0.0 <= only.p_no_worse <= 1.0
+        assert only.low is None or only.low <= only.difference + 1e-12
+
+
+def test_large_runs_take_a_moment():
+    source = random.Random(2)
+    old = [source.random() for _ in range(5000)]
+    new = [min(1.0, max(0.0, value + source.gauss(0.0, 0.1))) for value in old]
+    comparison, only = compared(new, old)
+    assert (only.verdict, comparison.exit_code) == ("no worse", 0)
+
+
+# Simulated runs whose true difference is known. Three metrics at once, one of each kind; each run has its own noise.
+
+
+def pass_or_fail(levels, loss, source):
+    return [float(source.random() < level * (1.0 - loss / 0.8)) for level in levels]
+
+
+def collapsing(levels, loss, source):
+    # Nearly always the same high score; what is lost is lost all at once, in few cases.
+    return [0.0 if source.random() < loss / 0.9 else level + source.uniform(-0.02, 0.02) for level in levels]
+
+
+def shifted(levels, loss, source):
+    return [level - loss + source.uniform(-0.15, 0.15) for level in levels]
+
+
+KINDS = {
+    "tool_success": (lambda source: source.betavariate(2.0, 0.5), pass_or_fail),
+    "exact_match": (lambda source: source.uniform(0.82, 0.98), collapsing),
+    "contains": (lambda source: source.uniform(0.35, 0.8), shifted),
+}
+
+
+def simulate(n, source, **losses):
+    old, new = {}, {}
+    for metric, (level, draw) in KINDS.items():
+        levels = [level(source) for _ in range(n)]
+        old[metric] = draw(levels, 0.0, source)
+        new[metric] = draw(levels, losses.get(metric, 0.0), source)
+    return compare_runs(run_of(new), run_of(old), resamples=199)
+
+
+def most_allowed(rate, trials):
+    """What chance alone exceeds once in a thousand times."""
+    return scipy.stats.binom.ppf(0.999, trials, rate)
+
+
+@pytest.mark.parametrize(("n", "trials"), [(20, 300), (50, 300), (200, 150)])
+def test_false_alarms_are_rare_when_nothing_changed(n, trials):
+    source = random.Random(f"nothing changed {n}")
+    codes = [simulate(n, source).exit_code for _ in range(trials)]
+    assert codes.count(1) <= most_allowed(0.05, trials)
+    if n == 20:
+        assert codes.count(4) > 0.9 * trials  # so few cases cannot tell, and say so
+
+
+@pytest.mark.parametrize("metric", KINDS)
+def test_detection_grows_with_the_number_of_cases(metric):
+    found = []
+    for n in (20, 60, 240):
+        source = random.Random(f"twice the margin {metric} {n}")
+        comparisons = [simulate(n, source, **{metric: 0.1}) for _ in range(40)]
+        found.append(sum(any(each.metric == metric for each in one.regressions) for one in comparisons))
+    assert found[0] < found[1] <= found[2], found
+    assert found[2] >= (25 if metric == "tool_success" else 39), found
+
+
+@pytest.mark.parametrize("n", [50, 150])
+def test_no_worse_is_rarely_said_of_a_loss_as_large_as_the_margin(n):
+    source = random.Random(f"just the margin {n}")
+    trials = 150
+    wrong = dict.fromkeys(KINDS, 0)
+    for _ in range(trials):
+        for each in simulate(n, source, **dict.fromkeys(KINDS, 0.05)).metrics:
+            wrong[each.metric] += each.verdict in ("no worse", "better")
+    for count in wrong.values():
+        assert count <= most_allowed(0.055, trials)
+
+
+def test_the_number_of_cases_it_names_does_settle_it():
+    source = random.Random("settle")
+    old = [source.uniform(0.35, 0.8) for _ in range(30)]
+    _, only = compared([value + source.uniform(-0.2, 0.2) for value in old], old)
+    assert only.verdict == "cannot tell"
+    settled = 0
+    for _ in range(60):
+        levels = [source.uniform(0.35, 0.8) for _ in range(only.cases_needed)]
+        new = [level + source.uniform(-0.2, 0.2) for level in levels]
+        settled += compared(new, levels, resamples=99)[1].verdict == "no worse"
+    assert settled >= 0.6 * 60
+
+
+def test_the_calibration_table_runs():
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.gate_calibration", "--runs", "2", "--cases", "20"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
+    assert len(rows) == 1 + 5 * 3

@@ -1,0 +1,402 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentunit.engine.gates import (
+    Gate,
+    GateError,
+    GateVerdict,
+    count_errors,
+    decide,
+    evaluate_gates,
+    parse_gate,
+    strictest,
+)
+from agentunit.engine.scored_run import ScoredRun
+from agentunit.store.sqlite import RunHeader, ScoreRow
+
+
+def run_of(metrics, *, n_planned=None, n_failed=0):
+    """A run: by metric, a list of cases, each a value or a list of repeats; None is unscored, a row stands as it is."""
+    rows = {name: list(_rows(cases)) for name, cases in metrics.items()}
+    n_cases = max((len(cases) for cases in metrics.values()), default=0)
+    n_records = max((len(each) for each in rows.values()), default=0)
+    header = RunHeader("r1", "run", 0.0, 1.0, "finished", n_planned, "0", {})
+    return ScoredRun(header, n_cases, n_records, n_failed, rows)
+
+
+def _rows(cases):
+    for position, case in enumerate(cases):
+        for repeat, value in enumerate(case if isinstance(case, list) else [case]):
+            if isinstance(value, dict):
+                yield scored(position, repeat, **value)
+            else:
+                yield scored(position, repeat, value=value)
+
+
+def scored(position, repeat, *, value=None, status=None, backend="b", reason=None):
+    status = status or ("ok" if value is not None else "not_applicable")
+    return ScoreRow(position, repeat, f"c{position}", value, status, backend, "1", reason)
+
+
+def judge(expression, metrics, **settings):
+    coverage = {"min_coverage": settings.pop("min_coverage")} if "min_coverage" in settings else {}
+    (verdict,) = evaluate_gates(run_of(metrics, **settings), [expression], **coverage)
+    return verdict
+
+
+# Reading expressions
+
+
+@pytest.mark.parametrize(
+    ("text", "gate"),
+    [
+        ("faithfulness >= 0.8", Gate("faithfulness", ">=", 0.8)),
+        ("faithfulness>=0.8", Gate("faithfulness", ">=", 0.8)),
+        ("  faithfulness   mean >= .8 ", Gate("faithfulness", ">=", 0.8)),
+        ("cost p95 <= 0.02", Gate("cost", "<=", 0.02, "p95")),
+        ("cost p99.9 < 1e-3", Gate("cost", "<", 0.001, "p99.9")),
+        ("cost total <= 3", Gate("cost", "<=", 3.0, "sum")),
+        ("pii_leakage all == 1", Gate("pii_leakage", "==", 1.0, "all")),
+        ("x any != -1", Gate("x", "!=", -1.0, "any")),
+        ("task_success pass^3 >= 0.7", Gate("task_success", ">=", 0.7, "pass^3")),
+        ("task_success[state] pass@10 > 0.9 coverage 0.95", Gate("task_success", ">", 0.9, "pass@10", "state", 0.95)),
+        ("my-metric.v2[gpt 4] median <= 5 coverage 0", Gate("my-metric.v2", "<=", 5.0, "median", "gpt 4", 0.0)),
+    ],
+)  # fmt: skip
+def test_expressions(text, gate):
+    assert parse_gate(text) == gate
+    assert parse_gate(str(gate)) == gate
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "rule", "hint"),
+    [
+        ("faithfulness => 0.8", "at '=>' (column 14)", "operator", "did you mean 'faithfulness >= 0.8'?"),
+        ("faithfulness ≥ 0.8", "at '≥' (column 14)", "operator", "did you mean 'faithfulness >= 0.8'?"),
+        ("exact_match = 1", "at '=' (column 13)", "operator", "did you mean 'exact_match == 1'?"),
+        ("0.8 <= faithfulness", "at '0.8' (column 1)", "begin with", "did you mean 'faithfulness >= 0.8'?"),
+        ("p95 cost <= 0.02", "at 'cost' (column 5)", "an aggregate", "did you mean 'cost p95 <= 0.02'?"),
+        ("faithfulness avg >= 80%", "at 'avg' (column 14)", "an aggregate", "did you mean 'faithfulness >= 0.8'?"),
+        ("cost 95th <= 0.02", "at '95th' (column 6)", "an aggregate", "did you mean 'cost p95 <= 0.02'?"),
+        ("task pass3 >= 0.7", "at 'pass3' (column 6)", "an aggregate", "did you mean 'task pass^3 >= 0.7'?"),
+        ("task pass^0 >= 0.7", "at 'pass^0' (column 6)", "an aggregate", "a gate reads METRIC"),
+        ("cost p101 <= 1", "at 'p101' (column 6)", "an aggregate", "a gate reads METRIC"),
+        ("response_time p99 <= 5s", "at '5s' (column 22)", "number", "did you mean 'response_time p99 <= 5'?"),
+        ("cost <= $0.02 coverage 90%", "at '$0.02'", "number", "did you mean 'cost <= 0.02 coverage 0.9'?"),
+        ("faithfulness 0.8", "at '0.8' (column 14)", "operator", "a gate reads METRIC"),
+        ("faithfulness", "at the end", "operator", "a gate reads METRIC"),
+        ("faithfulness >=", "at the end", "number", "a gate reads METRIC"),
+        ("", "at the end", "begin with", "a gate reads METRIC"),
+        ("a >= nan", "at 'nan'", "finite number", "a gate reads METRIC"),
+        ("a >= 1 coverage 2", "at '2' (column 17)", "from 0 to 1", "a gate reads METRIC"),
+        ("a >= 1 coverage", "at the end", "from 0 to 1", "did you mean 'a >= 1'?"),
+        ("a >= 1 or b >= 1", "at 'or' (column 8)", "only 'coverage SHARE'", "a gate reads METRIC"),
+        ("a >= 1 coverage 0.5 b", "at 'b' (column 21)", "nothing may follow", "a gate reads METRIC"),
+        ("a[b >= 1", "at '[' (column 2)", "an aggregate", "a gate reads METRIC"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_its_place_and_the_nearest_right_form(text, place, rule, hint):
+    with pytest.raises(GateError) as caught:
+        parse_gate(text)
+    message = str(caught.value)
+    assert message.startswith(f"gate {text!r}, {place}")
+    assert rule in message
+    assert hint in message
+    assert "\n" not in message
+
+
+WORDS = ["m", "m[b]", "[", "]", "mean", "p95", "p", "pass^2", ">=", "<", "=", "≥", "0.5", "1e3", "coverage", "%", "\t"]
+
+
+@given(st.one_of(st.text(max_size=30), st.lists(st.sampled_from(WORDS), max_size=7).map(" ".join)))
+def test_any_text_is_a_gate_or_a_gate_error(text):
+    try:
+        gate = parse_gate(text)
+    except GateError:
+        return
+    assert parse_gate(str(gate)) == gate
+
+
+def test_not_even_a_text():
+    with pytest.raises(GateError, match="must be a text like"):
+        parse_gate(0.8)
+
+
+# The number compared
+
+
+@pytest.mark.parametrize(
+    ("expression", "cases", "value", "verdict"),
+    [
+        ("m >= 0.8", [1.0, 1.0, 1.0, 1.0, 0.0], 0.8, "pass"),
+        ("m > 0.8", [1.0, 1.0, 1.0, 1.0, 0.0], 0.8, "fail"),
+        ("m >= 0.8", [0.7, 0.8, 0.9], 0.8, "pass"),  # the sum is 2.4000000000000004: rounding decides nothing
+        ("m < 0.8", [0.7, 0.8, 0.9], 0.8, "fail"),
+        ("m == 0.8", [0.7, 0.8, 0.9], 0.8, "pass"),
+        ("m != 0.8", [0.7, 0.8, 0.9], 0.8, "fail"),
+        ("m median <= 2", [1.0, 2.0, 9.0], 2.0, "pass"),
+        ("m min >= 1", [1.0, 2.0, 9.0], 1.0, "pass"),
+        ("m max <= 8", [1.0, 2.0, 9.0], 9.0, "fail"),
+        ("m sum <= 12", [1.0, 2.0, 9.0], 12.0, "pass"),
+        ("m p75 <= 5.5", [1.0, 2.0, 9.0], 5.5, "pass"),  # h = 2 · 0.75 = 1.5: half way from 2 to 9
+        ("m all >= 1", [1.0, 2.0, 9.0], 1.0, "pass"),
+        ("m all >= 2", [1.0, 2.0, 9.0], 2 / 3, "fail"),
+        ("m any >= 9", [1.0, 2.0, 9.0], 1 / 3, "pass"),
+        ("m any > 9", [1.0, 2.0, 9.0], 0.0, "fail"),
+    ],
+)
+def test_aggregates(expression, cases, value, verdict):
+    judged = judge(expression, {"m": cases})
+    assert judged.value == pytest.approx(value, rel=1e-12)
+    assert judged.verdict == verdict
+    assert (judged.n_scored, judged.n_expected, judged.coverage) == (len(cases), len(cases), 1.0)
+
+
+REPEATED = {"m": [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.5]]}
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("m >= 0.5", (1 + 2 / 3 + 0.5 / 3) / 3),
+        ("m max >= 1", 1.0),  # over records, not over cases' means
+        ("m sum >= 5", 5.5),
+        ("m all > 0", 6 / 9),
+        ("m pass^1 >= 0", (1 + 2 / 3 + 0) / 3),
+        ("m pass^2 >= 0", (1 + 1 / 3 + 0) / 3),  # of the 3 pairs of the second case one holds two passes
+        ("m pass^3 >= 0", 1 / 3),
+        ("m pass@2 >= 0", (1 + 1 + 0) / 3),  # 0.5 is no pass
+    ],
+)
+def test_repeats(expression, value):
+    assert judge(expression, REPEATED).value == pytest.approx(value)
+
+
+def test_a_mean_counts_each_case_once_however_often_it_ran():
+    assert judge("m >= 0", {"m": [[1.0] * 8, [0.0]]}).value == 0.5
+
+
+# Intervals and noise
+
+
+def test_the_mean_has_its_interval_and_says_when_it_is_within_noise():
+    judged = judge("m >= 0.8", {"m": [1.0] * 16 + [0.0] * 4})
+    assert judged.verdict == "pass"  # the point decides
+    assert judged.low < 0.8 < judged.high
+    assert judged.near
+    assert "within noise (0.58" in judged.reason
+    clear = judge("m >= 0.5", {"m": [1.0] * 20})
+    assert (clear.near, clear.verdict) == (False, "pass")
+    assert "noise" not in clear.reason
+
+
+def test_repeats_do_not_narrow_the_interval():
+    once = judge("m >= 0.5", {"m": [0.1, 0.5, 0.9, 0.4] * 5})
+    thrice = judge("m >= 0.5", {"m": [[value] * 3 for value in [0.1, 0.5, 0.9, 0.4] * 5]})
+    assert (thrice.low, thrice.high) == pytest.approx((once.low, once.high))
+
+
+def test_a_quantile_has_an_interval_of_ranks():
+    values = [float(value) for value in range(1, 101)]
+    judged = judge("m p90 <= 95", {"m": values})
+    # Wilson for 90 of 100: 0.826 to 0.945, so ranks 99 · 0.826 + 1 and 99 · 0.945 + 1 of 1..100.
+    assert (judged.low, judged.high) == pytest.approx((82.7, 94.5), abs=0.1)
+    assert not judged.near
+    assert judge("m p90 <= 93", {"m": values}).near
+
+
+# What never passes silently
+
+
+def test_a_metric_that_is_not_there():
+    judged = judge("faithfullness >= 0", {"faithfulness": [1.0]})
+    assert judged.verdict == "fail"
+    assert judged.reason == "the run has no metric faithfullness: did you mean faithfulness?"
+    assert "it has no scores" in judge("x >= 0", {}).reason
+
+
+def test_no_value_at_all():
+    unscored = {"value": None, "reason": "no context"}
+    judged = judge("m >= 0", {"m": [unscored, unscored]})
+    assert (judged.verdict, judged.value) == ("fail", None)
+    assert judged.reason == "no value in 2 records: no context"
+
+
+def test_too_few_scored():
+    judged = judge("m >= 0.5", {"m": [1.0] * 3 + [None] * 197})
+    assert judged.verdict == "fail"
+    assert judged.reason.startswith("only 3 of 200 records scored, 80% are needed")
+    assert judged.value == 1.0
+
+
+def test_a_stopped_run_is_held_against_what_it_planned():
+    judged = judge("m >= 0.5", {"m": [1.0] * 3}, n_planned=200)
+    assert (judged.n_scored, judged.n_expected, judged.verdict) == (3, 200, "fail")
+
+
+def test_a_records_without_any_row_of_the_metric_count():
+    # The metric was added later and scored half of the records only.
+    judged = judge("m >= 0", {"m": [1.0] * 5, "other": [1.0] * 10})
+    assert (judged.n_scored, judged.n_expected, judged.verdict) == (5, 10, "fail")
+
+
+@pytest.mark.parametrize(
+    ("expression", "min_coverage", "verdict"),
+    [
+        ("m >= 0", 0.5, "pass"),
+        ("m >= 0", 0.51, "fail"),
+        ("m >= 0 coverage 0.5", 1.0, "pass"),
+        ("m >= 0 coverage 0.6", 0.0, "fail"),
+    ],
+)
+def test_the_gates_own_coverage_wins(expression, min_coverage, verdict):
+    assert judge(expression, {"m": [1.0, None]}, min_coverage=min_coverage).verdict == verdict
+
+
+def test_min_coverage_must_be_a_share():
+    with pytest.raises(ValueError, match="min_coverage must be from 0 to 1; received 80"):
+        evaluate_gates(run_of({}), [], min_coverage=80)
+
+
+TWO_BACKENDS = {
+    "m": [{"value": 1.0, "backend": "state"}] * 6 + [{"value": 0.0, "backend": "judge"}] * 3 + [{"backend": "state"}]
+}
+
+
+def test_values_of_several_backends_are_not_averaged():
+    judged = judge("m >= 0.1", TWO_BACKENDS)
+    assert (judged.verdict, judged.value) == ("fail", None)
+    assert judged.reason.endswith("name one of m[state] (6), m[judge] (3)")
+
+
+def test_a_named_backend_is_gated_alone():
+    state = judge("m[state] >= 0.9", TWO_BACKENDS)
+    # Of ten records three belong to the judge; the unscored one counts against both.
+    assert (state.verdict, state.value, state.n_scored, state.n_expected) == ("pass", 1.0, 6, 7)
+    judge_backend = judge("m[judge] >= 0.9", TWO_BACKENDS)
+    assert (judge_backend.verdict, judge_backend.n_scored, judge_backend.n_expected) == ("fail", 3, 4)
+    missing = judge("m[local] >= 0", TWO_BACKENDS)
+    assert missing.reason == "backend local scored nothing: m was scored by state, judge"
+
+
+def test_informational_scores_carry_their_trust():
+    cases = [{"value": 1.0, "status": "informational", "backend": "lexical"}] * 5
+    judged = judge("faithfulness >= 0.8", {"faithfulness": cases})
+    assert judged.verdict == "pass"
+    assert judged.note.startswith("informational: ")
+    assert judge("m >= 0.8", {"m": [1.0]}).note is None
+
+
+# pass^k
+
+
+def test_more_tries_than_repeats_is_an_error_that_names_the_way_out():
+    judged = judge("m pass^4 >= 0.5", REPEATED)
+    assert judged.verdict == "error"
+    assert judged.reason == "no case has 4 scored repeats, the most is 3: run with --repeats 4 or more"
+
+
+def test_cases_with_too_few_scored_repeats_count_against_the_coverage():
+    judged = judge("m pass^2 >= 0.5", {"m": [[1.0, 1.0], [1.0, None], [None, None]]})
+    assert (judged.value, judged.n_scored, judged.n_expected) == (1.0, 1, 3)
+    assert judged.verdict == "fail"
+    assert "only 1 of 3 cases scored" in judged.reason
+
+
+def test_pass_hat_k_among_two_backends():
+    cases = [[{"value": 1.0, "backend": "state"}] * 2, [{"value": 0.0, "backend": "judge"}] * 2]
+    judged = judge("m[state] pass^2 >= 1", {"m": cases})
+    assert (judged.verdict, judged.n_scored, judged.n_expected) == ("pass", 1, 1)
+
+
+# The cases to look at
+
+
+@pytest.mark.parametrize(
+    ("expression", "cases"),
+    [
+        ("m all == 1", ("c4", "c1", "c3")),  # all of them, the lowest first
+        ("m >= 0.9", ("c4", "c1", "c3")),  # those that pull the mean down
+        ("m min >= 0.3", ("c4", "c1")),
+        ("m p50 >= 2", ("c4", "c1", "c3", "c0", "c2")),
+        ("m sum <= 1", ("c0", "c2", "c3", "c1", "c4")),  # the largest parts
+        ("m max <= 0.4", ("c0", "c2", "c3")),
+        ("m any > 1", ()),
+        ("m >= 0", ()),  # it passes
+    ],
+)
+def test_cases_that_break_a_gate(expression, cases):
+    assert judge(expression, {"m": [1.0, 0.2, 1.0, 0.5, 0.0]}).cases == cases
+
+
+def test_cases_that_break_pass_hat_k():
+    assert judge("m pass^3 >= 0.9", REPEATED).cases == ("c2", "c1")
+
+
+def test_all_names_every_case_and_the_mean_a_few():
+    many = {"m": [0.0] * 9}
+    assert len(judge("m all == 1", many).cases) == 9
+    assert len(judge("m >= 1", many).cases) == 5
+
+
+def test_direction_of_the_metric_where_the_operator_has_none():
+    # Of cost the highest is the worst.
+    assert judge("cost == 0", {"cost": [0.1, 0.3, 0.2]}).cases == ("c1", "c2", "c0")
+
+
+def test_two_cases_of_one_name_stay_two_cases():
+    run = run_of({"m": [1.0, 0.0]})
+    for row in run.metrics["m"]:
+        row.case_id = "same"
+    (judged,) = evaluate_gates(run, ["m pass^1 >= 0"])
+    assert (judged.value, judged.n_scored) == (0.5, 2)
+
+
+# Deciding
+
+
+def verdict(word):
+    return GateVerdict(Gate("m", ">=", 1.0), word, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "errors", "max_errors", "code"),
+    [
+        ([], 0, 0, 0),
+        (["pass", "pass"], 0, 0, 0),
+        (["pass", "fail"], 0, 0, 1),
+        (["pass"], 1, 0, 3),
+        (["pass"], 1, 1, 0),
+        (["pass", "error"], 0, 0, 3),
+        (["fail", "error"], 5, 0, 1),  # a failure is not hidden behind an outage
+    ],
+)
+def test_exit_codes(words, errors, max_errors, code):
+    assert decide([verdict(word) for word in words], errors, max_errors) == code
+
+
+@pytest.mark.parametrize(("codes", "code"), [((0, 0), 0), ((0, 4), 4), ((3, 4), 3), ((3, 1), 1), ((), 0)])
+def test_the_strictest_code(codes, code):
+    assert strictest(*codes) == code
+
+
+def test_failed_cases_and_error_scores_are_counted():
+    error = {"value": None, "status": "error"}
+    assert count_errors(run_of({"m": [1.0, error, None], "k": [error, 1.0, 1.0]}, n_failed=2)) == 4
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30), st.floats(0.0, 1.0))
+def test_all_is_the_strictest_any_the_loosest(values, threshold):
+    gates = [Gate("m", ">=", threshold, aggregate) for aggregate in ("all", "min", "mean", "max", "any")]
+    verdicts = [each.verdict for each in evaluate_gates(run_of({"m": values}), gates)]
+    assert verdicts[0] == verdicts[1]
+    assert verdicts[3] == verdicts[4]
+    assert [verdicts[0], verdicts[2], verdicts[4]] in (
+        ["pass", "pass", "pass"],
+        ["fail", "pass", "pass"],
+        ["fail", "fail", "pass"],
+        ["fail", "fail", "fail"],
+    )

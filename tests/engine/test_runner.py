@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentunit.core.outcome import Outcome
+from agentunit.engine.rescoring import score_run
+from agentunit.engine.runner import Recording, plan_run, record, rerun_cases
+from agentunit.engine.scored_run import run_from_store
+from agentunit.engine.suite import Suite, SuiteError, load_suite
+from agentunit.metrics.base import MetricInfo, MetricResult
+from agentunit.store.sqlite import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path):
+    with Store(tmp_path / "runs.db") as opened:
+        yield opened
+
+
+def cases(n: int) -> list[dict[str, Any]]:
+    return [{"id": f"q{position}", "query": str(position), "expected_output": str(position)} for position in range(n)]
+
+
+def run(suite: Suite, store: Store, **options: Any) -> tuple[Recording, str]:
+    plan = plan_run(suite, store, **options)
+    return record(plan, store), plan.header.id
+
+
+def outputs(store: Store, run_id: str) -> dict[tuple[str, int], Any]:
+    return {(each.case_id, each.repeat): each.record.outcome.output for each in store.records(run_id)}
+
+
+def test_every_case_is_recorded_once_in_its_place(store: Store) -> None:
+    recording, run_id = run(Suite(cases(20), lambda query: f"<{query}>", concurrency=5), store)
+    assert (recording.n_planned, recording.n_done, recording.n_failed, recording.stopped) == (20, 20, 0, False)
+    assert outputs(store, run_id) == {(f"q{n}", 0): f"<{n}>" for n in range(20)}
+    header = store.find_run(run_id)
+    assert (header.status, header.n_done, header.n_planned) == ("finished", 20, 20)
+
+
+def test_concurrency_is_bounded(store: Store) -> None:
+    running, most = 0, 0
+
+    async def agent(query: str) -> str:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.01)
+        running -= 1
+        return query
+
+    run(Suite(cases(20), agent, concurrency=3), store)
+    assert most == 3
+
+
+def test_what_an_agent_may_do_to_itself_stays_in_its_case(store: Store) -> None:
+    def agent(query: str) -> Any:
+        print("noise")
+        if query == "1":
+            raise RuntimeError("boom")
+        if query == "2":
+            raise SystemExit(3)
+        if query == "3":
+            return object()
+        if query == "4":
+            return None
+        return query
+
+    recording, run_id = run(Suite(cases(6), agent), store)
+    assert recording.n_done == 6
+    assert recording.failures == {"raised": 1, "exit": 1, "wrong_type": 2}
+    failed = {each.case_id: each.record.outcome for each in store.records(run_id) if each.failed}
+    assert set(failed) == {"q1", "q2", "q3", "q4"}
+    assert "boom" in failed["q1"].error
+    assert failed["q1"].success is False
+    [fine] = store.case(run_id, "q5")
+    assert fine.record.trace.metadata["stdout"] == "noise\n"
+
+
+def test_a_timeout_ends_the_case_and_the_run_goes_on(store: Store) -> None:
+    def agent(query: str, trace: Any) -> str:
+        trace.record("message", role="assistant", content="so far so good")
+        if query == "0":
+            time.sleep(60)
+        return query
+
+    started = time.monotonic()
+    recording, run_id = run(Suite(cases(4), agent, timeout_s=0.4), store)
+    assert time.monotonic() - started < 20
+    assert recording.failures == {"timeout": 1}
+    [hung] = store.case(run_id, "q0")
+    assert [event.type for event in hung.record.trace.events] == ["message"]  # the trace as far as it got
+    assert outputs(store, run_id)[("q3", 0)] == "3"
+
+
+def test_a_retry_starts_a_fresh_trace(store: Store, tmp_path: Path) -> None:
+    tries: dict[str, int] = {}
+
+    def agent(query: str, trace: Any) -> str:
+        trace.record("attempt")
+        tries[query] = tries.get(query, 0) + 1
+        if tries[query] < 3:
+            raise ConnectionError(f"try {tries[query]}")
+        return query
+
+    recording, run_id = run(Suite(cases(2), agent, retries=2, concurrency=1), store)
+    assert recording.n_failed == 0
+    [case] = store.case(run_id, "q0")
+    assert len(case.record.trace.events) == 1
+    assert case.record.trace.metadata["attempts"] == 3
+    assert len(case.record.trace.metadata["earlier_failures"]) == 2
+    tries.clear()
+    recording, run_id = run(Suite(cases(2), agent, retries=1, concurrency=1), store)
+    assert recording.n_failed == 2
+
+
+def test_repeats_and_seeds(store: Store) -> None:
+    def agent(query: str, seed: int) -> str:
+        return str(seed)
+
+    _, first = run(Suite(cases(3), agent, repeats=2, seed=5), store)
+    _, second = run(Suite(cases(3), agent, repeats=2, seed=5, concurrency=1), store)
+    assert outputs(store, first) == outputs(store, second)
+    assert len(set(outputs(store, first).values())) == 6
+    score_run(store, first, ["exact_match"])
+    scored = run_from_store(store, first)
+    assert (scored.n_cases, scored.n_records, scored.n_repeats) == (3, 6, 2)
+    assert scored.summary().metrics[0].n_scored == 6
+
+
+def test_stopping_keeps_what_was_finished_and_resuming_does_the_rest(store: Store) -> None:
+    stop = threading.Event()
+    ran: list[str] = []
+
+    async def agent(query: str) -> str:
+        ran.append(query)
+        if len(ran) == 7:
+            stop.set()
+        await asyncio.sleep(0.01)
+        return query
+
+    suite = Suite(cases(30), agent, concurrency=2)
+    plan = plan_run(suite, store)
+    recording = record(plan, store, stop=stop)
+    assert recording.stopped
+    assert store.find_run(plan.header.id).status == "stopped"
+    kept = {position for position, _ in store.finished(plan.header.id)}
+    assert 0 < len(kept) < 30
+    ran.clear()
+    again, run_id = run(suite, store, resume="last")
+    assert run_id == plan.header.id
+    assert again.n_done == 30 - len(kept)
+    assert not {str(position) for position in kept} & set(ran)
+    assert store.find_run(run_id).n_done == 30
+    assert store.find_run(run_id).status == "finished"
+
+
+def test_ctrl_c_is_a_clean_stop(store: Store) -> None:
+    async def agent(query: str) -> str:
+        if query == "5":
+            os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0.01)
+        return query
+
+    before = signal.getsignal(signal.SIGINT)
+    plan = plan_run(Suite(cases(50), agent, concurrency=2), store)
+    recording = record(plan, store)
+    assert recording.stopped
+    assert 0 < store.find_run("last").n_done < 50
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_failed_cases_are_tried_again_only_when_asked(store: Store) -> None:
+    broken = [True]
+
+    def agent(query: str) -> str:
+        if broken[0] and query == "1":
+            raise RuntimeError("down")
+        return query
+
+    suite = Suite(cases(3), agent)
+    _, run_id = run(suite, store)
+    broken[0] = False
+    assert run(suite, store, resume=run_id)[0].n_done == 0
+    again, _ = run(suite, store, resume=run_id, retry_failed=True)
+    assert (again.n_done, again.n_failed) == (1, 0)
+    assert outputs(store, run_id)[("q1", 0)] == "1"
+
+
+def test_another_dataset_is_not_mixed_into_a_run(store: Store) -> None:
+    run(Suite(cases(3), lambda query: query), store)
+    with pytest.raises(SuiteError, match="recorded on another dataset"):
+        plan_run(Suite(cases(4), lambda query: query), store, resume="last")
+    with pytest.raises(SuiteError, match="holds no cases"):
+        plan_run(Suite([], lambda query: query), store)
+
+
+def test_rerun_replaces_records_and_their_scores(store: Store) -> None:
+    answers = ["wrong"]
+    suite = Suite(cases(3), lambda query: answers[0], metrics=["exact_match"])
+    _, run_id = run(suite, store)
+    score_run(store, run_id, suite.metrics)
+    answers[0] = "1"
+    rerun_cases(plan_run(suite, store, resume=run_id), ["q1"], store)
+    assert score_run(store, run_id, suite.metrics) == 1
+    values = {row.case_id: row.value for row in run_from_store(store, run_id).metrics["exact_match"]}
+    assert values == {"q0": 0.0, "q1": 1.0, "q2": 0.0}
+
+
+class Counting:
+    """Numbers the cases it meets."""
+
+    name = "counting"
+    info = MetricInfo("counting", "custom", "Counts.", stateful=True)
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def evaluate(self, case: Any, trace: Any, outcome: Any) -> MetricResult:
+        self.n += 1
+        return MetricResult(self.name, float(self.n))
+
+
+def test_new_metrics_over_old_records_and_stateful_ones_in_order(store: Store) -> None:
+    _, run_id = run(Suite(cases(5), lambda query: query, concurrency=5), store)
+    assert score_run(store, run_id, ["exact_match"]) == 5
+    assert score_run(store, run_id, ["exact_match"]) == 0  # nothing lacks it
+    assert score_run(store, run_id, ["exact_match", "response_time"]) == 5
+    assert score_run(store, run_id, [Counting()]) == 5
+    assert [row.value for row in run_from_store(store, run_id).metrics["counting"]] == [1, 2, 3, 4, 5]
+    score_run(store, run_id, [Counting()])
+    assert [row.value for row in run_from_store(store, run_id).metrics["counting"]] == [1, 2, 3, 4, 5]
+
+
+def test_what_cannot_be_written_fails_its_case_alone(store: Store) -> None:
+    def agent(query: str) -> Any:
+        return Outcome(output=query, success="yes" if query == "1" else True)  # type: ignore[arg-type]
+
+    recording, run_id = run(Suite(cases(3), agent), store)
+    assert recording.failures == {"wrong_type": 1}
+    [bad] = store.case(run_id, "q1")
+    assert "outcome.success" in bad.record.outcome.error
+    assert len(list(store.records(run_id))) == 3
+
+
+def test_spend_adds_up(store: Store) -> None:
+    recording, _ = run(Suite(cases(4), lambda query: {"output": query, "cost": 0.25}), store)
+    assert recording.spend_usd == 1.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"concurrency": 0}, "concurrency must be a whole number of at least 1; received 0"),
+        ({"repeats": True}, "repeats must be a whole number"),
+        ({"timeout_s": 0}, "timeout_s must be a number above 0; received 0"),
+        ({"min_coverage": 2}, "min_coverage must be from 0 to 1; received 2"),
+        ({"seed": "x"}, "seed must be a whole number; received 'x'"),
+    ],
+)
+def test_a_suite_checks_its_settings(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(SuiteError, match=sentence):
+        Suite([], print, **settings)
+
+
+def test_suites_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "an_agent.py").write_text("def answer(query):\n    return query\n")
+    (tmp_path / "cases.jsonl").write_text('{"id": "q0", "query": "0"}\n')
+    (tmp_path / "desk.yaml").write_text(
+        "dataset: cases.jsonl\nagent: an_agent:answer\nmetrics: [cost]\ngates: ['cost <= 1']\nrepeats: 2\n"
+    )
+    suite = load_suite(tmp_path / "desk.yaml")
+    assert (suite.name, suite.repeats, suite.gates, suite.folder) == ("desk", 2, ["cost <= 1"], str(tmp_path))
+    with Store(tmp_path / "runs.db") as store:
+        _, run_id = run(suite, store)
+        assert outputs(store, run_id) == {("q0", 0): "0", ("q0", 1): "0"}
+    (tmp_path / "two.py").write_text("from agentunit import Suite\na = Suite([], print)\nb = Suite([], print)\n")
+    with pytest.raises(SuiteError, match="must define 'suite = Suite"):
+        load_suite(tmp_path / "two.py")
+    (tmp_path / "typo.yaml").write_text("dataset: cases.jsonl\nagent: a:b\ngate: x\n")
+    with pytest.raises(SuiteError, match=r"settings must be among .*; received 'gate'"):
+        load_suite(tmp_path / "typo.yaml")
+    with pytest.raises(SuiteError, match="no such file"):
+        load_suite(tmp_path / "nowhere.py")

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.engine.compare import compare_runs
+from agentunit.engine.gates import evaluate_gates
+from agentunit.reports.figures import spoken_value
+from agentunit.reports.gate_words import verdicts_of
+from agentunit.reports.github import write_step_summary
+from agentunit.reports.markdown import MOST_CHARACTERS, code, inline, run_markdown
+from agentunit.reports.reported_run import open_run
+
+GITHUB_LIKE = MarkdownIt("gfm-like", {"linkify": False})
+
+
+def markdown(reported, verdicts=()):
+    return run_markdown(reported.run, verdicts=verdicts, case_of=reported.case)
+
+
+def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools):
+    text = markdown(demo_run, verdicts_of(demo_run.run))
+    assert text.startswith("### <code>desk</code>: ❌ FAIL\n\n66 cases, the agent failed on 1 · run <code>run-1</code>")
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert rows[0] == "| metric | value ± 95 % | scored | backend | trust | gate |"
+    row = next(row for row in demo_run.summary.metrics if row.metric == "tool_success")
+    value, scored = spoken_value(row, "score"), f"{row.n_scored}/{row.n_cases}"
+    rule = "<code>&#91;trace&#93; all == 1 coverage 0</code>"
+    assert f"| <code>tool&#95;success</code> ↑ | {value} | {scored} | trace | exact | {rule} ❌ FAIL |" in rows
+    assert any("<code>faithfulness</code> ↑ _i_ |" in row and "AUROC 0.50" in row for row in rows)
+    assert f"all == 1 coverage 0</code>: {len(faulty_tools)} of {row.n_scored} values are not == 1" in text
+    assert "<details><summary>Worst cases (10)</summary>" in text
+    assert "<pre>Order A-1012 is with the carrier and arrives on 11 October.</pre>" in text
+    assert text.count("<details>") == text.count("</details>") == 2
+
+
+def test_without_gates_there_is_no_verdict_and_without_cases_only_their_names(demo_run):
+    text = run_markdown(demo_run.run)
+    assert text.startswith("### <code>desk</code>\n")
+    assert "| gate |" not in text
+    assert "<pre>" not in text
+    assert "- **<code>desk-016</code>** (task&#95;success)" in text
+
+
+def test_a_gate_on_a_backend_stands_beside_that_backend(demo_run):
+    text = markdown(demo_run, evaluate_gates(demo_run.run, ["task_success[state] >= 0.1 coverage 0"]))
+    rows = [line for line in text.splitlines() if line.startswith("| <code>task&#95;success</code>")]
+    assert [("PASS" in row, "state" in row) for row in rows] == [(False, False), (True, True)]
+
+
+def test_everything_fits_a_comment_however_long_the_answers(store, keep):
+    records = [
+        Record(
+            DatasetCase(f"{'long' * 40}-{number}", "|" * 5000), TraceLog(), Outcome(success=False, output="<" * 9000)
+        )
+        for number in range(40)
+    ]
+    keep(store, [records])
+    reasons = [SimpleNamespace(expression="m" * 900, verdict="fail", reason="|" * 4000) for _ in range(60)]
+    text = markdown(open_run("run-1", store), reasons)
+    assert len(text) <= MOST_CHARACTERS
+    assert len(markdown(open_run("run-1", store))) <= MOST_CHARACTERS
+
+
+def test_hostile_text_is_shown_as_text(hostile_run):
+    text = markdown(hostile_run)
+    html = GITHUB_LIKE.render(text)
+    for page in (text, html):
+        assert "<script" not in page
+        assert "<b>" not in page
+        assert "<!--" not in page
+        assert "\x1b" not in page
+        assert "\u202e" not in page
+    assert "&lt;script&gt;" in html
+    # Outside of code, where GitHub would look for people to call, nobody is named.
+    outside = [line for line in text.splitlines() if not line.startswith("<pre>")]
+    assert not [line for line in outside if "@octocat" in line]
+
+
+TABLE_BREAKERS = st.text(st.sampled_from("|`*_[]()<>&#@$~\\:/! \nab-."), max_size=30)
+
+
+@given(TABLE_BREAKERS)
+def test_no_text_breaks_a_table_or_becomes_markup(text):
+    table = f"| a | b |\n|---|---|\n| {code(text)} | {inline(text)} |\n"
+    tokens = GITHUB_LIKE.parse(table)
+    assert [token.type for token in tokens].count("td_open") == 2
+    inner = [child.type for token in tokens if token.type == "inline" for child in token.children or ()]
+    assert set(inner) <= {"text", "text_special", "html_inline"}
+    # The only markup is the <code> that we put there.
+    assert inner.count("html_inline") == 2
+    shown = [token.content for token in tokens if token.type == "inline"][3]
+    assert "\n" not in shown
+
+
+def test_a_comparison_says_what_became_worse(store, keep):
+    def records(wrong: range) -> list[Record]:
+        return [
+            Record(DatasetCase(f"q{number}", "?"), TraceLog(), Outcome(success=number not in wrong, output="a"))
+            for number in range(60)
+        ]
+
+    keep(store, [records(range(0))], run_id="old", metrics=["task_success"])
+    keep(store, [records(range(30))], run_id="new", metrics=["task_success"])
+    old, new = open_run("old", store).run, open_run("new", store).run
+    text = run_markdown(new, comparison=compare_runs(new, old))
+    assert text.startswith("### <code>desk</code>: ❌ FAIL")
+    assert "**Against <code>old</code>**, 60 cases in both" in text
+    assert "| <code>task&#95;success</code> outcome | 1.00 | 0.50 | -0.50 &#91;" in text
+    assert "**regression**" in text
+    same = run_markdown(new, comparison=compare_runs(new, new))
+    assert ": ✅ PASS" in same.splitlines()[0] or "CANNOT TELL" in same.splitlines()[0]
+
+
+def test_an_unscored_run_says_so(store, keep):
+    keep(store, [[Record(DatasetCase("q1", "?"), TraceLog(), "a")]], metrics=[])
+    assert "Nothing is scored yet." in run_markdown(open_run("run-1", store).run)
+
+
+def test_the_step_summary_is_appended_to(tmp_path, monkeypatch):
+    target = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(target))
+    assert write_step_summary("# one\n")
+    assert write_step_summary("# two")
+    assert target.read_text() == "# one\n\n# two\n\n"
+
+
+def test_without_a_place_for_a_summary_nothing_happens(tmp_path, monkeypatch):
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    assert not write_step_summary("text")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "such" / "folder.md"))
+    assert not write_step_summary("text")
