@@ -6,8 +6,9 @@
 Each pair of runs has three metrics of one kind over the same cases; each run draws its own noise. In "none" nothing
 changed, so every exit 1 is a false alarm (5 % are allowed, Holm holding for all three metrics together). In
 "= margin" the first metric truly lost just the margin, so every exit 0 is wrong (5 % are allowed). In "2 × margin" it
-lost twice as much, and exit 1 is right. Beside it, what two usual gates say: "mean dropped" fails when any of the
-three means is worse, "by margin" when one is worse by more than the margin.
+lost twice as much, and exit 1 is right. "it passes" is how often the first metric alone was called no worse. Beside
+it, what two usual gates say: "mean dropped" fails when any of the three means is worse, "by margin" when one is worse
+by more than the margin.
 """
 
 from __future__ import annotations

@@ -67,9 +67,6 @@ def hostile_record() -> Record:
     return Record(case, trace, Outcome(success=False, output=HOSTILE, error=HOSTILE, state={HOSTILE: HOSTILE}))
 
 
-def pytest_configure(config: pytest.Config) -> None:
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
     with Store(tmp_path / "runs.db") as opened:

@@ -77,8 +77,8 @@ def _print_worst(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], con
     console.print("\n[bold]Look at[/bold]")
     for row in faulty:
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in rows) > 1 else ""
-        cases = printable_line(", ".join(row.worst_cases))
-        console.print(f"  {printable_line(row.metric)}{backend}: {cases}", highlight=False, markup=False, soft_wrap=True)
+        line = printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}")
+        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_unscored(entries: list[Unscored], console: Console) -> None:
