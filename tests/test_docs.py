@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+import yaml
 
 from agentunit.core.codec import decode_record
 
@@ -46,6 +47,8 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
             for line in block.text.splitlines():
                 json.loads(line)
                 decode_record(line)
+        elif block.language == "yaml":
+            yaml.safe_load(block.text)
         elif block.language == "toml" and sys.version_info >= (3, 11):
             import tomllib
 

@@ -15,6 +15,7 @@ from agentunit.reports.gate_words import verdicts_of
 from agentunit.reports.html import write_html
 from agentunit.reports.junit import write_junit
 from agentunit.reports.markdown import run_markdown
+from agentunit.reports.otel_events import send_scores
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.table_files import write_csv, write_parquet
@@ -35,7 +36,7 @@ _FORMAT_OF_ENDING = {
     ".html": "html",
     ".htm": "html",
 }
-_FORMATS = ("json", "junit", "markdown", "csv", "parquet", "html")
+_FORMATS = ("json", "junit", "markdown", "csv", "parquet", "html", "otel")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,12 +56,14 @@ def export(run_reference: str, target: str, format_name: str | None, gates: tupl
 
     RUN is an id, the beginning of one, a name, 'last', or a file that was exported before. A .json file holds
     everything and can be imported again; the others are for reading: HTML for people, Markdown for a pull request,
-    JUnit XML for CI, CSV and Parquet for tables (one row a case, repeat and metric).
+    JUnit XML for CI, CSV and Parquet for tables (one row a case, repeat and metric). An http(s) address gets every
+    score as an OpenTelemetry event (OTLP logs, extra otel).
 
     \b
     agentunit export last --to run.html
     agentunit export last --to baseline.json.gz
     agentunit export last --to junit.xml
+    agentunit export last --to http://localhost:4318/v1/logs
     """
     chosen = format_name or _format_of(target)
     _refuse_overwriting(target, run_reference, store_path)
@@ -75,6 +78,8 @@ def export(run_reference: str, target: str, format_name: str | None, gates: tupl
 
 
 def _format_of(target: str) -> str:
+    if target.startswith(("http://", "https://")):
+        return "otel"
     name = os.path.basename(target).lower()
     for ending in sorted(_FORMAT_OF_ENDING, key=len, reverse=True):
         if name.endswith(ending):
@@ -101,6 +106,8 @@ def _write(format_name: str, reference: str, target: str, gates: Sequence[str] |
 
 
 def _write_report(format_name: str, reported: ReportedRun, target: str, gates: Sequence[str] | None) -> str:
+    if format_name == "otel":
+        return f"{send_scores(reported, target):,} events"
     if format_name in ("csv", "parquet"):
         write = write_csv if format_name == "csv" else write_parquet
         return f"{write(reported, target):,} rows"

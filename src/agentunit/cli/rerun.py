@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 import click
@@ -13,6 +14,7 @@ from agentunit.engine.runner import plan_run, rerun_cases
 from agentunit.engine.suite import SuiteError
 from agentunit.reports.run_progress import RecordingLine
 from agentunit.store.schema import StoreError
+from agentunit.store.sqlite import Store
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,13 +31,17 @@ def rerun(
     \b
     agentunit rerun last desk-016 desk-039
     """
-    store = open_store(store_path)
+    with open_store(store_path) as store:
+        _rerun(store, run_reference, case_ids, suite_path, as_json)
+
+
+def _rerun(store: Store, run_reference: str, case_ids: Sequence[str], suite_path: str | None, as_json: bool) -> None:
     try:
         header = store.find_run(run_reference)
         known = store.case_ids(header.id)
         for case_id in case_ids:
             if case_id not in known:
-                nearest = get_close_matches(case_id, known, n=1)
+                nearest = get_close_matches(case_id, known, n=1, cutoff=0.5)
                 hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
                 raise InputFailure(f"run {header.id} has no case {case_id!r}{hint}")
         path = suite_path or header.settings.get("suite")

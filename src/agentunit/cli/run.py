@@ -13,11 +13,12 @@ from agentunit.cli.options import InputFailure, metrics_from, open_store, store_
 from agentunit.core.results import encode_json
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.compare import Comparison, compare_runs
-from agentunit.engine.gates import GateError, GateVerdict, decide, evaluate_gates, parse_gate
+from agentunit.engine.gates import GateError, GateVerdict, decide, evaluate_gates, parse_gate, strictest
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Plan, Recording, plan_run, record
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, info_of, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
+from agentunit.metrics.base import spoken_error
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.console import Terminal, print_run
 from agentunit.reports.decisions import print_comparison, print_gates
@@ -80,7 +81,20 @@ def run(
         "gates": list(gates) or None,
         "metrics": metrics_from(names) if names else None,
     }
-    store = open_store(store_path, must_exist=resume is not None)
+    with open_store(store_path, must_exist=resume is not None) as store:
+        _run(store, suite_path, given, resume, retry_failed, limit, baseline, as_json)
+
+
+def _run(
+    store: Store,
+    suite_path: str,
+    given: dict[str, Any],
+    resume: str | None,
+    retry_failed: bool,
+    limit: int | None,
+    baseline: str | None,
+    as_json: bool,
+) -> None:
     try:
         if resume is not None:
             earlier = recorded_settings(store.find_run(resume))
@@ -115,8 +129,8 @@ def adjusted_suite(path: str, given: dict[str, Any]) -> Suite:
             parse_gate(gate)
     except (SuiteError, GateError) as error:
         raise click.UsageError(str(error)) from None
-    except (ValueError, TypeError, ImportError, RuntimeError) as error:
-        raise click.UsageError(f"{path}: {type(error).__name__}: {error}") from None
+    except Exception as error:  # noqa: BLE001  # a suite is a user's own code and may fail in any way when it is loaded
+        raise click.UsageError(f"{path}: {spoken_error(error)}") from None
     return suite
 
 
@@ -156,7 +170,7 @@ def finish(store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, a
     summary = scored.summary()
     code = decide(verdicts, scored.n_failed + summary.n_score_errors, suite.max_errors)
     if comparison is not None:
-        code = code or comparison.exit_code
+        code = strictest(code, comparison.exit_code)
     if as_json:
         click.echo(encode_json(_as_data(scored, verdicts, comparison, code)).decode())
     else:

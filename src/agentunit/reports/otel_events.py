@@ -87,6 +87,38 @@ def export_scores(reported: ReportedRun, exporter: Any, *, metrics: Iterable[str
         provider.shutdown()
 
 
+def send_scores(reported: ReportedRun, endpoint: str) -> int:
+    """Send every score of a run to an OTLP/HTTP endpoint for logs that the user named, and to no other place."""
+    try:
+        from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
+    except ImportError:
+        raise ReportError(f"sending OpenTelemetry events needs its exporter: {INSTALL_HINT}") from None
+    told = _Told(OTLPLogExporter(endpoint=endpoint, timeout=10))
+    n_events = export_scores(reported, told)
+    if told.n_failed:
+        raise ReportError(f"{endpoint} did not take {told.n_failed} batches of events: is a collector listening there?")
+    return n_events
+
+
+class _Told:
+    """An exporter that remembers what was not taken: the SDK only logs it."""
+
+    def __init__(self, exporter: Any) -> None:
+        self._exporter = exporter
+        self.n_failed = 0
+
+    def export(self, batch: Any) -> Any:
+        result = self._exporter.export(batch)
+        self.n_failed += result.name != "SUCCESS"
+        return result
+
+    def shutdown(self) -> None:
+        self._exporter.shutdown()
+
+    def force_flush(self, timeout_millis: int = 10_000) -> bool:
+        return bool(self._exporter.force_flush(timeout_millis))
+
+
 def score_attributes(reported: ReportedRun, case: ReportedCase, metric: str, score: Score) -> dict[str, Any]:
     """The attributes of one event; what is unknown is left out."""
     header = reported.run.header

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from agentunit.store.sqlite import Store
+
+SUITE = """
+from agentunit import Suite
+
+def agent(query):
+    if query == "boom":
+        raise RuntimeError("the agent broke")
+    return query.upper()
+
+suite = Suite(
+    dataset=[{"id": f"q{n}", "query": word, "expected_output": word.upper()} for n, word in enumerate(WORDS)],
+    agent=agent,
+    metrics=["exact_match", "response_time"],
+    gates=["exact_match >= 0.9", "response_time p95 <= 5"],
+)
+"""
+
+
+@pytest.fixture(autouse=True)
+def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+
+
+def write_suite(words: list[str], name: str = "suite.py") -> None:
+    Path(name).write_text(SUITE.replace("WORDS", repr(words)))
+
+
+def test_a_passing_run(invoke):
+    write_suite(["a", "b", "c"])
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 0, result.output
+    assert "exact_match ↑" in result.stdout
+    assert result.stdout.count("PASS") == 2
+    assert "next: agentunit show " in result.stdout
+    assert Path(".agentunit/runs.db").exists()
+
+
+def test_a_failing_gate_is_exit_1_and_names_the_case(invoke):
+    write_suite(["a", "b", "c"])
+    result = invoke("run", "suite.py", "--gate", "exact_match <= 0.5")
+    assert result.exit_code == 1, result.output
+    assert "FAIL" in result.stdout
+
+
+def test_an_agent_that_fails_is_exit_3_beyond_the_allowance(invoke):
+    write_suite(["a"] * 30 + ["boom"])
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 3, result.output
+    assert "1 of 31 cases ended in a failure of the agent" in result.stdout
+
+
+def test_json_holds_the_verdict(invoke):
+    write_suite(["a", "b"])
+    result = invoke("run", "suite.py", "--json", "--repeats", "2")
+    told = json.loads(result.stdout)
+    assert told["exit_code"] == result.exit_code == 0
+    assert [gate["verdict"] for gate in told["gates"]] == ["pass", "pass"]
+    assert told["run"]["n_done"] == 4
+
+
+def test_a_regression_against_a_baseline_is_exit_1(invoke):
+    write_suite(["a"] * 80)
+    assert invoke("run", "suite.py").exit_code == 0
+    assert invoke("export", "last", "--to", "main.json").exit_code == 0
+    Path("suite.py").write_text(Path("suite.py").read_text().replace("query.upper()", "query").replace("0.9", "0"))
+    result = invoke("run", "suite.py", "--baseline", "main.json")
+    assert result.exit_code == 1, result.output
+    assert "regression" in result.stdout
+
+
+def test_resume_says_what_is_wrong(invoke):
+    write_suite(["a", "b"])
+    assert invoke("run", "suite.py").exit_code == 0
+    write_suite(["a", "b", "c"])
+    result = invoke("run", "suite.py", "--resume", "last")
+    assert result.exit_code == 3
+    assert "recorded on another dataset" in result.stderr
+    result = invoke("run", "suite.py", "--resume", "nightly")
+    assert "no run is called 'nightly'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ("x = 1\n", "must define 'suite = Suite"),
+        ("import nowhere_at_all\n", "No module named 'nowhere_at_all'"),
+        ("def broken(:\n", "SyntaxError"),
+        ("from agentunit import Suite\nsuite = Suite([{'id': 'a'}], print, metrics=['nope'])\n", "no metric is called"),
+        ("from agentunit import Suite\nsuite = Suite([{'id': 'a'}], print, gates=['cost <'])\n", "cost <"),
+        ("from agentunit import Suite\nsuite = Suite([{'id': 'a'}], lambda a, b: 1)\n", "agent: "),
+    ],
+)
+def test_a_suite_that_cannot_run_is_a_usage_error_in_a_line(invoke, content, sentence):
+    Path("suite.py").write_text(content)
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 2, result.output
+    assert sentence in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_a_missing_suite_or_dataset_is_one_line(invoke):
+    result = invoke("run", "nowhere.py")
+    assert result.exit_code == 2
+    assert "nowhere.py: no such file ('agentunit init'" in result.stderr
+    Path("suite.yaml").write_text("dataset: nowhere.jsonl\nagent: os:getcwd\n")
+    result = invoke("run", "suite.yaml")
+    assert result.exit_code == 3
+    assert "nowhere.jsonl" in result.stderr
+
+
+def test_rerun_replaces_a_case(invoke):
+    write_suite(["a", "boom"])
+    invoke("run", "suite.py")
+    Path("suite.py").write_text(Path("suite.py").read_text().replace('query == "boom"', "False"))
+    result = invoke("rerun", "last", "q1")
+    assert result.exit_code == 0, result.output
+    with Store(".agentunit/runs.db") as store:
+        assert store.find_run("last").n_failed == 0
+    result = invoke("rerun", "last", "q9")
+    assert result.exit_code == 3
+    assert "has no case 'q9'; did you mean 'q1'?" in result.stderr
+
+
+def test_new_metrics_over_an_old_run(invoke):
+    write_suite(["a", "b"])
+    invoke("run", "suite.py")
+    result = invoke("score", "last", "-m", "regex,cost", "--json")
+    assert json.loads(result.stdout)["summary"]["n_cases"] == 2
+    assert invoke("gate", "last", "--gate", "exact_match >= 1").exit_code == 0
+
+
+def test_the_step_summary_of_a_ci_run(invoke, monkeypatch):
+    write_suite(["a", "b"])
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    invoke("run", "suite.py")
+    assert "PASS" in Path("summary.md").read_text()
+
+
+def test_ctrl_c_keeps_everything_and_names_the_way_on(tmp_path):
+    slow = SUITE.replace("WORDS", repr(["a"] * 200)).replace("def agent", "import time\ndef agent")
+    (tmp_path / "suite.py").write_text(slow.replace("    return query.upper()", "    time.sleep(0.02)\n    return 'A'"))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "agentunit", "run", "suite.py"],
+        cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    database = tmp_path / ".agentunit" / "runs.db"
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not (database.exists() and done_of(database) > 5):
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "stopped: " in errors
+    assert "next: agentunit run suite.py --resume " in errors
+    kept = done_of(database)
+    assert 5 < kept < 200
+    again = subprocess.run(
+        [sys.executable, "-m", "agentunit", "run", "suite.py", "--resume", "last"],
+        cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert done_of(database) == 200
+
+
+def done_of(database: Path) -> int:
+    with Store(database) as store:
+        runs = store.runs()
+        return runs[0].n_done if runs else 0
