@@ -1,10 +1,11 @@
 """How fast AgentUnit is, beside its peers, measured in one run on one machine.
 
-Four questions, a table each: import time, size of a base install, overhead of a metric that costs nothing, and the
-catalog's seven core metrics against merely reading the records. Run it from the root of the repository:
+Seven questions: import time, size of a base install, overhead of a metric that costs nothing, the catalog's seven core
+metrics against merely reading the records, recording an agent that costs nothing with every case kept as it ends, the
+memory of recording, and how soon a long run that was stopped goes on. Run it from the root of the repository:
 
     python -m benchmarks.speed                      our rows, and those of peers that are installed
-    python -m benchmarks.speed --install-peers      make the environments first (about 1.7 GB under .bench/)
+    python -m benchmarks.speed --install-peers      make the environments first (about 2.5 GB under .bench/)
     python -m benchmarks.speed --write-results      also write the tables to benchmarks/speed/RESULTS.md
 
 Machines are noisy: every figure is the best of several rounds, ours and theirs in turn, with the worst beside it.

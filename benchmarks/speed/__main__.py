@@ -23,10 +23,13 @@ from benchmarks.speed.environments import (
 )
 from benchmarks.speed.imports import measure_imports
 from benchmarks.speed.installs import measure_installs
+from benchmarks.speed.memory import measure_memory
 from benchmarks.speed.overhead import measure_overhead
 from benchmarks.speed.peers import PEERS, Peer
+from benchmarks.speed.recording import measure_recording
+from benchmarks.speed.resuming import measure_resuming
 
-_QUESTIONS = ("import", "install", "overhead", "catalog")
+_QUESTIONS = ("import", "install", "overhead", "catalog", "recording", "memory", "resume")
 _RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
 
 
@@ -62,6 +65,12 @@ def _answers(options: argparse.Namespace, ours: Installed | None, peers: list[Pe
         yield measure_overhead(peers, options.rounds, options.cases)
     if "catalog" in options.questions:
         yield from measure_catalog(options.rounds, options.records)
+    if "recording" in options.questions:
+        yield from measure_recording(peers, options.rounds, options.cases)
+    if "memory" in options.questions:
+        yield measure_memory(options.rounds, options.memory_cases)
+    if "resume" in options.questions:
+        yield measure_resuming(options.rounds, options.resume_cases)
 
 
 def _install(options: argparse.Namespace) -> None:
@@ -105,10 +114,18 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--install-ours", action="store_true", help="make our environment afresh from the working tree")
     parser.add_argument("--only-ours", action="store_true", help="leave peers out, installed or not")
-    parser.add_argument("--questions", nargs="+", choices=_QUESTIONS, default=_QUESTIONS, help="default: all four")
+    parser.add_argument("--questions", nargs="+", choices=_QUESTIONS, default=_QUESTIONS, help="default: all")
     parser.add_argument("--rounds", type=_positive, default=7, help="repetitions of each timing (default: 7)")
-    parser.add_argument("--cases", type=_positive, default=10_000, help="cases of the trivial metric (default: 10000)")
+    parser.add_argument(
+        "--cases", type=_positive, default=10_000, help="cases of the trivial metric and agent (default: 10000)"
+    )
     parser.add_argument("--records", type=_positive, default=5_000, help="records of the catalog file (default: 5000)")
+    parser.add_argument(
+        "--memory-cases", type=_positive, default=2_000, help="cases of the shorter recording (default: 2000)"
+    )
+    parser.add_argument(
+        "--resume-cases", type=_positive, default=100_000, help="cases of the stopped run (default: 100000)"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--write-results", action="store_true", help=f"write the tables to {_RESULTS.name} beside this")
     return parser

@@ -76,7 +76,7 @@ def _add(answer: Answer, name: str, figures: dict[str, Any], spread: Spread, dec
 
 def _memory(path: Path) -> Answer:
     answer = Answer(
-        "memory",
+        "scoring_memory",
         "Peak memory of scoring a stream with the seven metrics",
         (
             Column("name", "what"),

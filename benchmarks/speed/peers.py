@@ -1,4 +1,4 @@
-"""The packages we measure beside ours: what to install, what to import, how their trivial metric is run."""
+"""The packages we measure beside ours: what to install, what to import, how their trivial metric or agent is run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class Peer:
     """One package, in a virtual environment of its own, at a pinned version so that two people measure the same.
 
     ``trivial_runs`` are the ways a metric returning 1.0 is run over many cases: a file in ``trivial/``, and a label
-    where there is more than one way, which the file gets as its second argument. ``most_cases`` is how many cases it
-    can be given without taking minutes.
+    where there is more than one way, which the file gets as its second argument. ``recorded_by`` is the file that runs
+    a trivial agent and keeps what it did. ``most_cases`` is how many cases it can be given without taking minutes.
     """
 
     name: str
@@ -19,6 +19,7 @@ class Peer:
     import_statement: str
     trivial_runs: tuple[tuple[str, str], ...] = ()
     most_cases: int = 10_000
+    recorded_by: str = ""
 
 
 PEERS = (
@@ -32,6 +33,7 @@ PEERS = (
         # Its log of every sample is most of the cost, and more than the others keep: so once without.
         (("with_inspect_ai.py", ""), ("with_inspect_ai.py", "no sample log")),
         1_000,
+        "record_with_inspect_ai.py",
     ),
     # Without the second requirement ragas 0.4.3 installs, but does not import.
     Peer("ragas", ("ragas==0.4.3", "langchain-community<0.4"), "import ragas"),
@@ -41,4 +43,6 @@ PEERS = (
         "import phoenix.evals",
         (("with_phoenix_evals.py", ""),),
     ),
+    # Its evaluation of a function keeps a trace of each call: measured as recording, not as a metric over records.
+    Peer("mlflow", ("mlflow==3.17.2",), "import mlflow", (), 100, "record_with_mlflow.py"),
 )

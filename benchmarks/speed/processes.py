@@ -22,6 +22,7 @@ _STAY_HOME = {
     "DEEPEVAL_NO_INSPECT_PROMPT": "1",
     "RAGAS_DO_NOT_TRACK": "true",
     "LOGFIRE_SEND_TO_LOGFIRE": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
     "HF_HUB_OFFLINE": "1",
     "DO_NOT_TRACK": "1",
 }

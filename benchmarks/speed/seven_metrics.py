@@ -23,6 +23,7 @@ from agentunit.metrics.builtin import (
     HallucinationRateMetric,
     RetrievalQualityMetric,
 )
+from benchmarks.speed.peak_memory import peak_bytes
 
 _WARM_UP_RECORDS = 100
 
@@ -70,19 +71,7 @@ def time_both(path: str, rounds: int) -> dict[str, Any]:
 def peak_memory(path: str, repeats: int) -> dict[str, Any]:
     """The largest resident size of this process after scoring the file several times over as one stream."""
     n_records = score(agentunit.read_records(*[path] * repeats))
-    return {"n_records": n_records, "peak_bytes": _peak_bytes()}
-
-
-def _peak_bytes() -> int:
-    try:
-        with open("/proc/self/status", encoding="ascii") as status:
-            # Not getrusage: on Linux its maximum also covers the process that started this one.
-            return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM:"))
-    except FileNotFoundError:
-        import resource
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak if sys.platform == "darwin" else peak * 1024
+    return {"n_records": n_records, "peak_bytes": peak_bytes()}
 
 
 if __name__ == "__main__":

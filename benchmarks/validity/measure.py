@@ -9,7 +9,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from agentunit.core.records import Record
-from agentunit.engine.validity import Label, ScoredRow, measure_agreement, score_labelled, verdict_of
+from agentunit.datasets.labels import Label
+from agentunit.engine.validity import ScoredRow, measure_agreement, score_labelled, verdict_of
 from agentunit.formulas.agreement import accuracy, auroc, bootstrap_statistic_interval
 from agentunit.metrics.base import Direction
 from agentunit.metrics.trust import TrustFigure

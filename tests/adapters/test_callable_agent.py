@@ -12,7 +12,7 @@ import warnings
 from types import MappingProxyType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentunit.adapters.base import as_agent
@@ -479,6 +479,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(output=json_values, payload=st.dictionaries(st.text(), json_values, max_size=3), failed=st.booleans())
 def test_sealing_keeps_all_json(output, payload, failed):
     call = Call()
@@ -492,6 +493,7 @@ def test_sealing_keeps_all_json(output, payload, failed):
     assert result.failure == ("timeout" if failed else None)
 
 
+@settings(deadline=None)
 @given(anything=json_values, metadata=json_values)
 def test_any_data_in_place_of_a_trace_gives_a_result_that_can_be_stored(anything, metadata):
     call = Call()

@@ -124,16 +124,16 @@ def test_long_questions_and_answers_pass(program, ask):
     "code", ["time.sleep(60)", "while True: pass", "sys.stdin.read(); sys.stdout.close(); time.sleep(60)"]
 )
 def test_a_hanging_program_is_killed(program, ask, code):
-    result = ask(program("sys.stderr.write('hm'); sys.stderr.flush()\n" + code), timeout_s=0.5)
+    result = ask(program("sys.stderr.write('hm'); sys.stderr.flush()\n" + code), timeout_s=0.4)
     assert result.failure == "timeout"
-    assert result.outcome.error == "timeout: no answer within 0.5 s"
+    assert result.outcome.error == "timeout: no answer within 0.4 s"
     assert result.trace.metadata["stderr"] == "hm"
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_endless_output_is_bounded(program, ask, monkeypatch, stream):
     monkeypatch.setattr("agentunit.adapters.command.MAX_ANSWER_BYTES", 2**20)
-    result = ask(program(f"while True: sys.{stream}.write('x' * 65536)"), timeout_s=30 if stream == "stdout" else 0.5)
+    result = ask(program(f"while True: sys.{stream}.write('x' * 65536)"), timeout_s=30 if stream == "stdout" else 0.4)
     if stream == "stdout":
         assert (result.failure, result.outcome.error) == (
             "raised",
@@ -160,7 +160,7 @@ LEAVES_CHILDREN = """
 def test_children_are_gone_however_the_program_ends(program, ask, is_gone, tmp_path, end, own_session, failure):
     folder = tmp_path / "pids"
     folder.mkdir()
-    result = ask(program(LEAVES_CHILDREN.format(folder=str(folder), end=end, own_session=own_session)), timeout_s=1.5)
+    result = ask(program(LEAVES_CHILDREN.format(folder=str(folder), end=end, own_session=own_session)), timeout_s=1)
     # The children hold the program's output open; its own end counts.
     assert (result.failure, result.outcome.output) == (failure, None if failure == "timeout" else "answered")
     pids = [int(file.name) for file in folder.iterdir()]
@@ -223,6 +223,19 @@ def test_a_string_is_split_but_no_shell_is_started(ask, tmp_path):
 def test_a_command_that_cannot_work_is_refused_at_once(make, said):
     with pytest.raises(ValueError, match=said):
         make()
+
+
+class Unwritable:
+    def __str__(self):
+        raise RuntimeError("no words for it")
+
+
+def test_a_case_that_cannot_be_written_is_a_failure_of_the_case(ask):
+    case = DatasetCase("q", "x", metadata={"odd": Unwritable()})
+    for agent in ("command: cat", "http://127.0.0.1:1/"):
+        result = ask(agent, case=case)
+        assert result.failure == "raised"
+        assert "no words for it" in result.outcome.error
 
 
 def test_a_program_that_vanishes_is_a_failure_of_the_case(ask, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import gc
 import itertools
 import os
 import re
@@ -140,7 +141,7 @@ def test_the_run_goes_on_after_every_kind_of_failure():
     async def go():
         called = as_agent(agent, workers=3)
         results = await asyncio.gather(
-            *[called.run(DatasetCase(str(n), query), timeout_s=1) for n, query in enumerate(queries)]
+            *[called.run(DatasetCase(str(n), query), timeout_s=0.7) for n, query in enumerate(queries)]
         )
         await called.close()
         return results
@@ -175,6 +176,15 @@ def test_closing_ends_the_workers(is_gone):
         return int(result.outcome.output)
 
     assert is_gone(asyncio.run(go()))
+
+
+@pytest.mark.filterwarnings("ignore:unclosed")
+def test_an_agent_that_nobody_closes_takes_its_workers_with_it(is_gone):
+    called = as_agent(lambda query: str(os.getpid()))
+    pid = int(asyncio.run(called.run(DatasetCase("q"), timeout_s=20)).outcome.output)
+    del called
+    gc.collect()
+    assert is_gone(pid)
 
 
 def test_a_pool_outlives_its_loop():
@@ -319,7 +329,7 @@ def test_children_of_an_ended_agent_are_gone(ask, is_gone, tmp_path, own_session
             os._exit(1)
         time.sleep(60)
 
-    assert ask(agent, timeout_s=1).failure == ("timeout" if end == "hang" else "died")
+    assert ask(agent, timeout_s=0.7).failure == ("timeout" if end == "hang" else "died")
     pids = child_pids(tmp_path)
     assert len(pids) == 3
     assert all(is_gone(pid) for pid in pids)

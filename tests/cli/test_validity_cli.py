@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agentunit.cli.validity import label_number
+from agentunit.datasets.labels import label_number
 
 HEADER = "question,context,answer,expected,label"
 

@@ -11,7 +11,9 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agentunit.engine.compare import CaseChange, compare_runs, parse_margin
+from agentunit.engine.compare import compare_runs
+from agentunit.engine.comparison import CaseChange
+from agentunit.engine.margins import parse_margin
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.power import smallest_detectable_effect
 from agentunit.formulas.proportions import bounded_mean_test, paired_proportion_test

@@ -4,14 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.gates import (
-    Gate,
-    GateError,
     GateVerdict,
     count_errors,
     decide,
     evaluate_gates,
-    parse_gate,
     strictest,
 )
 from agentunit.engine.scored_run import ScoredRun

@@ -13,8 +13,8 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_sco
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, MetricResult
+from agentunit.datasets.labels import Label
 from agentunit.engine.validity import (
-    Label,
     LabelJoin,
     ScoredRow,
     measure_agreement,

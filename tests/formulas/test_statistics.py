@@ -11,10 +11,10 @@ import scipy.stats
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agentunit.formulas import statistics
+from agentunit.formulas import running as running_module
+from agentunit.formulas.running import RunningStatistics
 from agentunit.formulas.statistics import (
     Interval,
-    RunningStatistics,
     bootstrap_mean_interval,
     mean_interval,
     normal_interval,
@@ -226,7 +226,7 @@ def test_unknown_is_none(values):
 @given(SAMPLES, SHARES, st.integers(1, 50), st.integers(1, 7))
 def test_running_equals_numpy_across_folds(values, q, capacity, fold_size):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(statistics, "FOLD_SIZE", fold_size)
+        patch.setattr(running_module, "FOLD_SIZE", fold_size)
         running = collected(values, capacity=capacity)
         assert running.n == len(values)
         assert running.total == math.fsum(values)

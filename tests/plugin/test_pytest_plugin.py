@@ -19,7 +19,7 @@ import agentunit.pytest_support.evaluation
 import agentunit.pytest_support.session_report
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score
-from agentunit.formulas.statistics import RunningStatistics
+from agentunit.formulas.running import RunningStatistics
 from agentunit.pytest_support.attempts import Attempts
 from agentunit.pytest_support.gathering import Gathering, arrived
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 _WARM_UP_CASES = 20
 
 Scoring = Callable[[], tuple[int, float]]
+Recording = Callable[[], tuple[int, float | None]]
 
 
 def time_scoring(prepare: Callable[[int], Scoring]) -> None:
@@ -19,13 +20,27 @@ def time_scoring(prepare: Callable[[int], Scoring]) -> None:
     ``prepare`` builds the cases, which is not timed, and returns what scores them all and tells how many were scored
     and their mean. A first small scoring pays for imports and caches.
     """
+    _time(prepare, 1.0)
+
+
+def time_recording(prepare: Callable[[int, bool], Recording]) -> None:
+    """Time an agent on as many cases as the command line says, with scoring if it also says ``scored``.
+
+    ``prepare`` builds the cases and returns what records them all on disk and tells how many cases were answered and,
+    if they were scored, their mean.
+    """
+    scored = "scored" in sys.argv[2:]
+    _time(lambda n_cases: prepare(n_cases, scored), 1.0 if scored else None)
+
+
+def _time(prepare: Callable[[int], Recording], expected_mean: float | None) -> None:
     n_cases = int(sys.argv[1])
     prepare(min(n_cases, _WARM_UP_CASES))()
-    score_all = prepare(n_cases)
+    do_all = prepare(n_cases)
     gc.collect()
     start = time.perf_counter()
-    n_scored, mean = score_all()
+    n_done, mean = do_all()
     elapsed_s = time.perf_counter() - start
-    if n_scored != n_cases or mean != 1.0:
-        raise SystemExit(f"the scoring must give 1.0 for each of {n_cases} cases; it gave {mean} over {n_scored}")
+    if n_done != n_cases or mean != expected_mean:
+        raise SystemExit(f"{n_cases} cases must be done with a mean of {expected_mean}; {n_done} were, with {mean}")
     print("\n" + json.dumps({"elapsed_s": elapsed_s, "n_cases": n_cases}))

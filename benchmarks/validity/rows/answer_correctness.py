@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.engine.validity import Label
+from agentunit.datasets.labels import Label
 from agentunit.metrics.builtin import AnswerCorrectnessMetric
 from benchmarks.validity.baselines import ALWAYS_GOOD, CONTAINMENT, TOKEN_F1
 from benchmarks.validity.data import LabelledData

@@ -6,7 +6,8 @@ from typing import Any
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.engine.validity import Label, ScoredRow
+from agentunit.datasets.labels import Label
+from agentunit.engine.validity import ScoredRow
 from agentunit.metrics.builtin import FaithfulnessMetric, HallucinationRateMetric
 from benchmarks.validity.baselines import ANSWER_WORDS_IN_CONTEXT
 from benchmarks.validity.data import LabelledData

@@ -6,7 +6,8 @@ from typing import Any
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.engine.validity import Label, score_labelled
+from agentunit.datasets.labels import Label
+from agentunit.engine.validity import score_labelled
 from agentunit.metrics.builtin import RetrievalQualityMetric
 from benchmarks.validity.baselines import QUESTION_WORDS_IN_CONTEXT
 from benchmarks.validity.data import LabelledData

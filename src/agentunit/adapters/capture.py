@@ -3,7 +3,7 @@
 In one process many cases run at once, so ``sys.stdout`` and ``sys.stderr`` become proxies that look up, for every
 write, whose code is running: a context variable follows tasks, ``asyncio.to_thread`` and our own threads. Prints from
 threads that an agent starts by itself, and from C code or child processes, carry no such mark and pass through; in a
-worker process the file descriptors are captured, and nothing escapes.
+forked worker the file descriptors are captured, and nothing escapes.
 """
 
 from __future__ import annotations

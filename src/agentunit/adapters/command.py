@@ -7,7 +7,6 @@ import contextlib
 import os
 import shlex
 import shutil
-import subprocess
 import time
 from asyncio.subprocess import PIPE, Process
 from codecs import getincrementaldecoder
@@ -70,6 +69,7 @@ class CommandAgent:
         """Start the program on one case, and kill it when the time is up."""
         call, errors = Call(), BoundedText()
         try:
+            question = request_json(case, seed)
             process = await asyncio.create_subprocess_exec(
                 *self._arguments,
                 stdin=PIPE,
@@ -79,11 +79,11 @@ class CommandAgent:
                 env=self._env,
                 start_new_session=os.name == "posix",
             )
-        except (OSError, ValueError, subprocess.SubprocessError) as error:
+        except Exception as error:  # noqa: BLE001 - no such program any more, no more processes: the case says so
             call.fail("raised", f"the command cannot be started: {spoken_error(error)}")
             return call.result()
         try:
-            await asyncio.wait_for(_converse(process, request_json(case, seed), call, errors), timeout_s)
+            await asyncio.wait_for(_converse(process, question, call, errors), timeout_s)
         except (asyncio.TimeoutError, TimeoutError):
             call.timed_out(timeout_s or 0.0)
         finally:
@@ -119,7 +119,9 @@ async def _converse(process: Process, question: bytes, call: Call, errors: Bound
             # Not only the exit: in some versions it is reported only when the last pipe is closed.
             await asyncio.wait({exited, reading} if not reading.done() else {exited}, timeout=_LOOK_EVERY_S)
         if not _went_wrong(reading):
-            # A child that outlives the program may hold its output open for ever.
+            if os.name == "posix":
+                kill_group(process.pid)
+            # A child that got away may hold the program's output open for ever.
             await asyncio.wait({reading, listening}, timeout=_LINGER_S)
     finally:
         for task in tasks:

@@ -42,7 +42,7 @@ class ForkedWorker:
         self._link = link
         self._reader = FrameReader()
         self._exchange: Exchange | None = None
-        # The loop that listens to it, also between cases: to register anew for each would cost a sixth of its time.
+        # The loop that listens to it, also between cases: to register anew for each would cost a third of its time.
         self.home: asyncio.AbstractEventLoop | None = None
         # Numbers, for a loop that is handed an object looks it up by its repr.
         self._fd = link.fileno()

@@ -18,6 +18,8 @@ from agentunit.adapters.redaction import basic_authorization
 _READ_BYTES = 1 << 16
 _MOST_REDIRECTS = 5
 _BODY_CHARACTERS = 300
+# What a socket can be told.
+_LONGEST_WAIT_S = 1e6
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -82,6 +84,7 @@ class Endpoint:
         self, line: Line, method: str, headers: Mapping[str, str], body: bytes, *, timeout_s: float | None, limit: int
     ) -> Response:
         """Send a request and read its response, following redirects on the same host."""
+        timeout_s = None if timeout_s is None else min(timeout_s, _LONGEST_WAIT_S)
         address = self._address
         for _ in range(_MOST_REDIRECTS + 1):
             response = self._exchange(line, address, method, headers, body, timeout_s, limit)

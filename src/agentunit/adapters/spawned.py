@@ -1,4 +1,7 @@
-"""A worker that is a new Python process: where there is no fork, for agents that can be imported by name."""
+"""A worker that is a new Python process: where there is no fork, for agents that can be imported by name.
+
+What the agent prints from Python is kept as anywhere; what C code or child processes print is dropped here.
+"""
 
 from __future__ import annotations
 

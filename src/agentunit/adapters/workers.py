@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import contextlib
 import os
 import threading
@@ -35,7 +34,8 @@ class WorkerPool:
         self._n_taken = 0
         self._waiting: deque[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = deque()
         self._lock = threading.Lock()
-        _pools.add(self)
+        # For pools that nobody closes: when they are collected, or when the process ends.
+        weakref.finalize(self, _kill_left, self._all, os.getpid())
 
     async def run(self, case: DatasetCase, *, timeout_s: float | None, seed: int | None) -> AgentResult:
         """Ask one case in a worker. Waiting for a free one does not count as the agent's time."""
@@ -192,19 +192,8 @@ def _wake(turn: asyncio.Future[None]) -> None:
         turn.set_result(None)
 
 
-_pools: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
-
-
-@atexit.register
-def _kill_all() -> None:
-    for pool in list(_pools):
-        pool.kill()
-
-
-def _forget_all() -> None:
-    _pools.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    # A process forked by somebody else must not end our workers when it ends.
-    os.register_at_fork(after_in_child=_forget_all)
+def _kill_left(workers: list[Worker], process: int) -> None:
+    # A process forked by somebody else has the same objects, but no say in this.
+    if os.getpid() == process:
+        while workers:
+            workers.pop().kill()

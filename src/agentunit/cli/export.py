@@ -10,7 +10,7 @@ import click
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.cli.show import find_reported_run
 from agentunit.core.codec import RecordError
-from agentunit.engine.gates import GateError
+from agentunit.engine.gate_expressions import GateError
 from agentunit.reports.gate_words import verdicts_of
 from agentunit.reports.html import write_html
 from agentunit.reports.junit import write_junit

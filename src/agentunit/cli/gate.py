@@ -11,18 +11,18 @@ import click
 
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.core.results import encode_json
-from agentunit.engine.compare import DEFAULT_ALPHA, Comparison, Margin, compare_runs, parse_margin
+from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
+from agentunit.engine.comparison import Comparison
+from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.gates import (
     DEFAULT_MIN_COVERAGE,
-    Gate,
-    GateError,
     GateVerdict,
     count_errors,
     decide,
     evaluate_gates,
-    parse_gate,
     strictest,
 )
+from agentunit.engine.margins import Margin, parse_margin
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
 from agentunit.reports.console import Terminal
 from agentunit.reports.decisions import case_to_show, decision_line, print_comparison, print_gates

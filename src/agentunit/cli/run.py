@@ -12,8 +12,10 @@ from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
 from agentunit.core.results import encode_json
 from agentunit.datasets.readers import DatasetError
-from agentunit.engine.compare import Comparison, compare_runs
-from agentunit.engine.gates import GateError, GateVerdict, decide, evaluate_gates, parse_gate, strictest
+from agentunit.engine.compare import compare_runs
+from agentunit.engine.comparison import Comparison
+from agentunit.engine.gate_expressions import GateError, parse_gate
+from agentunit.engine.gates import GateVerdict, decide, evaluate_gates, strictest
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Plan, Recording, plan_run, record
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, info_of, run_from_store

@@ -8,7 +8,7 @@ from math import fsum, inf
 from typing import TYPE_CHECKING, Any
 
 from agentunit.core.results import MetricSummary, Score, Status, Unscored
-from agentunit.formulas.statistics import RunningStatistics
+from agentunit.formulas.running import RunningStatistics
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
+from agentunit.engine.comparison import CaseChange, CompareVerdict, Comparison, MetricComparison, most_changed
+from agentunit.engine.margins import Margin, margin_in_unit, range_width
+from agentunit.engine.paired_scores import BackendScores, case_ids, check_names, scores_by_backend, wanted_backends
 from agentunit.engine.scored_run import ScoredRun, info_of
 from agentunit.formulas.paired import (
     Alternative,
@@ -24,114 +26,14 @@ from agentunit.formulas.proportions import (
     paired_proportion_test,
 )
 from agentunit.formulas.statistics import Interval
-from agentunit.metrics.base import Direction, MetricInfo
+from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
-from agentunit.store.sqlite import ScoreRow
 
-EXIT_NO_WORSE, EXIT_REGRESSION, EXIT_CANNOT_TELL = 0, 1, 4
 DEFAULT_ALPHA = 0.05
-# What a score may lose unnoticed, as a share of its range; of a raw quantity, as a share of the baseline's mean.
-SCORE_MARGIN, QUANTITY_MARGIN = 0.05, 0.1
 # A raw quantity has no worst value. No case is taken to grow by more than twice the mean, or than one was seen to.
 WORST_GROWTH = 2.0
-_CASES_NAMED = 5
 # Beyond some 1000 cases the sign-flip test gets fewer resamples: a second is enough to wait for a p-value.
 _SIGN_BUDGET, _FEWEST_SIGNS, _MOST_SIGNS = 10_000_000, 999, 10_000
-_ROUNDING = 1e-12
-
-CompareVerdict = Literal["regression", "no worse", "better", "cannot tell", "not compared", "shown only"]
-Margin = float | str
-"""A margin in the metric's unit, or a text like ``"10%"``: a share of the baseline's mean."""
-
-
-@dataclass(frozen=True)
-class CaseChange:
-    """One case in both runs."""
-
-    case_id: str
-    baseline: float
-    candidate: float
-
-
-@dataclass(frozen=True)
-class MetricComparison:
-    """One metric (of one backend) in both runs.
-
-    ``difference`` is candidate − baseline, with its 95 % interval. ``p_worse`` is the chance of a loss as large if
-    nothing had changed (for a metric without a direction: of a change either way), ``p_adjusted`` the same after
-    Holm over the gated metrics, ``p_no_worse`` the chance of so small a loss if the true one were the ``margin``.
-    ``gated`` comparisons count for the exit code. ``cases_needed`` is given where the data cannot tell.
-    """
-
-    metric: str
-    backend: str | None
-    verdict: CompareVerdict
-    reason: str
-    gated: bool
-    direction: Direction = "none"
-    unit: str = "score"
-    note: str | None = None
-    n_pairs: int = 0
-    n_lost: int = 0
-    baseline_mean: float | None = None
-    candidate_mean: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    effect_size: float | None = None
-    test: Literal["mcnemar", "sign-flip"] | None = None
-    p_worse: float | None = None
-    p_adjusted: float | None = None
-    p_better: float | None = None
-    p_no_worse: float | None = None
-    margin: float | None = None
-    smallest_detectable: float | None = None
-    cases_needed: int | None = None
-    got_worse: tuple[CaseChange, ...] = ()
-    got_better: tuple[CaseChange, ...] = ()
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A candidate run against a baseline."""
-
-    baseline: str
-    candidate: str
-    n_paired: int
-    n_only_baseline: int
-    n_only_candidate: int
-    alpha: float
-    metrics: tuple[MetricComparison, ...]
-
-    @property
-    def regressions(self) -> list[MetricComparison]:
-        """The gated metrics that became worse."""
-        return [each for each in self.metrics if each.gated and each.verdict == "regression"]
-
-    @property
-    def undecided(self) -> list[MetricComparison]:
-        """The gated metrics on which the data cannot tell."""
-        return [
-            each
-            for each in self.metrics
-            if each.gated and each.verdict in ("cannot tell", "not compared", "shown only")
-        ]
-
-    @property
-    def exit_code(self) -> int:
-        """1 for a regression; 4 when the data cannot tell, or nothing was there to be gated; else 0."""
-        if self.regressions:
-            return EXIT_REGRESSION
-        return EXIT_CANNOT_TELL if self.undecided or not any(each.gated for each in self.metrics) else EXIT_NO_WORSE
-
-
-@dataclass(frozen=True)
-class _Scored:
-    """What one backend made of a metric in one run; values by case, a case's repeats averaged."""
-
-    values: dict[str, float]
-    versions: frozenset[str]
-    informational: bool
 
 
 @dataclass(frozen=True)
@@ -167,14 +69,15 @@ def compare_runs(
         raise ValueError(f"compare_runs: min_coverage must be from 0 to 1; received {min_coverage!r}")
     settings = _Settings(margin, alpha, min_coverage, resamples)
     names = list(dict.fromkeys([*baseline.metrics, *candidate.metrics]))
-    _check_names("metrics", metrics or (), names)
-    _check_names("margin", margin if isinstance(margin, Mapping) else (), names)
-    baseline_cases, candidate_cases = _case_ids(baseline), _case_ids(candidate)
+    check_names("metrics", metrics or (), names)
+    check_names("margin", margin if isinstance(margin, Mapping) else (), names)
+    baseline_cases, candidate_cases = case_ids(baseline), case_ids(candidate)
     found: list[MetricComparison] = []
     for name in names:
-        wanted = _wanted(name, metrics)
+        wanted = wanted_backends(name, metrics)
         if wanted is not None:
-            old, new = _scored(baseline.metrics.get(name, ())), _scored(candidate.metrics.get(name, ()))
+            old = scores_by_backend(baseline.metrics.get(name, ()))
+            new = scores_by_backend(candidate.metrics.get(name, ()))
             found += _compare_metric(name, old, new, wanted, candidate_cases, settings)
     return Comparison(
         baseline=baseline.header.id,
@@ -189,8 +92,8 @@ def compare_runs(
 
 def _compare_metric(
     name: str,
-    old: Mapping[str, _Scored],
-    new: Mapping[str, _Scored],
+    old: Mapping[str, BackendScores],
+    new: Mapping[str, BackendScores],
     wanted: set[str | None],
     candidate_cases: set[str],
     settings: _Settings,
@@ -270,10 +173,10 @@ def _measure(
     baseline_mean = math.fsum([change.baseline for change in paired]) / n
     candidate_mean = math.fsum([change.candidate for change in paired]) / n
     values = [value for change in paired for value in (change.baseline, change.candidate)]
-    width = _width(info, values)
+    width = range_width(info, values)
     pass_or_fail = info.unit == "score" and width == 1.0 and all(value in (0.0, 1.0) for value in values)
     scale = abs(baseline_mean) or abs(candidate_mean) or 1.0
-    margin = _margin(start, settings.margin, width, scale)
+    margin = margin_in_unit(start.metric, start.backend, settings.margin, width, scale)
     worst = max(width or max(WORST_GROWTH * scale, 2.0 * margin), -min(gains))
     spread = _spread(differences)
     interval: Interval | None
@@ -306,8 +209,8 @@ def _measure(
         p_no_worse=p_no_worse if one_way else None,
         margin=margin if one_way else None,
         smallest_detectable=smallest_detectable_effect(spread, n, alpha=settings.alpha) if spread else None,
-        got_worse=_most_changed(paired, sign),
-        got_better=_most_changed(paired, -sign),
+        got_worse=most_changed(paired, sign),
+        got_better=most_changed(paired, -sign),
     )
     if not one_way:
         return replace(measured, verdict="shown only", reason="neither way is better, so it cannot get worse")
@@ -376,50 +279,6 @@ def _cases_to_settle(each: MetricComparison, spread: float | None, worst: float 
     return max(each.n_pairs + 1, min(known)) if known else None
 
 
-def _margin(
-    each: MetricComparison,
-    given: Margin | Mapping[str, Margin] | None,
-    width: float | None,
-    scale: float,
-) -> float:
-    if isinstance(given, Mapping):
-        given = given.get(f"{each.metric}[{each.backend}]", given.get(each.metric))
-    if given is None:
-        return QUANTITY_MARGIN * scale if width is None else SCORE_MARGIN * width
-    margin = parse_margin(given)
-    amount = margin * scale if isinstance(given, str) and given.strip().endswith("%") else margin
-    if width is not None and amount >= width:
-        raise ValueError(
-            f"compare_runs: the margin of {each.metric} must be below {width:g}, the width of its range; "
-            f"received {given!r}"
-        )
-    return amount
-
-
-def parse_margin(given: Margin) -> float:
-    """The number of a margin; a share for one in percent.
-
-    >>> parse_margin("10%"), parse_margin("0.02")
-    (0.1, 0.02)
-    """
-    try:
-        text = str(given).strip()
-        number = float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
-    except ValueError:
-        number = math.nan
-    if not 0.0 < number < math.inf:
-        raise ValueError(f"margin: must be a number above 0, such as 0.02 or 10%; received {given!r}")
-    return number
-
-
-def _width(info: MetricInfo, values: Sequence[float]) -> float | None:
-    low, high = info.range
-    if low is not None and high is not None:
-        return high - low
-    # A user's own metric rarely declares its range.
-    return 1.0 if info.unit == "score" and all(0.0 <= value <= 1.0 for value in values) else None
-
-
 def _sign_flip(gains: Sequence[float], alternative: Alternative, settings: _Settings) -> float:
     budget = max(_FEWEST_SIGNS, min(_MOST_SIGNS, _SIGN_BUDGET // len(gains)))
     p_value = paired_permutation_test(gains, alternative=alternative, resamples=settings.resamples or budget)
@@ -432,60 +291,6 @@ def _spread(differences: Sequence[float]) -> float | None:
         return None
     mean = math.fsum(differences) / n
     return math.sqrt(math.fsum([(difference - mean) ** 2 for difference in differences]) / (n - 1))
-
-
-def _most_changed(paired: Sequence[CaseChange], sign: float) -> tuple[CaseChange, ...]:
-    def gain(change: CaseChange) -> float:
-        return sign * (change.candidate - change.baseline)
-
-    return tuple([change for change in sorted(paired, key=gain) if gain(change) < -_ROUNDING][:_CASES_NAMED])
-
-
-def _scored(rows: Iterable[ScoreRow]) -> dict[str, _Scored]:
-    repeats: dict[str, dict[str, list[float]]] = {}
-    versions: dict[str, set[str]] = {}
-    informational: set[str] = set()
-    for row in rows:
-        if row.value is not None:
-            repeats.setdefault(row.backend, {}).setdefault(row.case_id, []).append(row.value)
-            versions.setdefault(row.backend, set()).add(row.version)
-            if row.status == "informational":
-                informational.add(row.backend)
-    return {
-        backend: _Scored(
-            {case_id: math.fsum(values) / len(values) for case_id, values in cases.items()},
-            frozenset(versions[backend]),
-            backend in informational,
-        )
-        for backend, cases in repeats.items()
-    }
-
-
-def _case_ids(run: ScoredRun) -> set[str]:
-    return {row.case_id for rows in run.metrics.values() for row in rows}
-
-
-def _wanted(name: str, metrics: Sequence[str] | None) -> set[str | None] | None:
-    """The backends of a metric that were named (None: whichever); nothing when it was not, empty when none were."""
-    if metrics is None:
-        return set()
-    wanted: set[str | None] = {
-        None if each == name else each[len(name) + 1 : -1] for each in metrics if _metric_of(each) == name
-    }
-    return wanted or None
-
-
-def _metric_of(label: str) -> str:
-    return label.split("[", 1)[0] if label.endswith("]") else label
-
-
-def _check_names(parameter: str, given: Iterable[str], known: Sequence[str]) -> None:
-    for label in given:
-        if _metric_of(label) not in known:
-            raise ValueError(
-                f"compare_runs: {parameter} must name metrics of the runs ({', '.join(known) or 'they have none'}); "
-                f"received {label!r}"
-            )
 
 
 def _p(value: float) -> str:

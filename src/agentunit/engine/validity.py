@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.results import InputError, RunSummary
+from agentunit.datasets.labels import Label
 from agentunit.engine.scoring import Run, score
 from agentunit.formulas.agreement import (
     accuracy,
@@ -38,13 +39,6 @@ NEGLIGIBLE_SKILL = 0.1
 USEFUL_SKILL = 0.3
 STRONG_SKILL = 0.6
 _CHANCE = {"AUROC": 0.5, "Spearman": 0.0}
-
-
-class Label(NamedTuple):
-    """What people said of one case. Cases of one ``group`` (a source document, a user) are not independent."""
-
-    value: float
-    group: Hashable | None = None
 
 
 class ScoredRow(NamedTuple):

@@ -12,8 +12,14 @@ from collections.abc import Hashable, Sequence
 from operator import getitem
 from typing import Literal
 
-from agentunit.formulas.repeats import cluster_bootstrap_mean_interval, finite_floats
-from agentunit.formulas.statistics import LARGEST_MAGNITUDE, Interval, bootstrap_mean_interval, check_resamples
+from agentunit.formulas.repeats import cluster_bootstrap_mean_interval
+from agentunit.formulas.statistics import (
+    LARGEST_MAGNITUDE,
+    Interval,
+    bootstrap_mean_interval,
+    check_resamples,
+    finite_floats,
+)
 
 Alternative = Literal["two-sided", "greater", "less"]
 

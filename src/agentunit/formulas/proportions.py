@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from agentunit.formulas.repeats import finite_floats
-from agentunit.formulas.statistics import LARGEST_MAGNITUDE, Interval, check_confidence
+from agentunit.formulas.statistics import LARGEST_MAGNITUDE, Interval, check_confidence, finite_floats
 
 # The exact sum takes a quarter of n² steps, a fifth of a second here; beyond it the normal law is as close.
 LARGEST_EXACT_SUM = 2000

@@ -12,10 +12,10 @@ from collections.abc import Hashable, Sequence
 from agentunit.formulas.statistics import (
     DRAW_BUDGET,
     FEWEST_RESAMPLES,
-    LARGEST_MAGNITUDE,
     Interval,
     check_confidence,
     check_resamples,
+    finite_floats,
     percentile_interval,
 )
 
@@ -113,17 +113,6 @@ def between_within_variance(groups: Sequence[Sequence[float]]) -> tuple[float | 
     between = _sample_variance([math.fsum(group) / len(group) for group in filled])
     variances = [variance for group in filled if (variance := _sample_variance(group)) is not None]
     return between, math.fsum(variances) / len(variances) if variances else None
-
-
-def finite_floats(who: str, parameter: str, values: Sequence[float]) -> list[float]:
-    """The values as floats; ValueError in `who`'s name at the first that is NaN, infinite or 1e140 and up in size."""
-    for position, value in enumerate(values):
-        if not -LARGEST_MAGNITUDE < value < LARGEST_MAGNITUDE:
-            raise ValueError(
-                f"{who}: {parameter} must be finite and below {LARGEST_MAGNITUDE} in size; "
-                f"received {value!r} at position {position}"
-            )
-    return [float(value) for value in values]
 
 
 def _sample_variance(values: Sequence[float]) -> float | None:

@@ -13,7 +13,7 @@ from agentunit.core.outcome import outcome_text
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import InputError, Score, encode_json
 from agentunit.datasets.rows import RowError, case_of_fields
-from agentunit.engine.gates import Gate
+from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.scoring import score
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics

@@ -11,7 +11,7 @@ import pytest
 
 from agentunit.core.case import DatasetCase
 from agentunit.datasets.readers import DatasetError, load_dataset
-from agentunit.engine.gates import Gate, GateError, parse_gate
+from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 
 _SETTINGS = ("dataset", "gates", "passes", "of")
 # On one case these two mean the same; a percentile, a sum or pass^k of one value would only look like something.

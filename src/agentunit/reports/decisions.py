@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from agentunit.engine.compare import CaseChange, Comparison, MetricComparison
+from agentunit.engine.comparison import CaseChange, Comparison, MetricComparison
 from agentunit.engine.gates import GateVerdict
 from agentunit.reports.figures import number, quantity
 from agentunit.reports.printable import printable_line

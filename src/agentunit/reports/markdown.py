@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from agentunit.core.results import MetricSummary, RunSummary
-from agentunit.engine.compare import EXIT_CANNOT_TELL, EXIT_REGRESSION, Comparison, MetricComparison
+from agentunit.engine.comparison import EXIT_CANNOT_TELL, EXIT_REGRESSION, Comparison, MetricComparison
 from agentunit.engine.scored_run import ScoredRun, info_of
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat

@@ -1,0 +1,89 @@
+"""Question 7: how soon does a long run that was stopped go on?"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.speed.answers import Answer, Column, decimals, verdict
+from benchmarks.speed.processes import OUR_PYTHON, Spread, figures_of
+
+TARGET_S = 2.0
+# One case in a thousand is still open, the last ones.
+_ONE_OPEN_IN = 1_000
+
+_SUITE = """
+from agentunit import Suite
+from benchmarks.speed.one_run import first_case_reached
+
+suite = Suite(dataset="cases.jsonl", agent=first_case_reached, metrics=["exact_match"])
+"""
+
+
+def measure_resuming(rounds: int, n_cases: int) -> Answer:
+    """Time from the start of a process to the first case that is not done yet, on the command line and from Python."""
+    n_open = max(1, n_cases // _ONE_OPEN_IN)
+    answer = Answer(
+        "resume",
+        "From the start of the process to the first open case of a stopped run",
+        (
+            Column("name", "how"),
+            Column("n_cases", "cases", decimals(0)),
+            Column("n_open", "open", decimals(0)),
+            Column("best_s", "best, s", decimals(3)),
+            Column("worst_s", "worst, s", decimals(3)),
+            Column("note", "target or remark"),
+        ),
+    )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        suite, store = str(folder / "suite.py"), str(folder / "runs.db")
+        Path(suite).write_text(_SUITE, encoding="utf-8")
+        _write_cases(folder / "cases.jsonl", n_cases)
+        figures_of(OUR_PYTHON, "-m", "benchmarks.speed.one_run", "interrupt", suite, store, str(n_open))
+        ways = {
+            "agentunit run --resume": ("agentunit", "run", suite, "--resume", "last", "--store", store),
+            "from Python": ("benchmarks.speed.one_run", "resume", suite, store),
+        }
+        # One round more than is counted: the first writes bytecode and fills the disk cache.
+        timings_s: dict[str, list[float]] = {way: [] for way in ways}
+        for round_number in range(rounds + 1):
+            for way, module in ways.items():
+                reached_s = _time_to_first_case_s(module, f"case-{n_cases - n_open}")
+                if round_number:
+                    timings_s[way].append(reached_s)
+        megabytes = Path(store).stat().st_size / 1e6
+    for way, each_s in timings_s.items():
+        spread = Spread.of(each_s)
+        answer.add(
+            name=way,
+            n_cases=n_cases,
+            n_open=n_open,
+            best_s=spread.best,
+            worst_s=spread.worst,
+            rounds=spread.rounds,
+            note=verdict(spread.best, TARGET_S, "s"),
+        )
+    answer.remarks.append(
+        f"Best and worst of {rounds} fresh processes each, in turn; starting Python and importing are counted. The "
+        f"store holds {megabytes:,.1f} MB, the dataset is a JSONL file of short cases."
+    )
+    return answer
+
+
+def _write_cases(path: Path, n_cases: int) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        for n in range(n_cases):
+            case = {"id": f"case-{n}", "query": f"question {n}", "expected_output": f"answer {n}"}
+            file.write(json.dumps(case) + "\n")
+
+
+def _time_to_first_case_s(module: tuple[str, ...], expected_case: str) -> float:
+    # Two processes share no other clock on every system.
+    started_at = time.time()
+    reached = figures_of(OUR_PYTHON, "-m", *module)
+    if reached["case"] != expected_case:
+        raise RuntimeError(f"the first case to be run must be {expected_case}; it was {reached['case']}")
+    return float(reached["reached_at"]) - started_at

@@ -1,0 +1,250 @@
+"""Files of people's labels: CSV or JSONL, to join to records by id or with the texts in them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from math import isfinite
+from typing import Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.outcome import Outcome
+from agentunit.core.records import Record
+from agentunit.core.results import InputError
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
+
+_IDS = ("id", "case_id")
+_QUERIES = ("query", "question")
+_ANSWERS = ("answer", "response", "output")
+_EXPECTED = ("expected", "expected_output")
+
+# True, yes and 1 mean what --label-means says; the words of the second pair say it themselves.
+_PLAIN_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_SPEAKING_WORDS = {
+    "pass": 1.0, "passed": 1.0, "good": 1.0, "correct": 1.0,
+    "fail": 0.0, "failed": 0.0, "bad": 0.0, "incorrect": 0.0,
+}  # fmt: skip
+_LARGEST_CELL = 1 << 30
+
+
+class LabelsError(ValueError):
+    """A labels file that cannot be used at all; the message names it and says why."""
+
+
+class Label(NamedTuple):
+    """What people said of one case. Cases of one ``group`` (a source document, a user) are not independent."""
+
+    value: float
+    group: Hashable | None = None
+
+
+class LabelRow(NamedTuple):
+    """One row of a labels file. ``word`` is the label as it stands there, when it is a word."""
+
+    line: int
+    fields: dict[str, Any]
+    number: float
+    word: str | None
+
+
+class LabelFile(Struct):
+    """The rows of a labels file that carry a label, and what could not be read."""
+
+    path: str
+    columns: list[str]
+    rows: list[LabelRow]
+    errors: list[InputError]
+    n_unlabelled: int = 0
+
+    def refuse(self, line: int | None, reason: str) -> None:
+        """Keep a row's fault; the rest of the file still counts."""
+        self.errors.append(InputError(self.path, line, reason))
+
+
+def read_label_file(path: str, label_column: str = "label") -> LabelFile:
+    """The labels of a CSV or JSONL file, plain or compressed; a file without the label column is refused."""
+    text = _text_of(path)
+    if text.lstrip().startswith("["):
+        raise LabelsError(f"{path}: a JSON array; write one object a line (jq -c '.[]' does it)")
+    labels = LabelFile(path, [], [], [])
+    is_jsonl = text.lstrip().startswith("{") or path.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+    column = _tidy(label_column)
+    for line, fields in _json_rows(text, labels) if is_jsonl else _csv_rows(text, labels):
+        labels.columns += [name for name in fields if name not in labels.columns]
+        raw = fields.get(column)
+        if raw is None or (isinstance(raw, str) and not raw.strip()):
+            labels.n_unlabelled += 1
+            continue
+        try:
+            labels.rows.append(LabelRow(line, fields, *label_number(raw)))
+        except ValueError as error:
+            labels.refuse(line, str(error))
+    if column not in labels.columns and not labels.errors:
+        raise LabelsError(f"{path}: {_lacks(labels, f'no column {label_column!r} (--label-column names another)')}")
+    return labels
+
+
+def label_number(raw: Any) -> tuple[float, str | None]:
+    """A label as a number, and the word it was, if it was one.
+
+    >>> label_number("Yes"), label_number("0.5"), label_number(True)
+    ((1.0, 'yes'), (0.5, None), (1.0, 'true'))
+    """
+    word = str(raw).strip().casefold()
+    for words in (_PLAIN_WORDS, _SPEAKING_WORDS):
+        if word in words:
+            return words[word], word
+    try:
+        if isinstance(raw, (str, int, float)) and isfinite(float(word)):
+            return float(word), None
+    except ValueError:
+        pass
+    known = "true/false, yes/no, 1/0, pass/fail, good/bad, correct/incorrect or a number"
+    raise ValueError(f"label must be {known}; received {raw!r:.60}")
+
+
+def orient_labels(labels: LabelFile, label_means: Literal["good", "bad"]) -> dict[int, float]:
+    """Each row's label by its line, higher being better. Words and grades do not mix: the rarer kind is refused."""
+    words = [row for row in labels.rows if row.word]
+    grades = [row for row in labels.rows if row.word is None and row.number not in (0, 1)]
+    if words and grades:
+        fewer = grades if len(grades) <= len(words) else words
+        for row in fewer:
+            kinds = "words" if fewer is grades else "grades"
+            labels.refuse(row.line, f"label {row.word or f'{row.number:g}'!r} stands among {kinds}; use one kind")
+        refused = {row.line for row in fewer}
+        labels.rows = [row for row in labels.rows if row.line not in refused]
+        grades = [] if fewer is grades else grades
+    if label_means == "good":
+        return {row.line: row.number for row in labels.rows}
+    if grades:
+        return {row.line: -row.number for row in labels.rows}
+    return {row.line: row.number if row.word in _SPEAKING_WORDS else 1.0 - row.number for row in labels.rows}
+
+
+def labels_by_id(labels: LabelFile, oriented: Mapping[int, float]) -> dict[str, Label]:
+    """The labels of a file by case id; an id that comes again is refused, the first one counts."""
+    if not set(_IDS) & set(labels.columns):
+        raise LabelsError(f"{labels.path}: {_lacks(labels, 'no column id or case_id to join the records by')}")
+    found: dict[str, Label] = {}
+    lines: dict[str, int] = {}
+    for row in labels.rows:
+        case_id = str(_first(row.fields, _IDS, default="")).strip()
+        if not case_id:
+            labels.refuse(row.line, "has a label but no id")
+        elif case_id in found:
+            labels.refuse(row.line, f"id {case_id!r:.60} is labelled on line {lines[case_id]} already")
+        else:
+            found[case_id] = Label(oriented[row.line], _group(row))
+            lines[case_id] = row.line
+    return found
+
+
+def labelled_records(labels: LabelFile, oriented: Mapping[int, float]) -> Iterator[tuple[Record, Label]]:
+    """The rows of a file that holds the texts itself, as records with their labels."""
+    if not set(_ANSWERS) & set(labels.columns):
+        lack = "no column answer, response or output, and no record files were given to join its ids with"
+        raise LabelsError(f"{labels.path}: {_lacks(labels, lack)}")
+    for row in labels.rows:
+        try:
+            record = _record(row)
+        except ValueError as error:
+            labels.refuse(row.line, str(error))
+            continue
+        yield record, Label(oriented[row.line], _group(row))
+
+
+def _record(row: LabelRow) -> Record:
+    query = _first(row.fields, _QUERIES)
+    if query is not None and not isinstance(query, str):
+        raise ValueError(f"query must be a text; received {query!r:.60}")
+    passages = _texts(row.fields.get("context"))
+    if isinstance(passages, str):
+        passages = [passages] if passages.strip() else None
+    if passages is not None and not (isinstance(passages, list) and all(isinstance(each, str) for each in passages)):
+        raise ValueError(f"context must be a text or a list of texts; received {passages!r:.60}")
+    expected = _texts(_first(row.fields, _EXPECTED))
+    case_id = str(_first(row.fields, _IDS, default="")).strip() or f"line-{row.line}"
+    case = DatasetCase(case_id, query, expected_output=None if expected == "" else expected, context=passages)
+    return Record(case, outcome=Outcome(output=_first(row.fields, _ANSWERS)))
+
+
+def _texts(cell: Any) -> Any:
+    """A cell of a CSV file that is written as a JSON list of texts becomes one; anything else stays as it is."""
+    if isinstance(cell, str) and cell.lstrip().startswith("["):
+        try:
+            return msgspec.json.decode(cell, type=list[str])
+        except msgspec.MsgspecError:
+            return cell
+    return cell
+
+
+def _first(fields: Mapping[str, Any], names: Sequence[str], default: Any = None) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), default)
+
+
+def _group(row: LabelRow) -> str | None:
+    group = row.fields.get("group")
+    return None if group is None or group == "" else str(group)
+
+
+def _text_of(path: str) -> str:
+    try:
+        with open(path, "rb") as raw:
+            return decompressed(raw).read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise LabelsError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except BROKEN_STREAM as error:
+        raise LabelsError(f"{path}: the compressed file is cut off or damaged ({error})") from None
+    except (OSError, ZstandardMissing) as error:
+        raise LabelsError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _json_rows(text: str, labels: LabelFile) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, written in enumerate(text.split("\n"), 1):
+        if not written.strip():
+            continue
+        try:
+            row = msgspec.json.decode(written, type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError) as error:
+            labels.refuse(line, f"not a JSON object ({error}); write one object a line")
+        else:
+            yield line, {_tidy(name): value for name, value in row.items()}
+
+
+def _csv_rows(text: str, labels: LabelFile) -> Iterator[tuple[int, dict[str, Any]]]:
+    header = text.lstrip().partition("\n")[0]
+    # Spreadsheets write semicolons where the comma is the decimal sign.
+    delimiter = max(",;\t", key=header.count)
+    line = 1
+    previous_limit = csv.field_size_limit(_LARGEST_CELL)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        columns = [_tidy(name) for name in next((cells for cells in reader if cells), [])]
+        labels.columns += columns
+        line = reader.line_num + 1
+        for cells in reader:
+            if len(cells) == len(columns):
+                yield line, dict(zip(columns, cells, strict=True))
+            elif cells:
+                labels.refuse(line, f"has {len(cells)} cells where the header has {len(columns)}")
+            line = reader.line_num + 1
+    except csv.Error as error:
+        labels.refuse(line, f"not CSV from here on ({error})")
+    finally:
+        csv.field_size_limit(previous_limit)
+
+
+def _tidy(column: str) -> str:
+    return column.strip().casefold()
+
+
+def _lacks(labels: LabelFile, lack: str) -> str:
+    named = ", ".join(labels.columns[:12])
+    # Control characters of a hostile file do not reach the terminal.
+    has = "".join(each if each.isprintable() else "·" for each in named) or "nothing"
+    return f"{lack}; the file has: {has:.300}{', …' if len(labels.columns) > 12 else ''}"

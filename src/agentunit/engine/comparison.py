@@ -1,0 +1,105 @@
+"""What comparing a run with a baseline finds: by case, by metric, and as a whole with its exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agentunit.metrics.base import Direction
+
+EXIT_NO_WORSE, EXIT_REGRESSION, EXIT_CANNOT_TELL = 0, 1, 4
+_CASES_NAMED = 5
+_ROUNDING = 1e-12
+
+CompareVerdict = Literal["regression", "no worse", "better", "cannot tell", "not compared", "shown only"]
+
+
+@dataclass(frozen=True)
+class CaseChange:
+    """One case in both runs."""
+
+    case_id: str
+    baseline: float
+    candidate: float
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """One metric (of one backend) in both runs.
+
+    ``difference`` is candidate − baseline, with its 95 % interval. ``p_worse`` is the chance of a loss as large if
+    nothing had changed (for a metric without a direction: of a change either way), ``p_adjusted`` the same after
+    Holm over the gated metrics, ``p_no_worse`` the chance of so small a loss if the true one were the ``margin``.
+    ``gated`` comparisons count for the exit code. ``cases_needed`` is given where the data cannot tell.
+    """
+
+    metric: str
+    backend: str | None
+    verdict: CompareVerdict
+    reason: str
+    gated: bool
+    direction: Direction = "none"
+    unit: str = "score"
+    note: str | None = None
+    n_pairs: int = 0
+    n_lost: int = 0
+    baseline_mean: float | None = None
+    candidate_mean: float | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    effect_size: float | None = None
+    test: Literal["mcnemar", "sign-flip"] | None = None
+    p_worse: float | None = None
+    p_adjusted: float | None = None
+    p_better: float | None = None
+    p_no_worse: float | None = None
+    margin: float | None = None
+    smallest_detectable: float | None = None
+    cases_needed: int | None = None
+    got_worse: tuple[CaseChange, ...] = ()
+    got_better: tuple[CaseChange, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A candidate run against a baseline."""
+
+    baseline: str
+    candidate: str
+    n_paired: int
+    n_only_baseline: int
+    n_only_candidate: int
+    alpha: float
+    metrics: tuple[MetricComparison, ...]
+
+    @property
+    def regressions(self) -> list[MetricComparison]:
+        """The gated metrics that became worse."""
+        return [each for each in self.metrics if each.gated and each.verdict == "regression"]
+
+    @property
+    def undecided(self) -> list[MetricComparison]:
+        """The gated metrics on which the data cannot tell."""
+        return [
+            each
+            for each in self.metrics
+            if each.gated and each.verdict in ("cannot tell", "not compared", "shown only")
+        ]
+
+    @property
+    def exit_code(self) -> int:
+        """1 for a regression; 4 when the data cannot tell, or nothing was there to be gated; else 0."""
+        if self.regressions:
+            return EXIT_REGRESSION
+        return EXIT_CANNOT_TELL if self.undecided or not any(each.gated for each in self.metrics) else EXIT_NO_WORSE
+
+
+def most_changed(paired: Sequence[CaseChange], sign: float) -> tuple[CaseChange, ...]:
+    """The few cases that fell most (``sign`` 1) or rose most (``sign`` −1), the greatest change first."""
+
+    def gain(change: CaseChange) -> float:
+        return sign * (change.candidate - change.baseline)
+
+    return tuple([change for change in sorted(paired, key=gain) if gain(change) < -_ROUNDING][:_CASES_NAMED])

@@ -1,0 +1,69 @@
+"""What two runs bring to a comparison: a metric's values by backend and case, and which of them are asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from agentunit.engine.scored_run import ScoredRun
+from agentunit.store.sqlite import ScoreRow
+
+
+@dataclass(frozen=True)
+class BackendScores:
+    """What one backend made of a metric in one run; values by case, a case's repeats averaged."""
+
+    values: dict[str, float]
+    versions: frozenset[str]
+    informational: bool
+
+
+def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
+    """The values of one metric's rows, by the backend that gave them."""
+    repeats: dict[str, dict[str, list[float]]] = {}
+    versions: dict[str, set[str]] = {}
+    informational: set[str] = set()
+    for row in rows:
+        if row.value is not None:
+            repeats.setdefault(row.backend, {}).setdefault(row.case_id, []).append(row.value)
+            versions.setdefault(row.backend, set()).add(row.version)
+            if row.status == "informational":
+                informational.add(row.backend)
+    return {
+        backend: BackendScores(
+            {case_id: math.fsum(values) / len(values) for case_id, values in cases.items()},
+            frozenset(versions[backend]),
+            backend in informational,
+        )
+        for backend, cases in repeats.items()
+    }
+
+
+def case_ids(run: ScoredRun) -> set[str]:
+    """The cases that a run has scored, or tried to."""
+    return {row.case_id for rows in run.metrics.values() for row in rows}
+
+
+def wanted_backends(name: str, metrics: Sequence[str] | None) -> set[str | None] | None:
+    """The backends of a metric that were named (None: whichever); nothing when it was not, empty when none were."""
+    if metrics is None:
+        return set()
+    wanted: set[str | None] = {
+        None if each == name else each[len(name) + 1 : -1] for each in metrics if _metric_of(each) == name
+    }
+    return wanted or None
+
+
+def _metric_of(label: str) -> str:
+    return label.split("[", 1)[0] if label.endswith("]") else label
+
+
+def check_names(parameter: str, given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise ValueError at the first ``name`` or ``name[backend]`` that is of no known metric."""
+    for label in given:
+        if _metric_of(label) not in known:
+            raise ValueError(
+                f"compare_runs: {parameter} must name metrics of the runs ({', '.join(known) or 'they have none'}); "
+                f"received {label!r}"
+            )

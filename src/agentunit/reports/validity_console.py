@@ -1,0 +1,107 @@
+"""What ``agentunit validity`` found, in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from agentunit.core.results import InputError, Unscored
+from agentunit.engine.validity import Agreement, LabelJoin
+from agentunit.metrics.base import MetricInfo
+
+_SHOWN = 10
+
+
+class ValidityReport(Struct):
+    """What ``agentunit validity --json`` prints."""
+
+    labels: str
+    n_labels: int
+    agreements: list[Agreement]
+    unscored: list[Unscored]
+    not_joined: list[str]
+    input_errors: list[InputError]
+    n_score_errors: int
+    v: int = 1
+
+    @property
+    def told(self) -> bool:
+        """Whether the labels say something about any metric."""
+        return any(row.verdict != "cannot tell" for row in self.agreements)
+
+
+def print_validity(report: ValidityReport, infos: Mapping[str, MetricInfo], console: Console) -> None:
+    """The table, what the labels cannot tell, what was left out, and what could not be read."""
+    if report.agreements:
+        console.print(_table(report.agreements, infos))
+    lists = {
+        "No figure": [f"{row.metric} ({row.backend}): {row.reason}" for row in report.agreements if row.reason],
+        "Not joined": report.not_joined,
+        "Not scored": [f"{entry.metric}: {entry.n_cases} × {entry.reason}" for entry in report.unscored],
+        "Errors": [str(error) for error in report.input_errors],
+    }
+    for heading, lines in lists.items():
+        if lines:
+            console.print(f"\n[bold]{heading}[/bold]")
+        for line in lines[:_SHOWN]:
+            console.print(f"  {escape(_printable(line))}", highlight=False, soft_wrap=True)
+        if len(lines) > _SHOWN:
+            console.print(f"  … and {len(lines) - _SHOWN} more (--json lists them)", highlight=False)
+    if not report.told:
+        labels_read = counted(report.n_labels, "label", "read")
+        console.print(f"\nThe data cannot tell: {labels_read}, no metric could be judged by them.", highlight=False)
+    else:
+        first = report.agreements[0].metric
+        console.print(f"next: agentunit metrics {escape(first)}   says what it was measured on", style="bold")
+
+
+def _table(rows: Sequence[Agreement], infos: Mapping[str, MetricInfo]) -> Table:
+    statistics = sorted({row.statistic for row in rows})
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("metric", "backend", "n", f"{'/'.join(statistics)}, 95 %", "balanced acc.", "verdict"):
+        numeric = heading in ("n", "balanced acc.")
+        table.add_column(heading, justify="right" if numeric else "left", no_wrap=heading == "metric")
+    colours = {"strong": "green", "useful": "green", "weak": "yellow"}
+    for row in rows:
+        better = {"higher": " ↑", "lower": " ↓", "none": ""}[infos[row.metric].direction]
+        figure = "–" if row.value is None else f"{row.value:.2f}"
+        if row.low is not None and row.high is not None:
+            figure += f" [{row.low:.2f}, {row.high:.2f}]"
+        if len(statistics) > 1:
+            figure = f"{row.statistic} {figure}"
+        at = "–" if row.balanced_accuracy is None else f"{row.balanced_accuracy:.2f} at {row.threshold:g}"
+        verdict = Text(row.verdict, style=colours.get(row.verdict, "red"))
+        table.add_row(Text(row.metric + better), Text(row.backend), f"{row.n:,}", Text(figure), at, verdict)
+    return table
+
+
+def unmatched(join: LabelJoin) -> list[str]:
+    """What a join left out, a line each: labels without a record, and records without a label."""
+    missing = join.labels_without_record
+    named = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
+    repeated = "with the id of an earlier one; a label speaks of one answer, so the first is taken"
+    lines = {
+        counted(len(missing), "label", f"without a record ({named})"): len(missing),
+        counted(join.n_records_without_label, "record", "without a label"): join.n_records_without_label,
+        counted(join.n_repeated_records, "record", repeated): join.n_repeated_records,
+    }
+    return [line for line, count in lines.items() if count]
+
+
+def counted(count: int, noun: str, what: str) -> str:
+    """A count in words.
+
+    >>> counted(1, "label", "read"), counted(1200, "row", "without a label")
+    ('1 label read', '1,200 rows without a label')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'} {what}"
+
+
+def _printable(line: str) -> str:
+    """Control characters of a hostile file do not reach the terminal."""
+    return "".join(character if character.isprintable() else "·" for character in line)
