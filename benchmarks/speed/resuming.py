@@ -14,11 +14,12 @@ TARGET_S = 2.0
 # One case in a thousand is still open, the last ones.
 _ONE_OPEN_IN = 1_000
 
+# One case at a time, so that the first one asked is also the first one told.
 _SUITE = """
 from agentunit import Suite
 from benchmarks.speed.one_run import first_case_reached
 
-suite = Suite(dataset="cases.jsonl", agent=first_case_reached, metrics=["exact_match"])
+suite = Suite(dataset="cases.jsonl", agent=first_case_reached, metrics=["exact_match"], concurrency=1)
 """
 
 

@@ -106,6 +106,9 @@ def _run(
         plan = plan_run(suite, store, resume=resume, retry_failed=retry_failed, suite_path=suite_path, limit=limit)
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
+    except (TypeError, ImportError, AttributeError, ValueError) as error:
+        # An agent that cannot be loaded, or whose parameters cannot be filled, is known before the first case runs.
+        raise click.UsageError(f"agent: {error}") from None
     recording = record_with_progress(plan, store)
     if recording.stopped:
         left = recording.n_planned - recording.n_done
@@ -141,9 +144,6 @@ def record_with_progress(plan: Plan, store: Store) -> Recording:
     line = RecordingLine()
     try:
         return record(plan, store, on_progress=line.show)
-    except TypeError as error:
-        # An agent whose parameters cannot be filled is known before the first case runs.
-        raise click.UsageError(f"agent: {error}") from None
     finally:
         line.clear()
 

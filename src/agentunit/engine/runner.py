@@ -35,6 +35,7 @@ class Plan:
 
     suite: Suite
     header: RunHeader
+    agent: Agent
     cases: list[DatasetCase]
     open: list[tuple[int, int]]
 
@@ -68,6 +69,8 @@ def plan_run(
     cases = load_dataset(suite.dataset, folder=suite.folder)[:limit]
     if not cases:
         raise SuiteError("the dataset holds no cases")
+    # Before the run exists: an agent that cannot be called must not leave an empty run behind.
+    agent = as_agent(suite.agent, workers=suite.concurrency)
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
     settings = {
         "suite": suite_path,
@@ -89,7 +92,7 @@ def plan_run(
         header = store.create_run(
             suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
         )
-        return Plan(suite, header, cases, wanted)
+        return Plan(suite, header, agent, cases, wanted)
     if header.settings.get("dataset_fingerprint") != settings["dataset_fingerprint"]:
         raise SuiteError(
             f"run {header.id} was recorded on another dataset: resuming it would mix the two "
@@ -98,7 +101,7 @@ def plan_run(
     done = store.finished(header.id, failed=False if retry_failed else None)
     store.update_run(header.id, settings, n_planned=len(wanted))
     store.set_status(header.id, "running")
-    return Plan(suite, header, cases, [each for each in wanted if each not in done])
+    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done])
 
 
 def record(
@@ -111,15 +114,13 @@ def record(
     """Run the agent on every open case of a plan. Ctrl-C stops cleanly and keeps everything that was finished."""
     recording = Recording(n_planned=len(plan.open), n_before=(plan.header.n_planned or 0) - len(plan.open))
     if plan.open:
-        agent = as_agent(plan.suite.agent, workers=plan.suite.concurrency)
-        asyncio.run(_record(plan, agent, store, recording, on_progress, stop or threading.Event()))
+        asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))
     store.set_status(plan.header.id, "stopped" if recording.stopped else "finished")
     return recording
 
 
 async def _record(
     plan: Plan,
-    agent: Agent,
     store: Store,
     recording: Recording,
     on_progress: Callable[[Recording], None],
@@ -131,11 +132,11 @@ async def _record(
         for position, repeat in todo:
             if stop.is_set():
                 return
-            finished = await _run_case(plan, agent, position, repeat)
+            finished = await _run_case(plan, position, repeat)
             _keep(plan, store, recording, position, repeat, finished)
             on_progress(recording)
 
-    limit = min(plan.suite.concurrency, len(plan.open), agent.concurrency_hint or plan.suite.concurrency)
+    limit = min(plan.suite.concurrency, len(plan.open), plan.agent.concurrency_hint or plan.suite.concurrency)
     workers = [asyncio.create_task(worker()) for _ in range(max(1, limit))]
     try:
         with _interrupts(stop):
@@ -144,7 +145,7 @@ async def _record(
         for task in workers:
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
-        await agent.close()
+        await plan.agent.close()
 
 
 async def _until_done(
@@ -185,13 +186,13 @@ def _interrupts(stop: threading.Event) -> Iterator[None]:
         signal.signal(signal.SIGINT, earlier)
 
 
-async def _run_case(plan: Plan, agent: Agent, position: int, repeat: int) -> AgentResult:
+async def _run_case(plan: Plan, position: int, repeat: int) -> AgentResult:
     """One case, tried again with a fresh trace as often as the suite allows."""
     suite = plan.suite
     earlier: list[str] = []
     while True:
         seed = case_seed(suite.seed, position, repeat, len(earlier))
-        result = await agent.run(plan.cases[position], timeout_s=suite.timeout_s, seed=seed)
+        result = await plan.agent.run(plan.cases[position], timeout_s=suite.timeout_s, seed=seed)
         if seed is not None:
             result.trace.metadata.setdefault("seed", seed)
         if result.failure not in _RETRIED or len(earlier) >= suite.retries:
