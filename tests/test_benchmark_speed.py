@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
 import sys
@@ -24,21 +25,90 @@ def benchmarks_importable(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(ROOT))
 
 
+SMALL = (
+    "--rounds", "1", "--cases", "50", "--records", "20", "--memory-cases", "20", "--resume-cases", "60"
+)  # fmt: skip
+
+
 def test_our_rows_of_all_questions(tmp_path):
     figures_path = tmp_path / "figures.json"
-    done = run_benchmark(
-        "--only-ours", "--rounds", "1", "--cases", "50", "--records", "20", "--json", str(figures_path)
-    )  # fmt: skip
+    done = run_benchmark("--only-ours", *SMALL, "--json", str(figures_path))
     assert done.returncode == 0, done.stderr
     answers = json.loads(figures_path.read_text(encoding="utf-8"))["answers"]
-    assert list(answers) == ["import", "install", "overhead", "catalog", "memory"]
+    assert list(answers) == [
+        "import", "install", "overhead", "catalog", "scoring_memory",
+        "recording", "recording_scored", "recording_memory", "resume",
+    ]  # fmt: skip
     assert [row["name"] for row in answers["import"]] == ["agentunit", "agentunit, score loaded"]
     assert answers["overhead"][0]["n_cases"] == 50
     assert answers["overhead"][0]["best_ms"] > 0
     assert [row["n_records"] for row in answers["catalog"]] == [20, 20, 20]
-    assert [row["n_records"] for row in answers["memory"]] == [20, 200]
+    assert [row["n_records"] for row in answers["scoring_memory"]] == [20, 200]
+    for key in ("recording", "recording_scored"):
+        assert [row["name"] for row in answers[key]] == [
+            f"agentunit, {way}" for way in ("async", "threads", "processes")
+        ]
+        assert all(row["n_cases"] == 50 and row["best_ms"] > 0 for row in answers[key])
+        assert answers[key][1]["ratio"] == 1.0  # a plain function in threads is what the others are compared to
+    assert [row["n_cases"] for row in answers["recording_memory"]] == [20, 200]
+    assert all(0 < row["rest_mb"] <= row["worst_mb"] for row in answers["recording_memory"])
+    assert [row["n_cases"] for row in answers["resume"]] == [60] * 4
+    assert all(row["n_open"] == 1 and row["best_s"] > 0 for row in answers["resume"])  # 60 // 1000, but at least one
     assert "Overhead of a trivial metric" in done.stdout
     assert "--install-peers" in done.stdout  # how to get the rows that are not there
+
+
+def test_a_script_that_fails_is_a_row_that_says_why(monkeypatch):
+    from benchmarks.speed import per_case
+
+    answer = per_case.per_case_answer("k", "Question")
+    works = per_case.Subject("ours", Path("python"), "good.py", 10, target_ms=0.5)
+    fails = per_case.Subject("theirs", Path("python"), "bad.py", 10)
+
+    def figures_of(python, *arguments):
+        if any(argument.endswith("bad.py") for argument in arguments):
+            raise per_case.ProcessFailed("no such model")
+        return {"elapsed_s": 0.002}
+
+    monkeypatch.setattr(per_case, "figures_of", figures_of)
+    per_case.measure_per_case([(answer, [works, fails], "ours")], rounds=2)
+    ours, theirs = answer.rows
+    # 2 ms for 10 cases are 0.2 ms a case.
+    assert ours["best_ms"] == pytest.approx(0.2)
+    assert ours["note"] == "met (≤ 0.5 ms)"
+    assert ours["rounds"] == 2
+    assert theirs == {"name": "theirs", "n_cases": 10, "note": "no such model"}
+
+
+@pytest.mark.parametrize(
+    ("n_done", "mean", "scored", "passes"),
+    [
+        (30, None, False, True),
+        (30, 1.0, True, True),
+        (29, None, False, False),  # a case was lost
+        (30, 0.5, True, False),
+        (30, None, True, False),  # asked to score, and did not
+    ],
+)
+def test_a_recording_counts_only_if_every_case_is_kept(monkeypatch, capsys, n_done, mean, scored, passes):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks" / "speed" / "trivial"))
+    stopwatch = importlib.import_module("stopwatch")
+    asked: list[tuple[int, bool]] = []
+
+    def prepare(n_cases: int, with_scores: bool):
+        asked.append((n_cases, with_scores))
+        return lambda: (n_done, mean)
+
+    monkeypatch.setattr(sys, "argv", ["script.py", "30", *(["scored"] if scored else [])])
+    if passes:
+        stopwatch.time_recording(prepare)
+        printed = json.loads(capsys.readouterr().out.splitlines()[-1])
+        assert printed["n_cases"] == 30
+        assert printed["elapsed_s"] >= 0
+    else:
+        with pytest.raises(SystemExit, match="30 cases must be done"):
+            stopwatch.time_recording(prepare)
+    assert asked == [(20, scored), (30, scored)]  # a warm-up first, of 20 cases
 
 
 def test_a_size_of_nothing_is_refused():

@@ -3,7 +3,7 @@
     python -m benchmarks.speed.one_run load DATASET             read the dataset and do nothing with it
     python -m benchmarks.speed.one_run record DATASET           record an agent on it, in the current folder
     python -m benchmarks.speed.one_run interrupt SUITE STORE N  a run of the suite that lacks its last N cases
-    python -m benchmarks.speed.one_run resume SUITE STORE       take it up again
+    python -m benchmarks.speed.one_run resume SUITE STORE       take it up again, until the agent ends the process
 
 The first three print their figures as one JSON object; what the last one prints is the agent's affair.
 """
@@ -22,6 +22,10 @@ from agentunit.engine.runner import plan_run, record
 from agentunit.engine.suite import load_suite
 from agentunit.store.sqlite import Store
 from benchmarks.speed.peak_memory import peak_bytes
+from benchmarks.speed.recordings import recordings
+
+DISTINCT = 500
+"""How many different records a long run is made of, over and over."""
 
 
 def quote(case: agentunit.DatasetCase, trace: agentunit.TraceLog) -> str:
@@ -49,14 +53,18 @@ def record_all(dataset: str) -> dict[str, Any]:
 
 
 def interrupt(suite_path: str, store_path: str, n_open: int) -> dict[str, Any]:
-    """Put all but the last cases into a store, as a run that was stopped would have left them."""
+    """Put all but the last cases into a store, as a run that was stopped would have left them.
+
+    Cases that bring passages get a whole trace each, the others an answer and nothing else.
+    """
+    short = [(agentunit.TraceLog(), agentunit.Outcome(output="answer", elapsed_s=0.001))]
+    long = [(each.trace, each.outcome) for each in map(agentunit.decode_record, map(json.dumps, recordings(DISTINCT)))]
     with Store(store_path) as store:
         plan = plan_run(load_suite(suite_path), store, suite_path=suite_path)
+        work = long if plan.cases[0].context else short
         for position, repeat in plan.open[:-n_open]:
             case = plan.cases[position]
-            line = encode_record(
-                agentunit.Record(case, agentunit.TraceLog(), agentunit.Outcome(output=case.query, elapsed_s=0.001))
-            )
+            line = encode_record(agentunit.Record(case, *work[position % len(work)]))
             store.add_line(plan.header.id, position, repeat, case.id, line, failed=False, elapsed_s=0.001)
         store.set_status(plan.header.id, "stopped")
         (kept,) = store.runs()

@@ -52,7 +52,6 @@ def test_the_question_comes_as_json_without_the_expected_output(program, ask):
         ("print('42')", "42"),
         ("print('[1, 2]')", "[1, 2]"),
         ("print('\"Paris\"')", "Paris"),
-        ("print('{broken')", "{broken"),
         ('print(\'{"city": "Paris"}\')', {"city": "Paris"}),
         ("sys.stdout.buffer.write(b'caf\\xe9')", "caf\ufffd"),
     ],
@@ -88,6 +87,8 @@ def test_a_trace_may_be_a_list_and_a_broken_one_does_not_cost_the_answer(program
     ("code", "failure", "said"),
     [
         ("", "wrong_type", "the answer is empty"),
+        ("print('{broken')", "wrong_type", "not valid JSON"),
+        ("print('a log line'); print('{\"output\": \"x\"}')", "wrong_type", "logs belong on stderr"),
         ("print(json.dumps({'output': 'x', 'cost': 'much'}))", "wrong_type", "cost"),
         ("sys.exit(3)", "raised", "the command ended with exit code 3"),
         ("sys.exit('no key')", "raised", "the command ended with exit code 1: no key"),

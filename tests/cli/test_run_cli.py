@@ -44,7 +44,7 @@ def test_a_passing_run(invoke):
     result = invoke("run", "suite.py")
     assert result.exit_code == 0, result.output
     assert "exact_match ↑" in result.stdout
-    assert result.stdout.count("PASS") == 2
+    assert "PASS: 2 gates met" in result.stdout
     assert "next: agentunit show " in result.stdout
     assert Path(".agentunit/runs.db").exists()
 
@@ -120,6 +120,55 @@ def test_a_missing_suite_or_dataset_is_one_line(invoke):
     result = invoke("run", "suite.yaml")
     assert result.exit_code == 3
     assert "nowhere.jsonl" in result.stderr
+
+
+def test_a_gate_brings_its_metric_and_an_impossible_one_is_told_before_anything_runs(invoke):
+    write_suite(["a", "b", "c"])
+    result = invoke("run", "suite.py", "--gate", "contains >= 0", "--gate", "exact_match >= 0.9", "--metrics", "cost")
+    assert "exact_match" in result.stdout
+    for gate, sentence in (("exact_match pass^5 >= 1", "needs 5 repeats"), ("nope >= 1", "no metric is called 'nope'")):
+        result = invoke("run", "suite.py", "--gate", gate, "--store", "other.db")
+        assert result.exit_code == 2, result.output
+        assert sentence in result.stderr
+    with Store("other.db") as store:
+        assert store.runs() == []
+
+
+def test_another_agent_is_not_mixed_into_a_run(invoke):
+    write_suite(["a"])
+    invoke("run", "suite.py")
+    Path("suite.py").write_text(
+        Path("suite.py").read_text().replace("agent(query)", "other(query)").replace("=agent,", "=other,")
+    )
+    result = invoke("run", "suite.py", "--resume", "last")
+    assert result.exit_code == 3
+    assert "recorded with the agent agent, this suite has other" in result.stderr
+
+
+def test_an_agent_that_says_it_failed_has_failed(invoke):
+    write_suite(["a", "boom"])
+    text = Path("suite.py").read_text().replace('raise RuntimeError("the agent broke")', 'return {"error": "quota"}')
+    Path("suite.py").write_text(text)
+    result = invoke("run", "suite.py")
+    assert "1 of 2 cases ended in a failure of the agent" in result.stdout
+
+
+def test_a_process_that_an_agent_ends_is_no_passing_run(tmp_path):
+    (tmp_path / "suite.py").write_text(
+        "import os\nfrom agentunit import Suite\n"
+        "suite = Suite([{'id': 'q', 'query': 'x'}], lambda query: os._exit(0), metrics=['cost'])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "agentunit", "run", "suite.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 3
+    assert "ended the whole process" in done.stderr
+
+
+def test_a_suite_that_exits_while_it_loads_is_a_usage_error(invoke):
+    Path("suite.py").write_text("import sys\nsys.exit(0)\n")
+    result = invoke("run", "suite.py")
+    assert (result.exit_code, "SystemExit" in result.stderr) == (2, True)
 
 
 def test_rerun_replaces_a_case(invoke):

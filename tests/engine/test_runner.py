@@ -12,7 +12,7 @@ import pytest
 
 from agentunit.core.outcome import Outcome
 from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import Recording, plan_run, record, rerun_cases
+from agentunit.engine.runner import Recording, only_writer, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import MetricInfo, MetricResult
@@ -249,6 +249,58 @@ def test_what_cannot_be_written_fails_its_case_alone(store: Store) -> None:
     [bad] = store.case(run_id, "q1")
     assert "outcome.success" in bad.record.outcome.error
     assert len(list(store.records(run_id))) == 3
+
+
+def test_a_run_is_recorded_by_one_process_at_a_time(store: Store) -> None:
+    plan = plan_run(Suite(cases(2), lambda query: query), store)
+    with only_writer(store, plan.header.id), pytest.raises(SuiteError, match="is being recorded by another process"):
+        record(plan, store)
+    assert record(plan, store).n_done == 2
+
+
+def test_attempts_that_failed_were_paid_for(store: Store) -> None:
+    def agent(query: str, trace: Any) -> str:
+        trace.metadata["cost"] = 0.5
+        raise RuntimeError("after the call")
+
+    recording, _ = run(Suite(cases(1), agent, retries=2), store)
+    assert recording.spend_usd == 1.5
+
+
+def test_secrets_of_an_agent_are_not_kept(store: Store) -> None:
+    plan = plan_run(Suite(cases(1), "http://me:hunter2@127.0.0.1:9/ask?key=sk-1"), store)
+    settings = str(store.find_run(plan.header.id).settings)
+    assert "hunter2" not in settings
+    assert "sk-1" not in settings
+    assert os.stat(store.file).st_mode & 0o077 == 0
+
+
+class Penalty:
+    """A custom metric whose lower values are better, known to nobody but this suite."""
+
+    name = "penalty"
+    info = MetricInfo("penalty", "custom", "Lower is better.", direction="lower", range=(0.0, 1.0))
+
+    def evaluate(self, case: Any, trace: Any, outcome: Any) -> MetricResult:
+        return MetricResult(self.name, 0.25)
+
+
+def test_what_a_metric_says_of_itself_is_kept_with_the_run(store: Store) -> None:
+    suite = Suite(cases(2), lambda query: query, metrics=[Penalty()])
+    _, run_id = run(suite, store)
+    score_run(store, run_id, suite.metrics)
+    assert run_from_store(store, run_id).info("penalty").direction == "lower"
+
+
+def test_quantiles_and_totals_are_over_records_and_the_mean_over_cases(store: Store) -> None:
+    costs = iter([1.0, 2.0, 3.0, 10.0])
+    suite = Suite(
+        cases(2), lambda query: {"output": query, "cost": next(costs)}, repeats=2, concurrency=1, metrics=["cost"]
+    )
+    _, run_id = run(suite, store)
+    score_run(store, run_id, suite.metrics)
+    [row] = run_from_store(store, run_id).summary().metrics
+    assert (row.mean, row.total, row.maximum, row.n_scored) == (4.0, 16.0, 10.0, 4)
 
 
 def test_spend_adds_up(store: Store) -> None:

@@ -44,8 +44,11 @@ def take_reply(call: Call, text: str, *, may_be_text: bool) -> None:
     try:
         value: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
-        if not may_be_text:
-            raise WrongType(f"the answer is not valid JSON: {error}") from None
+        # Half an object, or one with log lines before it, was meant as JSON: taken as text it could pass a check.
+        if not may_be_text or text.lstrip().startswith("{") or text.rstrip().endswith("}"):
+            raise WrongType(
+                f"the answer is not valid JSON: {error} (one JSON object and nothing else; logs belong on stderr)"
+            ) from None
         value = text.strip()
     if isinstance(value, dict):
         _take_object(call, value)

@@ -99,8 +99,16 @@ def main() -> None:
         sys.exit(EXIT_OK)
     except OSError as error:
         _forget_output()
-        where = f" {error.filename}" if error.filename else ""
-        click.echo(f"Error:{where}: {(error.strerror or str(error)).lower()}", err=True)
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
+        sys.exit(EXIT_ERRORS)
+
+    except Exception as error:
+        # A fault of ours, or of the machine. It is no verdict about an agent, so it must not look like a failed gate.
+        if os.environ.get("AGENTUNIT_TRACEBACK"):
+            raise
+        message = " ".join(f"{type(error).__name__}: {error}".split())
+        click.echo(f"Error: {message} (AGENTUNIT_TRACEBACK=1 shows where)", err=True)
         sys.exit(EXIT_ERRORS)
 
 

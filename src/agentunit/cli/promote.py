@@ -16,7 +16,7 @@ import msgspec
 from agentunit.cli.options import InputFailure, store_option
 from agentunit.cli.show import find_reported_run
 from agentunit.core.case import DatasetCase
-from agentunit.core.codec import encode_record
+from agentunit.core.codec import RecordError, encode_record
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError, load_dataset
@@ -52,9 +52,9 @@ def promote(
     """
     _refuse_misuse(case_ids, target, expected, new_id)
     try:
-        reported = find_reported_run(run_reference, store_path)
-        cases = [_promoted(reported, case_id) for case_id in case_ids]
-    except StoreError as error:
+        with find_reported_run(run_reference, store_path) as reported:
+            cases = [_promoted(reported, case_id) for case_id in case_ids]
+    except (StoreError, RecordError) as error:
         raise InputFailure(str(error)) from None
     if new_id is not None:
         cases[0].id = new_id

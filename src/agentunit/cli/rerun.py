@@ -8,7 +8,14 @@ from difflib import get_close_matches
 import click
 
 from agentunit.cli.options import InputFailure, open_store, store_option
-from agentunit.cli.run import adjusted_suite, finish, recorded_settings, score_with_progress
+from agentunit.cli.run import (
+    adjusted_suite,
+    finish,
+    leave_if_stopped,
+    recorded_settings,
+    score_with_progress,
+    with_recorded_metrics,
+)
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.runner import plan_run, rerun_cases
 from agentunit.engine.suite import SuiteError
@@ -47,14 +54,17 @@ def _rerun(store: Store, run_reference: str, case_ids: Sequence[str], suite_path
         path = suite_path or header.settings.get("suite")
         if not path:
             raise InputFailure(f"run {header.id} does not say which suite made it: name it with --suite")
-        suite = adjusted_suite(path, recorded_settings(header))
+        suite = with_recorded_metrics(adjusted_suite(path, recorded_settings(header)), header)
         plan = plan_run(suite, store, resume=header.id, suite_path=path)
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     line = RecordingLine()
     try:
-        rerun_cases(plan, case_ids, store, on_progress=line.show)
+        recording = rerun_cases(plan, case_ids, store, on_progress=line.show)
+    except SuiteError as error:
+        raise InputFailure(str(error)) from None
     finally:
         line.clear()
+    leave_if_stopped(recording, plan, path)
     score_with_progress(store, header.id, suite.metrics, len(case_ids))
     finish(store, header.id, suite, None, as_json=as_json)

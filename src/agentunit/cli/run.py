@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any
 
 import click
 
-from agentunit.cli.main import EXIT_ERRORS
+from agentunit.cli.gate import next_command, print_decision
 from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
 from agentunit.core.results import encode_json
 from agentunit.datasets.readers import DatasetError
@@ -18,12 +20,12 @@ from agentunit.engine.gate_expressions import GateError, parse_gate
 from agentunit.engine.gates import GateVerdict, decide, evaluate_gates, strictest
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Plan, Recording, plan_run, record
-from agentunit.engine.scored_run import ScoredRun, find_scored_run, info_of, run_from_store
+from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import spoken_error
-from agentunit.metrics.registry import resolve_metrics
+from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, print_run
-from agentunit.reports.decisions import print_comparison, print_gates
+from agentunit.reports.decisions import case_to_show, decision_line, print_comparison, print_gates
 from agentunit.reports.github import write_step_summary
 from agentunit.reports.markdown import run_markdown
 from agentunit.reports.progress import Progress
@@ -74,6 +76,8 @@ def run(
     agentunit run suite.py --repeats 3 --gate "task_success pass^3 >= 0.7"
     agentunit run suite.py --resume last
     """
+    if retry_failed and resume is None:
+        raise click.UsageError("--retry-failed goes with --resume RUN")
     given = {
         "repeats": repeats,
         "concurrency": concurrency,
@@ -102,6 +106,8 @@ def _run(
             earlier = recorded_settings(store.find_run(resume))
             given = {name: earlier.get(name) if value is None else value for name, value in given.items()}
         suite = adjusted_suite(suite_path, given)
+        if resume is not None:
+            suite = with_recorded_metrics(suite, store.find_run(resume))
         base = find_scored_run(baseline, store) if baseline else None
         plan = plan_run(suite, store, resume=resume, retry_failed=retry_failed, suite_path=suite_path, limit=limit)
     except (SuiteError, DatasetError, StoreError) as error:
@@ -110,18 +116,23 @@ def _run(
         # An agent that cannot be loaded, or whose parameters cannot be filled, is known before the first case runs.
         raise click.UsageError(f"agent: {error}") from None
     recording = record_with_progress(plan, store)
-    if recording.stopped:
-        left = recording.n_planned - recording.n_done
-        click.echo(f"stopped: {recording.n_done} cases are kept, {left} are open", err=True)
-        click.echo(f"next: agentunit run {suite_path} --resume {plan.header.id}", err=True)
-        raise click.exceptions.Exit(_STOPPED)
+    leave_if_stopped(recording, plan, suite_path)
     score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned)
     finish(store, plan.header.id, suite, base, as_json=as_json)
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
     """What a run was recorded with and must go on with, whatever the suite says by now."""
-    return {name: header.settings.get(name) for name in ("repeats", "seed", "timeout_s", "retries")}
+    return {name: header.settings.get(name) for name in ("repeats", "seed", "timeout_s", "retries", "gates")}
+
+
+def with_recorded_metrics(suite: Suite, header: RunHeader) -> Suite:
+    """A suite with the metrics a run was begun with, where they are known here beyond the suite's own."""
+    own = resolve_metrics(suite.metrics)
+    names = {metric.name for metric in own}
+    lacking = [name for name in header.settings.get("metrics") or () if name not in names]
+    known = set(registry.names())
+    return replace(suite, metrics=[*own, *(name for name in lacking if name in known)])
 
 
 def adjusted_suite(path: str, given: dict[str, Any]) -> Suite:
@@ -129,23 +140,50 @@ def adjusted_suite(path: str, given: dict[str, Any]) -> Suite:
     try:
         suite = load_suite(path)
         suite = replace(suite, **{name: value for name, value in given.items() if value is not None})
-        resolve_metrics(suite.metrics)
-        for gate in suite.gates:
-            parse_gate(gate)
+        suite = _with_gated_metrics(suite)
     except (SuiteError, GateError) as error:
         raise click.UsageError(str(error)) from None
-    except Exception as error:  # noqa: BLE001  # a suite is a user's own code and may fail in any way when it is loaded
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # a suite is a user's own code and may fail in any way
         raise click.UsageError(f"{path}: {spoken_error(error)}") from None
     return suite
+
+
+def _with_gated_metrics(suite: Suite) -> Suite:
+    """A suite whose gates can be answered: the metrics they name are scored, and repeats suffice."""
+    metrics = resolve_metrics(suite.metrics)
+    names = [metric.name for metric in metrics]
+    for gate in [parse_gate(expression) for expression in suite.gates]:
+        if gate.metric not in names:
+            metrics += resolve_metrics([gate.metric])
+            names.append(gate.metric)
+        if gate.repeats_needed > suite.repeats:
+            raise SuiteError(
+                f"gate {str(gate)!r} needs {gate.repeats_needed} repeats of each case; received {suite.repeats} "
+                f"(--repeats {gate.repeats_needed})"
+            )
+    return replace(suite, metrics=metrics)
 
 
 def record_with_progress(plan: Plan, store: Store) -> Recording:
     """Record a plan, showing how it goes."""
     line = RecordingLine()
     try:
-        return record(plan, store, on_progress=line.show)
+        # What an agent's own threads print must not get into what a machine reads.
+        with redirect_stdout(sys.stderr):
+            return record(plan, store, on_progress=line.show)
+    except SuiteError as error:
+        raise InputFailure(str(error)) from None
     finally:
         line.clear()
+
+
+def leave_if_stopped(recording: Recording, plan: Plan, suite_path: str) -> None:
+    """After Ctrl-C: say what is kept and how to go on."""
+    if recording.stopped:
+        left = recording.n_planned - recording.n_done
+        click.echo(f"stopped: {recording.n_done} cases are kept, {left} are open", err=True)
+        click.echo(f"next: agentunit run {suite_path} --resume {plan.header.id}", err=True)
+        raise click.exceptions.Exit(_STOPPED)
 
 
 def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cases: int | None) -> None:
@@ -159,7 +197,8 @@ def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cas
         ticks(n_scored)
 
     try:
-        score_run(store, run_id, metrics, on_case=on_case)
+        with redirect_stdout(sys.stderr):
+            score_run(store, run_id, metrics, on_case=on_case)
     finally:
         progress.clear()
 
@@ -177,7 +216,7 @@ def finish(store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, a
         click.echo(encode_json(_as_data(scored, verdicts, comparison, code)).decode())
     else:
         console = Terminal()
-        infos = {name: info_of(name) for name in scored.metrics}
+        infos = {name: scored.info(name) for name in scored.metrics}
         print_run(summary, infos, console)
         if scored.n_failed:
             console.print(f"[red]{scored.n_failed}[/red] of {scored.n_records} cases ended in a failure of the agent")
@@ -185,18 +224,16 @@ def finish(store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, a
             print_gates(verdicts, console)
         if comparison is not None:
             print_comparison(comparison, console)
-        _print_next(scored, verdicts, code, suite, console)
+        n_errors = scored.n_failed + summary.n_score_errors
+        if verdicts or comparison is not None or code:
+            line = decision_line(code, verdicts, comparison, n_errors=n_errors, max_errors=suite.max_errors)
+        else:
+            line = "recorded and scored; no gates to decide by"
+        step = next_command(scored.header.id, scored, case_to_show(verdicts, comparison))
+        print_decision(line, code, step, console)
     write_step_summary(run_markdown(scored, verdicts=verdicts, comparison=comparison))
     if code:
         raise click.exceptions.Exit(code)
-
-
-def _print_next(scored: ScoredRun, verdicts: Sequence[GateVerdict], code: int, suite: Suite, console: Terminal) -> None:
-    if code == EXIT_ERRORS:
-        console.print(f"errors beyond the {suite.max_errors} allowed (max_errors)", style="bold red", highlight=False)
-    breaking = [case for verdict in verdicts if verdict.verdict != "pass" for case in verdict.cases]
-    case = f" {breaking[0]}" if breaking else ""
-    console.print(f"next: agentunit show {scored.header.id}{case}", style="bold", highlight=False, soft_wrap=True)
 
 
 def _as_data(

@@ -18,14 +18,19 @@ from agentunit.store.sqlite import RunHeader
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
+@click.option("--delete", "doomed", metavar="RUN", help="Remove a run with its records and scores.")
 @store_option
-def runs(as_json: bool, limit: int, store_path: str) -> None:
+def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None:
     """List the runs of the store, the newest first.
 
     \b
     agentunit runs
     agentunit runs --json --limit 100
+    agentunit runs --delete 20261115-100338-3288
     """
+    if doomed is not None:
+        _delete(doomed, store_path)
+        return
     infos = {}
     listed: list[tuple[RunHeader, list[MetricSummary]]] = []
     try:
@@ -48,3 +53,13 @@ def runs(as_json: bool, limit: int, store_path: str) -> None:
     if len(headers) > limit:
         console.print(f"… and {len(headers) - limit:,} older (--limit shows more)", style="dim", highlight=False)
     console.print("next: agentunit show last", style="bold", highlight=False)
+
+
+def _delete(reference: str, store_path: str) -> None:
+    try:
+        with open_store(store_path) as store:
+            header = store.find_run(reference)
+            store.delete_run(header.id)
+    except StoreError as error:
+        raise InputFailure(printable_line(str(error))) from None
+    click.echo(f"removed run {printable_line(header.id)} with its {header.n_done:,} cases")

@@ -20,7 +20,7 @@ from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
 from agentunit.engine.rescoring import score_run
-from agentunit.engine.scored_run import info_of, run_from_store
+from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.scoring import Run
 from agentunit.engine.scoring import score as score_records
 from agentunit.metrics.base import describe
@@ -132,11 +132,12 @@ def score_stored_run(
                 score_run(store, header.id, metrics, again=again, on_case=progress.ticker())
         finally:
             progress.clear()
-        summary = run_from_store(store, header.id).summary()
+        scored = run_from_store(store, header.id)
+        summary = scored.summary()
     if as_json:
         click.echo(encode_json(_run_record([header.id], metrics, summary)).decode())
     else:
-        infos = {row.metric: info_of(row.metric) for row in summary.metrics}
+        infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
         print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
     if _too_many_errors(summary, max_errors, as_json):
         raise click.exceptions.Exit(EXIT_ERRORS)

@@ -49,10 +49,12 @@ class WorstCases:
 class _Backend:
     """What one backend's scores of a metric add up to."""
 
-    __slots__ = ("elapsed_s", "n_scored", "statistics", "worst")
+    __slots__ = ("elapsed_s", "n_scored", "records", "statistics", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
+        # The mean and its interval are over cases; where cases were repeated, everything else is over the records.
         self.statistics = RunningStatistics()
+        self.records = RunningStatistics()
         self.worst = WorstCases(info)
         self.elapsed_s = 0.0
         self.n_scored = 0
@@ -102,6 +104,8 @@ class MetricAggregate:
                 backend = self._backends.setdefault(key, _Backend(self.info))
                 mean = fsum(repeats) / len(repeats)
                 backend.statistics.add(mean)
+                for value in repeats:
+                    backend.records.add(value)
                 backend.n_scored += len(repeats)
                 backend.worst.add(row.case_id, mean)
 
@@ -134,6 +138,7 @@ class MetricAggregate:
         backend, status = key
         scored = self._backends[key]
         statistics = scored.statistics
+        records = scored.records if scored.records.n else statistics
         interval = statistics.interval()
         return MetricSummary(
             metric=self.name,
@@ -146,12 +151,12 @@ class MetricAggregate:
             low=_within(interval.low, self.info.range) if interval else None,
             high=_within(interval.high, self.info.range) if interval else None,
             interval=interval.method if interval else None,
-            minimum=statistics.minimum,
-            p50=statistics.quantile(0.5),
-            p95=statistics.quantile(0.95),
-            maximum=statistics.maximum,
-            total=statistics.total,
-            exact_quantiles=statistics.exact,
+            minimum=records.minimum,
+            p50=records.quantile(0.5),
+            p95=records.quantile(0.95),
+            maximum=records.maximum,
+            total=records.total,
+            exact_quantiles=records.exact,
             trust=trust_words(self.info, backend),
             worst_cases=scored.worst.case_ids(),
             elapsed_s=scored.elapsed_s,

@@ -54,6 +54,11 @@ class Gate:
         """The metric, with the backend where one is named."""
         return self.metric if self.backend is None else f"{self.metric}[{self.backend}]"
 
+    @property
+    def repeats_needed(self) -> int:
+        """How often each case must have been run for this gate to be answered."""
+        return int(self.aggregate[5:]) if self.aggregate.startswith(("pass^", "pass@")) else 1
+
     def holds(self, value: float) -> bool:
         """Whether a value meets the threshold; one that differs from it by rounding alone counts as equal."""
         if isclose(value, self.threshold, rel_tol=1e-9, abs_tol=1e-12):

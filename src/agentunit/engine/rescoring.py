@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from agentunit.core.records import Record
+from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.scoring import score
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
@@ -27,6 +28,9 @@ def score_run(
     records were scored.
     """
     resolved = resolve_metrics(metrics)
+    header = store.find_run(run_id)
+    infos = {**(header.settings.get("metric_infos") or {}), **infos_as_data(resolved)}
+    store.update_run(run_id, {**header.settings, "metric_infos": infos}, n_planned=header.n_planned)
     stateful = [metric for metric in resolved if describe(metric).stateful]
     plain = [metric for metric in resolved if not describe(metric).stateful]
     n_scored = 0

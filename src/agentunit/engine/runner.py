@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
+from urllib.parse import urlsplit, urlunsplit
 
 import agentunit
 from agentunit.adapters.base import Agent, AgentResult, as_agent
@@ -19,6 +21,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
+from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.suite import Suite, SuiteError
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
@@ -45,7 +48,6 @@ class Recording:
     """How recording stands. ``spend_usd`` adds up what the traces say they cost; ``stopped`` means by the user."""
 
     n_planned: int
-    n_before: int = 0
     n_done: int = 0
     n_failed: int = 0
     spend_usd: float = 0.0
@@ -71,10 +73,12 @@ def plan_run(
         raise SuiteError("the dataset holds no cases")
     # Before the run exists: an agent that cannot be called must not leave an empty run behind.
     agent = as_agent(suite.agent, workers=suite.concurrency)
+    metrics = resolve_metrics(suite.metrics)
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
     settings = {
-        "suite": suite_path,
-        "metrics": [metric.name for metric in resolve_metrics(suite.metrics)],
+        "suite": None if suite_path is None else os.path.abspath(suite_path),
+        "metrics": [metric.name for metric in metrics],
+        "metric_infos": infos_as_data(metrics),
         "gates": list(suite.gates),
         "min_coverage": suite.min_coverage,
         "max_errors": suite.max_errors,
@@ -86,7 +90,7 @@ def plan_run(
         "limit": limit,
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
         "dataset_fingerprint": fingerprint(cases),
-        "agent": getattr(suite.agent, "__qualname__", None) or str(suite.agent)[:200],
+        "agent": spoken_agent(suite.agent),
     }
     if header is None:
         header = store.create_run(
@@ -98,10 +102,31 @@ def plan_run(
             f"run {header.id} was recorded on another dataset: resuming it would mix the two "
             "(begin a new run, or restore the dataset)"
         )
+    if header.settings.get("agent") not in (None, settings["agent"]):
+        raise SuiteError(
+            f"run {header.id} was recorded with the agent {header.settings['agent']}, this suite has "
+            f"{settings['agent']}: resuming it would mix the two (begin a new run)"
+        )
     done = store.finished(header.id, failed=False if retry_failed else None)
     store.update_run(header.id, settings, n_planned=len(wanted))
     store.set_status(header.id, "running")
     return Plan(suite, header, agent, cases, [each for each in wanted if each not in done])
+
+
+def spoken_agent(agent: Any) -> str:
+    """What a run says about its agent: enough to know it by, and nothing that may be secret.
+
+    >>> spoken_agent("https://me:hunter2@desk.example/ask?key=sk-1"), spoken_agent("command: desk --token=sk-1")
+    ('https://desk.example/ask', 'command: desk')
+    """
+    if isinstance(agent, str):
+        if agent.startswith(("http://", "https://")):
+            address = urlsplit(agent)
+            return urlunsplit((address.scheme, address.hostname or "", address.path, "", ""))
+        if agent.startswith("command:"):
+            return "command: " + next(iter(agent.removeprefix("command:").split()), "")
+        return agent[:200]
+    return str(getattr(agent, "__qualname__", None) or type(agent).__qualname__)
 
 
 def record(
@@ -112,11 +137,57 @@ def record(
     stop: threading.Event | None = None,
 ) -> Recording:
     """Run the agent on every open case of a plan. Ctrl-C stops cleanly and keeps everything that was finished."""
-    recording = Recording(n_planned=len(plan.open), n_before=(plan.header.n_planned or 0) - len(plan.open))
+    recording = Recording(n_planned=len(plan.open))
     if plan.open:
-        asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))
-    store.set_status(plan.header.id, "stopped" if recording.stopped else "finished")
+        with only_writer(store, plan.header.id), _no_silent_exit():
+            asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))
+    header = store.find_run(plan.header.id)
+    whole = header.n_planned is None or header.n_done >= header.n_planned
+    store.set_status(header.id, "finished" if whole else "stopped")
     return recording
+
+
+@contextmanager
+def _no_silent_exit() -> Iterator[None]:
+    """An agent in this process that calls ``os._exit`` ends the run; that must not look like a run that passed."""
+    leave, here = os._exit, os.getpid()
+
+    def told(status: int) -> NoReturn:
+        if os.getpid() == here:
+            os.write(2, b"Error: the agent ended the whole process (os._exit); what was finished is kept. With a ")
+            os.write(2, b"timeout the agent runs in a process of its own, and only its case fails.\n")
+            leave(3)
+        leave(status)
+
+    os._exit = told
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
+@contextmanager
+def only_writer(store: Store, run_id: str) -> Iterator[None]:
+    """Hold a run for this process: two that record it at once would run every open case twice.
+
+    The lock is the operating system's, so it ends with the process, however that ends.
+    """
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        yield
+        return
+    path = f"{store.file}.{run_id}.lock"
+    with open(path, "wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SuiteError(f"run {run_id} is being recorded by another process: wait for it, or stop it") from None
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                os.unlink(path)
 
 
 async def _record(
@@ -132,7 +203,10 @@ async def _record(
         for position, repeat in todo:
             if stop.is_set():
                 return
-            finished = await _run_case(plan, position, repeat)
+            finished = await _run_case(plan, recording, position, repeat)
+            # Ctrl-C reaches what agents have started too: an answer that comes after it may be half of one.
+            if stop.is_set():
+                return
             _keep(plan, store, recording, position, repeat, finished)
             on_progress(recording)
 
@@ -168,25 +242,27 @@ async def _until_done(
 
 @contextmanager
 def _interrupts(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C asks for a clean stop; a second one is not held back."""
+    """Ctrl-C, or a polite request to end, asks for a clean stop; a second one is not held back."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    earlier = signal.getsignal(signal.SIGINT)
+    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def ask(number: int, frame: Any) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         stop.set()
 
-    signal.signal(signal.SIGINT, ask)
+    for number in earlier:
+        signal.signal(number, ask)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, earlier)
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
 
 
-async def _run_case(plan: Plan, position: int, repeat: int) -> AgentResult:
+async def _run_case(plan: Plan, recording: Recording, position: int, repeat: int) -> AgentResult:
     """One case, tried again with a fresh trace as often as the suite allows."""
     suite = plan.suite
     earlier: list[str] = []
@@ -198,6 +274,7 @@ async def _run_case(plan: Plan, position: int, repeat: int) -> AgentResult:
         if result.failure not in _RETRIED or len(earlier) >= suite.retries:
             break
         earlier.append(result.outcome.error or result.failure or "failed")
+        recording.spend_usd += _cost_of(result)
     if earlier:
         result.trace.metadata["attempts"] = len(earlier) + 1
         result.trace.metadata["earlier_failures"] = earlier
@@ -231,8 +308,14 @@ def _keep(plan: Plan, store: Store, recording: Recording, position: int, repeat:
     if failure is not None:
         recording.n_failed += 1
         recording.failures[failure] = recording.failures.get(failure, 0) + 1
+    recording.spend_usd += _cost_of(result)
+
+
+def _cost_of(result: AgentResult) -> float:
+    """What an attempt says it cost, in US dollars; attempts that failed were paid for too."""
     with suppress(InputProblem):
-        recording.spend_usd += recorded_cost(Item(None, result.trace, result.outcome)) or 0.0
+        return recorded_cost(Item(None, result.trace, result.outcome)) or 0.0
+    return 0.0
 
 
 def _written(case: DatasetCase, result: AgentResult) -> tuple[bytes, str | None]:
@@ -247,7 +330,8 @@ def _written(case: DatasetCase, result: AgentResult) -> tuple[bytes, str | None]
         message = f"what the agent returned or traced cannot be written as JSON: {error}"
         told = Outcome(success=False, error=message, elapsed_s=result.elapsed_s)
         return encode_record(Record(case, TraceLog(metadata={"failure": "wrong_type"}), told)), "wrong_type"
-    return line, result.failure
+    unanswered = outcome.error and outcome.output is None
+    return line, result.failure or ("reported" if unanswered else None)
 
 
 def rerun_cases(

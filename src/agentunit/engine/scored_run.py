@@ -3,36 +3,51 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
 
 from agentunit.core.results import RunSummary
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.portable import read_portable
-from agentunit.store.sqlite import RunHeader, ScoreRow, Store
+from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store
 
 
 @dataclass
 class ScoredRun:
-    """The scores of a run, by metric, each list in dataset order (by position, then repeat)."""
+    """The scores of a run, by metric, each list in dataset order (by position, then repeat).
+
+    ``records`` are all finished cases, also those without a score; ``infos`` what each metric said about itself when
+    the run was scored.
+    """
 
     header: RunHeader
     n_cases: int
     n_records: int
     n_failed: int
     metrics: dict[str, list[ScoreRow]] = field(default_factory=dict)
+    records: list[RecordRow] = field(default_factory=list)
+    infos: dict[str, MetricInfo] = field(default_factory=dict)
 
     @property
     def n_repeats(self) -> int:
         """How often each case was run; the most, where they differ."""
         return max(1, max((row.repeat + 1 for rows in self.metrics.values() for row in rows), default=1))
 
+    def info(self, name: str) -> MetricInfo:
+        """The facts about a metric of this run."""
+        return self.infos.get(name) or info_of(name)
+
     def summary(self) -> RunSummary:
         """The aggregate of the run, as ``agentunit score`` makes it; repeats of a case count as one, by their mean."""
         aggregates = []
         for name, rows in self.metrics.items():
-            aggregate = MetricAggregate(name, info_of(name))
+            aggregate = MetricAggregate(name, self.info(name))
             aggregate.add_rows(rows)
             aggregates.append(aggregate)
         return RunSummary(
@@ -52,7 +67,8 @@ def run_from_store(store: Store, reference: str) -> ScoredRun:
     run = ScoredRun(header, 0, header.n_done, header.n_failed)
     for metric, row in store.score_rows(header.id):
         run.metrics.setdefault(metric, []).append(row)
-    run.n_cases = len(store.case_ids(header.id))
+    run.records = list(store.record_rows(header.id))
+    run.n_cases = len({row.position for row in run.records})
     return _in_suite_order(run)
 
 
@@ -63,6 +79,7 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
     positions = set()
     for case in cases:
         positions.add(case.position)
+        run.records.append(RecordRow(case.position, case.repeat, case.case_id, case.failed))
         run.n_records += 1
         run.n_failed += case.failed
         for metric, score in case.scores.items():
@@ -87,7 +104,22 @@ def _in_suite_order(run: ScoredRun) -> ScoredRun:
     named = [name for name in run.header.settings.get("metrics") or () if name in run.metrics]
     order = dict.fromkeys([*named, *sorted(run.metrics)])
     run.metrics = {name: run.metrics[name] for name in order}
+    run.infos = recorded_infos(run.header.settings)
     return run
+
+
+def recorded_infos(settings: Mapping[str, Any]) -> dict[str, MetricInfo]:
+    """What a run's metrics said about themselves when it was scored; what cannot be read is left out."""
+    found: dict[str, MetricInfo] = {}
+    for name, facts in (settings.get("metric_infos") or {}).items():
+        with suppress(msgspec.ValidationError, ValueError, TypeError):
+            found[name] = msgspec.convert(facts, MetricInfo)
+    return found
+
+
+def infos_as_data(metrics: Iterable[Any]) -> dict[str, Any]:
+    """What metrics say about themselves, for a run's settings."""
+    return {metric.name: msgspec.to_builtins(describe(metric)) for metric in metrics}
 
 
 def find_scored_run(reference: str, store: Store) -> ScoredRun:

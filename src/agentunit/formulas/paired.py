@@ -14,11 +14,13 @@ from typing import Literal
 
 from agentunit.formulas.repeats import cluster_bootstrap_mean_interval
 from agentunit.formulas.statistics import (
+    FEWEST_BOOTSTRAP_N,
     LARGEST_MAGNITUDE,
     Interval,
     bootstrap_mean_interval,
     check_resamples,
     finite_floats,
+    mean_interval,
 )
 
 Alternative = Literal["two-sided", "greater", "less"]
@@ -121,18 +123,22 @@ def paired_bootstrap_interval(
     resamples: int = 1000,
     seed: int = 0,
 ) -> Interval | None:
-    """The percentile bootstrap interval of a mean difference; with `clusters`, drawn over whole clusters.
+    """The interval of a mean difference, by percentile bootstrap; with `clusters`, drawn over whole clusters.
 
     As `bootstrap_mean_interval` of the differences, or `cluster_bootstrap_mean_interval` where several of them
-    belong together (repeats of a case, questions about one document). Equal differences give zero width,
-    however few they are. Fewer than two differences (or clusters): None.
+    belong together (repeats of a case, questions about one document). Below 30 differences without clusters
+    Student's t takes its place: so few resampled claim too much. Equal differences give zero width, however few
+    they are. Fewer than two differences (or clusters): None.
 
-    >>> paired_bootstrap_interval([0.0, 4.0])  # both extremes are drawn in a quarter of the resamples
-    Interval(low=0.0, high=4.0, method='bootstrap')
+    >>> interval = paired_bootstrap_interval([0.0, 4.0])  # t = 12.706 with one degree of freedom, √(8 / 2) = 2
+    >>> round(interval.low, 3), round(interval.high, 3), interval.method
+    (-23.412, 27.412, 't')
     """
     who = "paired_bootstrap_interval"
     sample = finite_floats(who, "differences", differences)
     if clusters is None:
+        if len(sample) < FEWEST_BOOTSTRAP_N:
+            return mean_interval(sample, shares=False, confidence=confidence, resamples=resamples)
         return bootstrap_mean_interval(sample, confidence=confidence, resamples=resamples, seed=seed)
     if len(clusters) != len(sample):
         raise ValueError(f"{who}: clusters must be as long as differences, {len(sample)}; received {len(clusters)}")

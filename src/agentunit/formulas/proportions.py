@@ -125,8 +125,8 @@ def bounded_mean_test(differences: Sequence[float], *, margin: float, worst: flo
     −worst joins them, and p is the chance that their mean with random weights (the gaps between uniform numbers)
     is −margin or lower. It is computed exactly: of a loss a and a gain b, both relative to −margin, with
     exponential weights, one is used up by the other, and the gain survives with the chance b / (a + b). Beyond
-    2000 differences other than −margin the normal law takes its place. Nothing but zeros give
-    (1 − margin / worst)ⁿ. From 0 to 1; no differences: None. For pass/fail it is the exact binomial test.
+    2000 differences other than −margin the normal law takes its place, but p is never below the chance that the
+    unseen case alone outweighs all gains. Nothing but zeros give (1 − margin / worst)ⁿ. From 0 to 1; no differences: None. For pass/fail it is the exact binomial test.
     That p is below alpha in at most the share alpha of samples under H0 is a conjecture without a known exception.
     Source: Gaffke, Math. Methods Stat. 14 (2005); Learned-Miller and Thomas, arXiv:1905.06208 (2019).
 
@@ -153,7 +153,9 @@ def bounded_mean_test(differences: Sequence[float], *, margin: float, worst: flo
     gains = sorted(each for each in relative if each > 0.0)
     if len(losses) + len(gains) > LARGEST_EXACT_SUM + 1:
         spread = math.sqrt(math.fsum([each * each for each in relative]))
-        return 0.5 * math.erfc(math.fsum(relative) / spread / math.sqrt(2.0))
+        by_normal_law = 0.5 * math.erfc(math.fsum(relative) / spread / math.sqrt(2.0))
+        # The one unseen loss is what the normal law misses where the margin is a small part of the worst.
+        return max(by_normal_law, math.exp(-math.fsum([math.log1p(gain / losses[-1]) for gain in gains])))
     # survives[j]: the chance that some loss is left over from the losses so far against the first j gains.
     survives = [0.0] * (len(gains) + 1)
     for loss in losses:

@@ -10,8 +10,8 @@ from agentunit.formulas.statistics import (
     LARGEST_BOOTSTRAP_N,
     LARGEST_MAGNITUDE,
     Interval,
-    bootstrap_mean_interval,
     check_confidence,
+    mean_interval,
     normal_interval,
     quantile,
     wilson_interval,
@@ -132,16 +132,16 @@ class RunningStatistics:
             self._sorted = array("d", sorted(self._kept))
         return quantile(self._sorted, q)
 
-    def interval(self, confidence: float = 0.95) -> Interval | None:
-        """As `mean_interval` over every value, but Student's t wherever they are no longer all kept."""
+    def interval(self, confidence: float = 0.95, *, shares: bool = True) -> Interval | None:
+        """As `mean_interval` over every value, but Student's t instead of a bootstrap where not all are kept."""
         check_confidence("RunningStatistics", confidence)
         total, mean, sample_variance = self.total, self.mean, self.sample_variance
         if total is None or mean is None or sample_variance is None:
             return None
-        if self._zero_one:
+        if shares and self._zero_one:
             return wilson_interval(round(total), self._folded_n, confidence)
         if self.exact and self._folded_n <= LARGEST_BOOTSTRAP_N:
-            return bootstrap_mean_interval(self._kept, confidence=confidence)
+            return mean_interval(self._kept, shares=shares, confidence=confidence)
         return normal_interval(mean, sample_variance, self._folded_n, confidence)
 
     def _fold(self) -> None:

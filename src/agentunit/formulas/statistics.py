@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+# Below this size resampling claims too much: of a nominal 95 % it covers 70 to 85 %.
+FEWEST_BOOTSTRAP_N = 30
 # Above this size the mean of any bounded score is close enough to normal that resampling only costs time.
 LARGEST_BOOTSTRAP_N = 2000
 # One draw costs well under 0.1 µs in plain Python, so an interval stays within a few tens of milliseconds.
@@ -211,7 +213,7 @@ def bootstrap_mean_interval(
     Draw n values with replacement, take their mean, repeat; the interval runs between the quantiles of those
     means. The same values, seed and settings give the same interval. Large samples get fewer resamples (about
     400,000 draws in all, though never below 200 resamples by this rule). It stays within the sample's range,
-    so a sample of equal values has zero width, and below some 20 values it is narrower than it claims: for a
+    so a sample of equal values has zero width, and below some 30 values it is narrower than it claims: for a
     skewed score a nominal 95 % covers about 84 % at n = 5 and 90 % at n = 10. Fewer than two values: None.
     Source: Efron and Tibshirani, "An Introduction to the Bootstrap" (1993), chapter 13.
 
@@ -236,16 +238,24 @@ def bootstrap_mean_interval(
 
 
 def mean_interval(
-    values: Sequence[float], *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
+    values: Sequence[float],
+    *,
+    shares: bool = True,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
 ) -> Interval | None:
     """The interval of a mean by the method that suits the sample.
 
-    Every value 0 or 1: Wilson, so that a sample of nothing but passes still shows its doubt. Otherwise more
-    than 2000 values: Student's t. Otherwise: percentile bootstrap. Fewer than two values: None.
-    Equal values that are neither 0 nor 1 give a zero-width interval: the sample holds no sign of its spread.
+    Every value 0 or 1: Wilson, so that a sample of nothing but passes still shows its doubt; not where the values
+    are no `shares` but counts or amounts that happen to be 0 or 1. Otherwise percentile bootstrap from 30 to 2000
+    values, Student's t for fewer and for more; t is not held to a score's range. Fewer than two values: None.
+    Equal values other than passes or failures give a zero-width interval: the sample holds no sign of its spread.
 
     >>> mean_interval([1, 1, 1, 1]).method, mean_interval([0.5, 0.5, 0.7]).method
-    ('wilson', 'bootstrap')
+    ('wilson', 't')
+    >>> mean_interval([1, 1, 1, 1], shares=False)  # four calls of one second each
+    Interval(low=1.0, high=1.0, method='t')
     """
     check_confidence("mean_interval", confidence)
     check_resamples("mean_interval", resamples)
@@ -254,10 +264,11 @@ def mean_interval(
     if n < 2:
         return None
     successes = sample.count(1.0)
-    if successes + sample.count(0.0) == n:
+    if shares and successes + sample.count(0.0) == n:
         return wilson_interval(successes, n, confidence)
-    if n <= LARGEST_BOOTSTRAP_N:
+    if FEWEST_BOOTSTRAP_N <= n <= LARGEST_BOOTSTRAP_N:
         return bootstrap_mean_interval(sample, confidence=confidence, resamples=resamples, seed=seed)
-    mean = math.fsum(sample) / n
+    # Rounding may carry the mean of equal values out of their range, and give them a spread.
+    mean = min(max(sample), max(min(sample), math.fsum(sample) / n))
     sample_variance = math.fsum([(value - mean) ** 2 for value in sample]) / (n - 1)
     return normal_interval(mean, sample_variance, n, confidence)

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.engine.comparison import EXIT_CANNOT_TELL, EXIT_REGRESSION, Comparison, MetricComparison
-from agentunit.engine.scored_run import ScoredRun, info_of
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
 from agentunit.reports.figures import number, quantity, spoken_value
@@ -54,7 +54,7 @@ def run_markdown(
 ) -> str:
     """The report of a run in at most ``MOST_CHARACTERS``; with ``case_of`` it shows the worst cases in full."""
     summary = run.summary()
-    infos = {name: info_of(name) for name in run.metrics}
+    infos = {name: run.info(name) for name in run.metrics}
     blocks = [_heading(run, verdicts, comparison), _metric_table(summary, infos, verdicts), *_gate_reasons(verdicts)]
     blocks += _comparison(comparison)
     blocks += _unscored(summary)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.records import Record
 from agentunit.core.results import RunSummary, Score
-from agentunit.engine.scored_run import ScoredRun, info_of, run_from_file, run_from_store
+from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.portable import read_portable
 from agentunit.store.schema import StoreError
@@ -61,7 +61,7 @@ class ReportedRun:
     @cached_property
     def infos(self) -> dict[str, MetricInfo]:
         """The facts about each metric of the run."""
-        return {name: info_of(name) for name in self.run.metrics}
+        return {name: self.run.info(name) for name in self.run.metrics}
 
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed."""

@@ -16,12 +16,28 @@ class ReportError(RuntimeError):
 
 
 @contextmanager
+def _opened(path: str) -> Iterator[IO[bytes]]:
+    try:
+        with open(path, "wb") as stream:
+            yield stream
+    except OSError as error:
+        raise ReportError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+@contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A stream whose content takes the place of a file when all of it is written; ``-`` is standard output."""
     target = os.fspath(path)
     if target == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
+        return
+    # A link is followed; a device or a pipe is written to, never replaced by a file.
+    if os.path.islink(target):
+        target = os.path.realpath(target)
+    if os.path.exists(target) and not os.path.isfile(target):
+        with _opened(target) as stream:
+            yield stream
         return
     unfinished = f"{target}.{os.getpid()}.part"
     try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Iterator
 from typing import IO
 
@@ -21,6 +22,7 @@ from agentunit.store.sqlite import RunHeader, Store
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
 
 PORTABLE_VERSION = 1
+_RUN_ID = re.compile(r"(?!last(~|$))[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 
 
 class PortableHeader(Struct):
@@ -71,27 +73,36 @@ def import_run(store: Store, path: str | os.PathLike[str], *, run_id: str | None
     wanted = run_id or header.id
     if any(run.id == wanted for run in store.runs()):
         raise StoreError(f"{store.path} holds run {wanted} already; import it under another id, or delete that one")
+    if not _RUN_ID.fullmatch(wanted):
+        raise StoreError(
+            f"a run's id must be of letters, digits, '.', '_', '-'; received {wanted!r} (--as names another)"
+        )
+    try:
+        with store.transaction():
+            _take_in(store, header, wanted, cases)
+    except RecordError as error:
+        raise StoreError(f"{os.fspath(path)}: {error}") from None
+    return store.find_run(wanted)
+
+
+def _take_in(store: Store, header: RunHeader, run_id: str, cases: Iterator[PortableCase]) -> None:
     store.create_run(
         header.name,
         agentunit_version=header.agentunit_version,
         settings=header.settings,
         n_planned=header.n_planned,
-        run_id=wanted,
+        run_id=run_id,
         created_at=header.created_at,
     )
-    try:
-        for case in cases:
-            record = decode_record(bytes(case.record))
-            store.add_record(wanted, case.position, case.repeat, record, failed=case.failed, elapsed_s=case.elapsed_s)
-            if case.scores:
-                store.add_scores(wanted, case.position, case.repeat, case.scores)
-        store.set_status(wanted, header.status, finished_at=header.finished_at)
-    except BaseException as error:
-        store.delete_run(wanted)
-        if isinstance(error, RecordError):
-            raise StoreError(f"{os.fspath(path)}: {error}") from None
-        raise
-    return store.find_run(wanted)
+    for case in cases:
+        line = bytes(case.record)
+        decode_record(line)
+        store.add_line(
+            run_id, case.position, case.repeat, case.case_id, line, failed=case.failed, elapsed_s=case.elapsed_s
+        )
+        if case.scores:
+            store.add_scores(run_id, case.position, case.repeat, case.scores)
+    store.set_status(run_id, header.status, finished_at=header.finished_at)
 
 
 def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[PortableCase]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 
 # One entry a version, oldest first; an entry is never changed once released, only followed by another.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -27,7 +28,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             record BLOB NOT NULL,
             PRIMARY KEY (run_id, position, repeat)
         ) WITHOUT ROWID""",
-        "CREATE INDEX records_by_case ON records (run_id, case_id, repeat)",
+        "CREATE INDEX records_by_case ON records (run_id, case_id, repeat, failed)",
         """CREATE TABLE scores (
             run_id TEXT NOT NULL REFERENCES runs(id) ON DELETE CASCADE,
             position INTEGER NOT NULL,
@@ -69,7 +70,9 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        # SQLite may have rolled back by itself: what went wrong first is what counts.
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
         raise
 
 

@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +24,7 @@ from agentunit.store.schema import StoreError, migrate
 DEFAULT_PATH = ".agentunit/runs.db"
 # Two processes may write at once: one waits for the other's transaction, which takes well under a millisecond.
 _WAIT_FOR_LOCK_S = 60.0
+_WAL_ATTEMPTS = 250
 
 RunStatus = Literal["running", "finished", "stopped"]
 
@@ -54,6 +55,15 @@ class StoredRecord(Struct):
     record: Record
 
 
+class RecordRow(Struct):
+    """A finished case without its record: what deciding needs."""
+
+    position: int
+    repeat: int
+    case_id: str
+    failed: bool
+
+
 class ScoreRow(Struct):
     """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value."""
 
@@ -82,16 +92,32 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str] = DEFAULT_PATH) -> None:
         self.path = os.fspath(path)
+        # An agent may change the folder it runs in; the store stays where it is.
+        self.file = os.path.abspath(self.path)
         Path(self.path).parent.mkdir(parents=True, exist_ok=True)
+        # Records hold what users asked and agents answered: nobody else's business.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
-            self._connection = sqlite3.connect(self.path, timeout=_WAIT_FOR_LOCK_S, isolation_level=None)
-            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection = sqlite3.connect(self.file, timeout=_WAIT_FOR_LOCK_S, isolation_level=None)
+            self._use_write_ahead_log()
             # In WAL mode NORMAL keeps every commit through a killed process; only a power cut could undo the last.
             self._connection.execute("PRAGMA synchronous = NORMAL")
             self._connection.execute("PRAGMA foreign_keys = ON")
             migrate(self._connection, self.path)
         except sqlite3.DatabaseError as error:
             raise StoreError(f"{self.path} cannot be used as a store: {error}") from None
+
+    def _use_write_ahead_log(self) -> None:
+        # Changing the journal does not wait for a lock as everything else does, so two that open a new file meet here.
+        for attempt in range(_WAL_ATTEMPTS):
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError:
+                if attempt == _WAL_ATTEMPTS - 1:
+                    raise
+                time.sleep(0.02)
 
     def __enter__(self) -> Store:
         return self
@@ -106,9 +132,27 @@ class Store:
         self._connection.close()
 
     @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All that is written within it, or nothing; one within another is part of it."""
+        if self._connection.in_transaction:
+            yield
+            return
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException as error:
+            # SQLite may have rolled back by itself (a full disk): what went wrong first is what counts.
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise StoreError(f"{self.path} cannot be written: {error}") from error
+            raise
+
+    @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own for a long read: it sees the store as it was, whatever is written meanwhile."""
-        connection = sqlite3.connect(self.path, timeout=_WAIT_FOR_LOCK_S, isolation_level=None)
+        connection = sqlite3.connect(self.file, timeout=_WAIT_FOR_LOCK_S, isolation_level=None)
         try:
             yield connection
         finally:
@@ -162,33 +206,46 @@ class Store:
 
     def runs(self) -> list[RunHeader]:
         """All runs, the newest first, with how many of their cases are done and failed."""
-        rows = self._connection.execute(
+        return [self._header_of(run_id) for run_id, _ in self._listed()]
+
+    def _listed(self) -> list[tuple[str, str]]:
+        rows = self._connection.execute("SELECT id, name FROM runs ORDER BY created_at DESC, id DESC").fetchall()
+        return [(str(run_id), str(name)) for run_id, name in rows]
+
+    def _header_of(self, run_id: str) -> RunHeader:
+        row = self._connection.execute(
             "SELECT r.id, r.name, r.created_at, r.finished_at, r.status, r.n_planned, r.agentunit_version, r.settings,"
-            " (SELECT count(*) FROM records c WHERE c.run_id = r.id),"
-            " (SELECT coalesce(sum(c.failed), 0) FROM records c WHERE c.run_id = r.id)"
-            " FROM runs r ORDER BY r.created_at DESC, r.id DESC"
-        ).fetchall()
-        return [_header(row) for row in rows]
+            # The index holds all that is counted, so the records themselves are not read.
+            " (SELECT count(*) FROM records INDEXED BY records_by_case WHERE run_id = r.id),"
+            " (SELECT coalesce(sum(failed), 0) FROM records INDEXED BY records_by_case WHERE run_id = r.id)"
+            " FROM runs r WHERE r.id = ?",
+            (run_id,),
+        ).fetchone()
+        return _header(row)
 
     def find_run(self, reference: str) -> RunHeader:
         """The run of an id, the beginning of one, a name (the newest of that name), ``last`` or ``last~N``."""
-        runs = self.runs()
-        if not runs:
+        return self._header_of(self._find_id(reference))
+
+    def _find_id(self, reference: str) -> str:
+        listed = self._listed()
+        if not listed:
             raise StoreError(f"{self.path} holds no runs yet")
         if reference == "last" or (reference.startswith("last~") and reference[5:].isdigit()):
             back = int(reference[5:] or 0)
-            if back >= len(runs):
-                raise StoreError(f"{self.path} holds {len(runs)} runs; received {reference!r}")
-            return runs[back]
-        exact = [run for run in runs if run.id == reference] or [run for run in runs if run.name == reference][:1]
-        found = exact or [run for run in runs if run.id.startswith(reference)]
+            if back >= len(listed):
+                raise StoreError(f"{self.path} holds {len(listed)} runs; received {reference!r}")
+            return listed[back][0]
+        ids = [run_id for run_id, _ in listed]
+        if reference in ids:
+            return reference
+        found = [run_id for run_id, name in listed if name == reference][:1]
+        found = found or [run_id for run_id in ids if run_id.startswith(reference)]
         if len(found) == 1:
             return found[0]
         if found:
-            raise StoreError(
-                f"{reference!r} is the beginning of {len(found)} runs: {', '.join(r.id for r in found[:5])}"
-            )
-        raise StoreError(f"no run is called {reference!r}; the newest is {runs[0].id} ('agentunit runs' lists them)")
+            raise StoreError(f"{reference!r} is the beginning of {len(found)} runs: {', '.join(found[:5])}")
+        raise StoreError(f"no run is called {reference!r}; the newest is {ids[0]} ('agentunit runs' lists them)")
 
     def delete_run(self, run_id: str) -> None:
         """Remove a run with its records and scores."""
@@ -215,16 +272,11 @@ class Store:
     ) -> None:
         """Keep a finished case that is written already (``core.codec.encode_record``)."""
         row = (run_id, position, repeat, case_id, int(failed), elapsed_s, line)
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self.transaction():
             self._connection.execute(
                 "DELETE FROM scores WHERE run_id = ? AND position = ? AND repeat = ?", (run_id, position, repeat)
             )
             self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", row)
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
 
     def finished(self, run_id: str, *, failed: bool | None = None) -> set[tuple[int, int]]:
         """Position and repeat of every case that is done; with ``failed`` only those that did or did not fail."""
@@ -248,6 +300,12 @@ class Store:
             for row in connection.execute(query + " ORDER BY position, repeat", values):
                 position, repeat, case_id, failed, elapsed_s, line = row
                 yield StoredRecord(position, repeat, case_id, bool(failed), elapsed_s, decode_record(line))
+
+    def record_rows(self, run_id: str) -> Iterator[RecordRow]:
+        """Every finished case in dataset order, without its record."""
+        query = "SELECT position, repeat, case_id, failed FROM records WHERE run_id = ? ORDER BY position, repeat"
+        for position, repeat, case_id, failed in self._connection.execute(query, (run_id,)).fetchall():
+            yield RecordRow(position, repeat, case_id, bool(failed))
 
     def case(self, run_id: str, case_id: str) -> list[StoredRecord]:
         """All repeats of one case."""
@@ -284,13 +342,8 @@ class Store:
             )
             for metric, score in scores.items()
         ]
-        self._connection.execute("BEGIN IMMEDIATE")
-        try:
+        with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
-            self._connection.execute("COMMIT")
-        except BaseException:
-            self._connection.execute("ROLLBACK")
-            raise
 
     def score_rows(self, run_id: str) -> Iterator[tuple[str, ScoreRow]]:
         """Every score of a run with its metric's name, in dataset order, without the details."""
