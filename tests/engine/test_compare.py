@@ -18,7 +18,7 @@ from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.power import smallest_detectable_effect
 from agentunit.formulas.proportions import bounded_mean_test, paired_proportion_test
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.sqlite import RunHeader, ScoreRow
+from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -233,9 +233,110 @@ def test_lost_scores_are_not_a_pass():
     assert only.reason.startswith("50 of 200 cases lost their score")
     allowed, only = compared([1.0] * 165 + [None] * 35, old)
     assert (only.verdict, only.n_lost, allowed.exit_code) == ("no worse", 35, 0)
-    # A smaller dataset is no loss: those cases were not run.
-    smaller, only = compared([1.0] * 100, old)
-    assert (only.verdict, only.n_lost, smaller.exit_code) == ("no worse", 0, 0)
+
+
+def test_cases_that_the_candidate_does_not_have_are_lost():
+    # It failed in the second half of the baseline's cases; the candidate never ran them, and loses nothing elsewhere.
+    comparison, only = compared([1.0] * 62, [1.0] * 62 + [0.0] * 58)
+    assert (comparison.n_paired, comparison.n_only_baseline, comparison.exit_code) == (62, 58, 4)
+    assert (only.verdict, only.n_lost, only.cases_needed) == ("cannot tell", 58, None)
+    assert only.reason == "only 62 of 120 cases are in both runs, 80% are needed; otherwise no worse"
+
+
+def test_few_cases_in_both_stop_a_pass_of_every_metric_but_hide_no_regression():
+    # The first metric applies to 60 cases alone, all of which are in both runs; the second was lost in 20 of them.
+    few = {f"c{place}": 1.0 for place in range(60)}
+    old = {"tool_success": few, "exact_match": [1.0] * 120}
+    new = {"tool_success": few, "exact_match": [1.0] * 40 + [0.0] * 20}
+    comparison = compare_runs(run_of(new), run_of(old))
+    assert [(each.verdict, each.n_lost) for each in comparison.metrics] == [("cannot tell", 0), ("regression", 60)]
+    assert comparison.metrics[0].reason.startswith("only 60 of 120 cases are in both runs")
+    assert comparison.exit_code == 1
+    assert compare_runs(run_of(new), run_of(old), min_coverage=0.5).metrics[0].verdict == "no worse"
+    enough, only = compared([1.0] * 96, [1.0] * 120)
+    assert (only.verdict, only.n_lost, enough.exit_code) == ("no worse", 24, 0)
+
+
+def test_the_lost_and_the_missing_add_up():
+    # 15 % of the cases are not there, 15 % of the others have no score: neither alone is too many.
+    comparison, only = compared([1.0] * 140 + [None] * 30, [1.0] * 200)
+    assert (only.verdict, only.n_lost, comparison.exit_code) == ("cannot tell", 60, 4)
+    assert only.reason.startswith("60 of 200 cases lost their score")
+
+
+# Failed agents
+
+
+def with_failures(values, failed, *, repeats=1, name="r", **settings):
+    """A run in which the agent failed at the (case, repeat) places, which have no score then."""
+    cases = [[None if (place, repeat) in failed else value for repeat in range(repeats)] for place, value in values]
+    run = run_of({"tool_success": cases}, name=name)
+    run.metrics["tool_success"] = [row for row in run.metrics["tool_success"] if row.value is not None]
+    run.records = [
+        RecordRow(place, repeat, f"c{place}", (place, repeat) in failed)
+        for place, _ in values
+        for repeat in range(repeats)
+    ]
+    run.header.settings.update(settings)
+    return run
+
+
+def passing(n):
+    return [(place, 1.0) for place in range(n)]
+
+
+def test_a_candidate_that_crashes_is_a_regression():
+    crashed = {(place, 0) for place in range(20)}
+    comparison = compare_runs(with_failures(passing(120), crashed), with_failures(passing(120), ()))
+    success, answered = comparison.metrics
+    assert (success.verdict, success.n_lost) == ("no worse", 20)  # on what it answered
+    assert (answered.metric, answered.backend, answered.test) == ("answered", "run", "mcnemar")
+    assert (answered.verdict, answered.gated, comparison.exit_code) == ("regression", True, 1)
+    assert (answered.baseline_mean, answered.candidate_mean) == (1.0, pytest.approx(100 / 120))
+    assert answered.p_worse == pytest.approx(0.5**20)
+    assert answered.p_adjusted == pytest.approx(2 * 0.5**20)  # Holm over two
+    assert answered.got_worse[0] == CaseChange("c0", 1.0, 0.0)
+
+
+def test_failures_count_whatever_metrics_are_named():
+    crashed = {(place, 0) for place in range(20)}
+    runs = with_failures(passing(120), crashed), with_failures(passing(120), ())
+    assert compare_runs(*runs, metrics=["tool_success"]).exit_code == 1
+    named = compare_runs(*runs, metrics=["answered"], margin={"answered": 0.2})
+    assert [(each.metric, each.margin) for each in named.metrics] == [("answered", 0.2)]
+
+
+def test_answered_is_not_shown_where_no_agent_failed():
+    runs = with_failures(passing(120), ()), with_failures(passing(120), ())
+    assert [each.metric for each in compare_runs(*runs).metrics] == ["tool_success"]
+    asked = compare_runs(*runs, metrics=["answered"])
+    assert ([each.metric for each in asked.metrics], asked.exit_code) == (["answered"], 0)
+
+
+def test_a_candidate_that_crashes_no_more_than_the_baseline():
+    crashed = {(place, 0) for place in range(3)}
+    fixed = compare_runs(with_failures(passing(120), ()), with_failures(passing(120), crashed))
+    assert [(each.metric, each.verdict) for each in fixed.metrics] == [
+        ("tool_success", "no worse"),
+        ("answered", "no worse"),
+    ]
+    assert fixed.exit_code == 0
+
+
+def test_failures_of_repeats_are_averaged():
+    crashed = {(place, 1) for place in range(30)}
+    comparison = compare_runs(with_failures(passing(80), crashed, repeats=2), with_failures(passing(80), (), repeats=2))
+    answered = comparison.metrics[1]
+    assert (answered.test, answered.verdict, answered.got_worse[0].candidate) == ("sign-flip", "regression", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "doubt"), [("a", "a", False), ("a", "b", True), (None, "b", False), (None, None, False)]
+)
+def test_other_datasets_are_noted(old, new, doubt):
+    runs = [with_failures(passing(80), (), dataset_fingerprint=each) for each in (new, old)]
+    note = compare_runs(*runs).note
+    assert note == ("the datasets differ: cases of the same id may not be the same case" if doubt else None)
 
 
 def test_only_named_metrics_are_compared():
@@ -275,14 +376,42 @@ def test_margins(margin, expected):
     assert only.margin == pytest.approx(expected)
 
 
-def test_a_custom_scores_range_is_read_from_its_values(monkeypatch):
-    monkeypatch.setattr(
-        "agentunit.engine.compare.info_of", lambda name: MetricInfo(name, "custom", "", direction="higher")
-    )
-    _, only = compared([0.2, 0.9], [0.3, 0.8], metric="mine")
-    assert only.margin == 0.05
-    _, only = compared([0.2, 7.0], [0.3, 8.0], metric="mine")
+@pytest.mark.parametrize("who_knows", [0, 1])
+def test_a_custom_scores_range_is_read_from_its_values(who_knows):
+    def of_mine(new, old):
+        runs = run_of({"mine": new}), run_of({"mine": old})
+        runs[who_knows].infos["mine"] = MetricInfo("mine", "custom", "", direction="higher")
+        return compare_runs(*runs).metrics[0]
+
+    assert of_mine([0.2, 0.9], [0.3, 0.8]).margin == 0.05
+    only = of_mine([0.2, 7.0], [0.3, 8.0])
+    assert (only.direction, only.gated) == ("higher", True)
     assert only.margin == pytest.approx(0.1 * 4.15)
+
+
+def test_the_candidates_word_about_a_metric_wins():
+    runs = run_of({"mine": [1.0] * 80}), run_of({"mine": [2.0] * 80})
+    for run, direction in zip(runs, ("lower", "higher"), strict=True):
+        run.infos["mine"] = MetricInfo("mine", "custom", "", direction=direction, unit="USD")
+    (only,) = compare_runs(*runs).metrics
+    assert (only.verdict, only.unit) == ("better", "USD")
+
+
+@pytest.mark.parametrize(("direction", "word"), [("lower", "grows"), ("higher", "falls")])
+def test_what_is_assumed_of_a_quantity_is_said(direction, word):
+    runs = run_of({"mine": [3.0] * 80}), run_of({"mine": [3.0] * 80})
+    for run in runs:
+        run.infos["mine"] = MetricInfo("mine", "custom", "", direction=direction, unit="USD")
+    (only,) = compare_runs(*runs).metrics
+    assert (only.verdict, only.worst_assumed) == ("no worse", 6.0)
+    assert only.reason.endswith(f", assuming that no unseen case {word} by more than 6")
+    _, bounded = compared([1.0] * 80, [1.0] * 80)
+    assert (bounded.worst_assumed, "assuming" in bounded.reason) == (None, False)
+
+
+def test_the_interval_of_few_differences_stays_within_the_range():
+    _, only = compared([0.0, 0.5, 1.0], [1.0, 0.0, 0.2])
+    assert (only.low, only.high) == (-1.0, 1.0)
 
 
 @pytest.mark.parametrize("bad", ["", "x", "0", "-1", "nan", "inf", "%"])

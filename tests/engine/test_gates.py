@@ -13,7 +13,8 @@ from agentunit.engine.gates import (
     strictest,
 )
 from agentunit.engine.scored_run import ScoredRun
-from agentunit.store.sqlite import RunHeader, ScoreRow
+from agentunit.metrics.base import MetricInfo
+from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
 
 
 def run_of(metrics, *, n_planned=None, n_failed=0):
@@ -191,6 +192,25 @@ def test_the_mean_has_its_interval_and_says_when_it_is_within_noise():
     assert "noise" not in clear.reason
 
 
+def test_the_interval_of_few_scores_stays_within_their_range():
+    judged = judge("faithfulness >= 0.5", {"faithfulness": [1.0, 1.0, 0.4]})
+    assert 0.0 <= judged.low < 0.8 < judged.high == 1.0
+    assert judge("m pass^2 >= 0.5", {"m": [[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]}).high == 1.0
+
+
+def test_amounts_of_0_and_1_are_no_passes():
+    seconds = judge("response_time <= 2", {"response_time": [1.0] * 10})
+    assert (seconds.low, seconds.high) == (1.0, 1.0)
+    assert judge("m >= 0.5", {"m": [1.0] * 10}).low < 0.8
+
+
+def test_a_users_metric_keeps_what_it_said_about_itself():
+    run = run_of({"mine": [0.1, 0.3, 0.2]})
+    run.infos["mine"] = MetricInfo("mine", "custom", "", direction="lower", unit="USD")
+    (judged,) = evaluate_gates(run, ["mine == 0"])
+    assert (judged.unit, judged.cases) == ("USD", ("c1", "c2", "c0"))
+
+
 def test_repeats_do_not_narrow_the_interval():
     once = judge("m >= 0.5", {"m": [0.1, 0.5, 0.9, 0.4] * 5})
     thrice = judge("m >= 0.5", {"m": [[value] * 3 for value in [0.1, 0.5, 0.9, 0.4] * 5]})
@@ -302,6 +322,69 @@ def test_cases_with_too_few_scored_repeats_count_against_the_coverage():
     assert (judged.value, judged.n_scored, judged.n_expected) == (1.0, 1, 3)
     assert judged.verdict == "fail"
     assert "only 1 of 3 cases scored" in judged.reason
+
+
+def recorded(run, n_repeats, failed=(), **settings):
+    """The run with a record for each repeat of each case, those at the (case, repeat) places failed."""
+    run.records = [
+        RecordRow(case, repeat, f"c{case}", (case, repeat) in failed)
+        for case in range(run.n_cases)
+        for repeat in range(n_repeats)
+    ]
+    run.n_failed = len(failed)
+    run.header.settings.update(settings)
+    return run
+
+
+def test_a_repeat_in_which_the_agent_failed_is_a_try_that_did_not_pass():
+    # Three repeats each: the second case crashed once, without a score, the third once beside a score of 1.
+    run = recorded(run_of({"m": [[1.0] * 3, [1.0] * 2, [1.0] * 3]}), 3, {(1, 2), (2, 0)})
+    hat, at, first = evaluate_gates(run, ["m pass^3 >= 0.9", "m pass@3 >= 0.9", "m pass^1 >= 0.9"])
+    assert (hat.value, hat.verdict, hat.n_scored, hat.n_expected) == (pytest.approx(1 / 3), "fail", 3, 3)
+    assert (at.value, at.verdict) == (1.0, "pass")
+    assert first.value == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+    assert hat.cases == ("c1", "c2")
+
+
+def test_a_case_that_always_crashed_is_a_case_that_never_passed():
+    run = recorded(run_of({"m": [[1.0, 1.0], [1.0, 1.0], [None, None]]}), 2, {(2, 0), (2, 1)})
+    run.metrics["m"] = run.metrics["m"][:4]  # nothing was scored of the third
+    (judged,) = evaluate_gates(run, ["m pass@2 >= 0.9"])
+    assert (judged.value, judged.n_scored, judged.n_expected) == (pytest.approx(2 / 3), 3, 3)
+    assert (judged.verdict, judged.cases) == ("fail", ("c2",))
+
+
+def test_an_error_is_a_try_that_did_not_pass_and_one_that_does_not_apply_is_none():
+    error = {"value": None, "status": "error"}
+    run = recorded(run_of({"m": [[1.0, error], [1.0, None], [1.0, 1.0]]}), 2)
+    (judged,) = evaluate_gates(run, ["m pass^2 >= 0.4"], min_coverage=0.5)
+    assert (judged.value, judged.n_scored, judged.n_expected) == (0.5, 2, 3)
+
+
+@pytest.mark.parametrize("settings", [{}, {"repeats": 2}])
+def test_the_coverage_of_pass_hat_k_counts_cases(settings):
+    # 120 cases twice, of which the second repeats have no score: 240 records were planned.
+    run = recorded(run_of({"m": [1.0] * 120}, n_planned=240), 2, **settings)
+    (judged,) = evaluate_gates(run, ["m pass^1 >= 0.9"])
+    assert (judged.n_scored, judged.n_expected, judged.verdict) == (120, 120, "pass")
+    (impossible,) = evaluate_gates(recorded(run_of({"m": [[1.0, 1.0]] * 120}), 2), ["m pass^3 >= 0.9"])
+    assert (impossible.n_scored, impossible.n_expected, impossible.verdict) == (0, 120, "error")
+
+
+def test_a_stopped_run_lacks_the_cases_it_has_not_reached():
+    # All cases come before any repeat: 60 of 120 were recorded, once each, and only the suite knows of two repeats.
+    run = recorded(run_of({"m": [1.0] * 60}, n_planned=240), 1, repeats=2)
+    (judged,) = evaluate_gates(run, ["m pass^1 >= 0.9"])
+    assert (judged.n_scored, judged.n_expected, judged.verdict) == (60, 120, "fail")
+
+
+def test_a_crash_belongs_to_the_backend_that_scored_the_case():
+    state, other = ({"value": 1.0, "backend": backend} for backend in ("state", "judge"))
+    run = recorded(run_of({"m": [[state, state], [other, other]]}), 2, {(1, 1)})
+    del run.metrics["m"][3]
+    by_state, by_judge = evaluate_gates(run, ["m[state] pass^1 >= 1", "m[judge] pass^1 >= 1"])
+    assert (by_state.verdict, by_state.n_scored, by_state.n_expected) == ("pass", 1, 1)
+    assert (by_judge.value, by_judge.n_scored, by_judge.n_expected) == (0.5, 1, 1)
 
 
 def test_pass_hat_k_among_two_backends():

@@ -303,6 +303,17 @@ def test_quantiles_and_totals_are_over_records_and_the_mean_over_cases(store: St
     assert (row.mean, row.total, row.maximum, row.n_scored) == (4.0, 16.0, 10.0, 4)
 
 
+def test_repeats_tell_how_steady_a_case_is(store: Store) -> None:
+    # Repeat-major order: q0 and q1 of the first round, then of the second. q0: 0, 0 (right, right); q1: 1 then wrong.
+    answers = iter(["0", "1", "0", "wrong"])
+    suite = Suite(cases(2), lambda query: next(answers), repeats=2, concurrency=1, metrics=["exact_match"])
+    _, run_id = run(suite, store)
+    score_run(store, run_id, suite.metrics)
+    [row] = run_from_store(store, run_id).summary().metrics
+    assert (row.mean, row.n_repeats, row.pass_all, row.pass_any) == (0.75, 2, 0.5, 1.0)
+    assert row.within_case_sd == pytest.approx(0.5)  # variances 0 and 0.5, their mean 0.25
+
+
 def test_spend_adds_up(store: Store) -> None:
     recording, _ = run(Suite(cases(4), lambda query: {"output": query, "cost": 0.25}), store)
     assert recording.spend_usd == 1.0

@@ -237,8 +237,13 @@ def test_interval_is_the_bootstrap_of_the_differences():
 
 
 def test_interval_by_hand():
-    # Each of the 4 ordered pairs of two differences is drawn a quarter of the time: −1 and 3 are the ends.
-    assert paired_bootstrap_interval([-1, 3]) == Interval(-1.0, 3.0, "bootstrap")
+    # Mean 1, sample variance (4 + 4) / 1 = 8, standard error √(8 / 2) = 2, and t = 12.7062 with one degree of freedom.
+    interval = paired_bootstrap_interval([-1, 3])
+    assert (interval.low, interval.high) == pytest.approx((1 - 2 * 12.7062, 1 + 2 * 12.7062), abs=1e-3)
+    assert interval.method == "t"
+    assert paired_bootstrap_interval([0, 1] * 14).method == "t"  # differences of 0 and 1 are no shares
+    assert paired_bootstrap_interval([0, 1] * 15).method == "bootstrap"
+    assert paired_bootstrap_interval([0.1] * 3) == Interval(0.1, 0.1, "t")
     assert paired_bootstrap_interval([0.5]) is None
     assert paired_bootstrap_interval([0.5, 0.7], clusters=["a", "a"]) is None
 

@@ -197,6 +197,15 @@ def test_the_normal_law_continues_where_the_exact_sum_ends(monkeypatch):
     assert bounded_mean_test(differences, margin=0.05, worst=1.0) == pytest.approx(exact, abs=0.01)
 
 
+@pytest.mark.parametrize("difference", [0.0, 0.001, 0.5])
+def test_p_does_not_jump_where_the_exact_sum_ends(difference):
+    # The normal law alone says 0.0014 for 2001 zeros: one unseen loss in 500 cases is still more likely than that.
+    before, after = (bounded_mean_test([difference] * n, margin=0.002, worst=1.0) for n in (2000, 2001))
+    assert after == pytest.approx(before, rel=0.01 if difference < 0.5 else 0.5)
+    if difference == 0.0:
+        assert after == pytest.approx(0.998**2001, rel=1e-9)
+
+
 @given(DIFFERENCES, st.floats(0.01, 0.9), st.floats(0.001, 0.5), st.randoms())
 def test_bounded_mean_properties(differences, margin, gain, source):
     p = bounded_mean_test(differences, margin=margin, worst=1.0)

@@ -62,7 +62,9 @@ class MetricSummary(Struct, omit_defaults=False):
 
     ``low`` and ``high`` bound the mean (95 %) by the method named in ``interval``. ``exact_quantiles`` is false when
     the run was so long that quantiles come from a sample of it. ``worst_cases`` names a few, the worst first: what to
-    look at.
+    look at. Where cases were repeated ``n_repeats`` times, ``within_case_sd`` says how much a case differs from run to
+    run, ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
+    ``pass_any`` (pass@k) in how many at least one did.
     """
 
     metric: str
@@ -82,6 +84,11 @@ class MetricSummary(Struct, omit_defaults=False):
     total: float | None = None
     exact_quantiles: bool = True
     trust: str | None = None
+    n_repeats: int = 1
+    within_case_sd: float | None = None
+    between_cases_sd: float | None = None
+    pass_all: float | None = None
+    pass_any: float | None = None
     worst_cases: list[str] = msgspec.field(default_factory=list)
     elapsed_s: float = 0.0
 

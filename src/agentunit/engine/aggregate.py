@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import groupby
-from math import fsum, inf
+from math import fsum, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 from agentunit.core.results import MetricSummary, Score, Status, Unscored
+from agentunit.formulas.repeats import between_within_variance
 from agentunit.formulas.running import RunningStatistics
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
@@ -49,12 +50,13 @@ class WorstCases:
 class _Backend:
     """What one backend's scores of a metric add up to."""
 
-    __slots__ = ("elapsed_s", "n_scored", "records", "statistics", "worst")
+    __slots__ = ("elapsed_s", "n_scored", "records", "repeated", "statistics", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         # The mean and its interval are over cases; where cases were repeated, everything else is over the records.
         self.statistics = RunningStatistics()
         self.records = RunningStatistics()
+        self.repeated: list[list[float]] = []
         self.worst = WorstCases(info)
         self.elapsed_s = 0.0
         self.n_scored = 0
@@ -107,6 +109,8 @@ class MetricAggregate:
                 for value in repeats:
                     backend.records.add(value)
                 backend.n_scored += len(repeats)
+                if len(repeats) > 1:
+                    backend.repeated.append(repeats)
                 backend.worst.add(row.case_id, mean)
 
     def _add_unscored(self, case_id: str, status: Status, reason: object) -> None:
@@ -159,8 +163,26 @@ class MetricAggregate:
             exact_quantiles=records.exact,
             trust=trust_words(self.info, backend),
             worst_cases=scored.worst.case_ids(),
+            **_repeats(scored.repeated),
             elapsed_s=scored.elapsed_s,
         )
+
+
+def _repeats(groups: list[list[float]]) -> dict[str, Any]:
+    """What repeating cases shows: how steady each case is, and how many pass always or ever."""
+    if not groups:
+        return {}
+    between, within = between_within_variance(groups)
+    told: dict[str, Any] = {
+        "n_repeats": max(len(group) for group in groups),
+        "within_case_sd": None if within is None else sqrt(within),
+        "between_cases_sd": None if between is None else sqrt(between),
+    }
+    if all(value in (0.0, 1.0) for group in groups for value in group):
+        passed = [(sum(group), len(group)) for group in groups]
+        told["pass_all"] = sum(count == n for count, n in passed) / len(passed)
+        told["pass_any"] = sum(count > 0 for count, n in passed) / len(passed)
+    return told
 
 
 def reason_of(detail: dict[str, Any]) -> str | None:

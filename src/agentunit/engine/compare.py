@@ -8,8 +8,16 @@ from dataclasses import dataclass, replace
 
 from agentunit.engine.comparison import CaseChange, CompareVerdict, Comparison, MetricComparison, most_changed
 from agentunit.engine.margins import Margin, margin_in_unit, range_width
-from agentunit.engine.paired_scores import BackendScores, case_ids, check_names, scores_by_backend, wanted_backends
-from agentunit.engine.scored_run import ScoredRun, info_of
+from agentunit.engine.paired_scores import (
+    ANSWERED,
+    BackendScores,
+    answered_scores,
+    case_ids,
+    check_names,
+    scores_by_backend,
+    wanted_backends,
+)
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.paired import (
     Alternative,
     effect_size,
@@ -60,8 +68,9 @@ def compare_runs(
     every metric is shown and those with a direction that are not informational are gated. A loss is a *regression*
     when it is significant (exact McNemar for pass/fail, sign flips otherwise, Holm over the gated metrics) and not
     shown to be smaller than the ``margin``. Without one it is *no worse* only when a loss of the margin is ruled
-    out; that needs no Holm, since all must pass. When more than 1 − ``min_coverage`` of the shared cases lost their
-    score, no metric passes: what is missing may be what went wrong.
+    out; that needs no Holm, since all must pass. When fewer than ``min_coverage`` of the baseline's cases are in both
+    runs, or of a metric's scores, it does not pass: what is missing may be what went wrong. Where the agent failed in
+    either run, ``answered`` is compared and gated, whatever ``metrics`` names: 1.0 for each repeat without a failure.
     """
     if not 0.0 < alpha < 0.5:
         raise ValueError(f"compare_runs: alpha must be above 0 and below 0.5; received {alpha!r}")
@@ -69,37 +78,52 @@ def compare_runs(
         raise ValueError(f"compare_runs: min_coverage must be from 0 to 1; received {min_coverage!r}")
     settings = _Settings(margin, alpha, min_coverage, resamples)
     names = list(dict.fromkeys([*baseline.metrics, *candidate.metrics]))
-    check_names("metrics", metrics or (), names)
-    check_names("margin", margin if isinstance(margin, Mapping) else (), names)
+    recorded = bool(baseline.records and candidate.records)
+    known = list(dict.fromkeys([*names, ANSWERED.name])) if recorded else names
+    check_names("metrics", metrics or (), known)
+    check_names("margin", margin if isinstance(margin, Mapping) else (), known)
     baseline_cases, candidate_cases = case_ids(baseline), case_ids(candidate)
     found: list[MetricComparison] = []
     for name in names:
         wanted = wanted_backends(name, metrics)
         if wanted is not None:
+            info = candidate.infos.get(name) or baseline.info(name)
             old = scores_by_backend(baseline.metrics.get(name, ()))
             new = scores_by_backend(candidate.metrics.get(name, ()))
-            found += _compare_metric(name, old, new, wanted, candidate_cases, settings)
+            found += _compare_metric(name, info, old, new, wanted, settings)
+    asked_for = metrics is not None and wanted_backends(ANSWERED.name, metrics) is not None
+    if recorded and (asked_for or any(record.failed for run in (baseline, candidate) for record in run.records)):
+        old, new = answered_scores(baseline), answered_scores(candidate)
+        found += _compare_metric(ANSWERED.name, ANSWERED, old, new, set(), settings)
+    n_paired = len(baseline_cases & candidate_cases)
+    fingerprints = {run.header.settings.get("dataset_fingerprint") for run in (baseline, candidate)} - {None}
     return Comparison(
         baseline=baseline.header.id,
         candidate=candidate.header.id,
-        n_paired=len(baseline_cases & candidate_cases),
+        n_paired=n_paired,
         n_only_baseline=len(baseline_cases - candidate_cases),
         n_only_candidate=len(candidate_cases - baseline_cases),
         alpha=alpha,
-        metrics=tuple(_with_verdicts(found, settings)),
+        metrics=tuple(_with_verdicts(found, _too_few_shared(n_paired, len(baseline_cases), settings), settings)),
+        note="the datasets differ: cases of the same id may not be the same case" if len(fingerprints) > 1 else None,
     )
+
+
+def _too_few_shared(n_paired: int, n_baseline: int, settings: _Settings) -> str | None:
+    if n_paired >= settings.min_coverage * n_baseline - 1e-9:
+        return None
+    return f"only {n_paired} of {n_baseline} cases are in both runs, {settings.min_coverage:.0%} are needed"
 
 
 def _compare_metric(
     name: str,
+    info: MetricInfo,
     old: Mapping[str, BackendScores],
     new: Mapping[str, BackendScores],
     wanted: set[str | None],
-    candidate_cases: set[str],
     settings: _Settings,
 ) -> list[MetricComparison]:
     """One comparison for each backend that scored in both runs; the others say why there is none."""
-    info = info_of(name)
     named = bool(wanted)
     # Sorted where they come from a set: a report must not depend on the order of hashes.
     only = sorted(each for each in wanted if each) if None not in wanted else []
@@ -124,7 +148,7 @@ def _compare_metric(
             reason = f"versions {spoken} of the metric may not mean the same: score the baseline again"
             compared.append(replace(start, reason=reason))
         else:
-            compared.append(_measure(start, info, old[backend].values, new[backend].values, candidate_cases, settings))
+            compared.append(_measure(start, info, old[backend].values, new[backend].values, settings))
     missing = [backend for backend in backends if backend not in shared]
     if missing or not backends:
         before = ", ".join(backend for backend in old if backend not in shared)
@@ -157,12 +181,11 @@ def _measure(
     info: MetricInfo,
     old: Mapping[str, float],
     new: Mapping[str, float],
-    candidate_cases: set[str],
     settings: _Settings,
 ) -> MetricComparison:
     """All numbers of a comparison; the verdict waits until Holm has seen the other metrics."""
     paired = [CaseChange(case_id, value, new[case_id]) for case_id, value in old.items() if case_id in new]
-    n_lost = sum(case_id not in new for case_id in old if case_id in candidate_cases)
+    n_lost = len(old) - len(paired)
     if not paired:
         return replace(start, n_lost=n_lost, reason="no case has a value in both runs")
     sign = -1.0 if info.direction == "lower" else 1.0
@@ -193,6 +216,7 @@ def _measure(
         p_no_worse = bounded_mean_test(gains, margin=margin, worst=worst)
         resamples = 1000 if settings.resamples is None else settings.resamples
         interval = paired_bootstrap_interval(differences, resamples=resamples)
+    limit = math.inf if width is None else width
     measured = replace(
         start,
         n_pairs=n,
@@ -200,14 +224,15 @@ def _measure(
         baseline_mean=baseline_mean,
         candidate_mean=candidate_mean,
         difference=math.fsum(differences) / n,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
+        low=max(-limit, interval.low) if interval else None,
+        high=min(limit, interval.high) if interval else None,
         effect_size=effect_size(differences),
         test="mcnemar" if pass_or_fail else "sign-flip",
         p_worse=p_less if one_way else p_either,
         p_better=p_more if one_way else None,
         p_no_worse=p_no_worse if one_way else None,
         margin=margin if one_way else None,
+        worst_assumed=worst if one_way and width is None else None,
         smallest_detectable=smallest_detectable_effect(spread, n, alpha=settings.alpha) if spread else None,
         got_worse=most_changed(paired, sign),
         got_better=most_changed(paired, -sign),
@@ -218,8 +243,10 @@ def _measure(
     return replace(measured, verdict="cannot tell", cases_needed=needed)
 
 
-def _with_verdicts(found: Sequence[MetricComparison], settings: _Settings) -> Iterable[MetricComparison]:
-    """Holm over the gated metrics, then each one's verdict."""
+def _with_verdicts(
+    found: Sequence[MetricComparison], too_few_shared: str | None, settings: _Settings
+) -> Iterable[MetricComparison]:
+    """Holm over the gated metrics, then each one's verdict; none passes where too few cases are in both runs."""
     gated = [each for each in found if each.verdict == "cannot tell" and each.gated]
     worse = iter(holm([each.p_worse or 0.0 for each in gated]))
     better = iter(holm([each.p_better or 0.0 for each in gated]))
@@ -227,12 +254,14 @@ def _with_verdicts(found: Sequence[MetricComparison], settings: _Settings) -> It
         if each.verdict == "cannot tell":
             p_worse = next(worse) if each.gated else each.p_worse
             p_better = next(better) if each.gated else each.p_better or 0.0
-            yield _decided(replace(each, p_adjusted=p_worse), p_better, len(gated), settings)
+            yield _decided(replace(each, p_adjusted=p_worse), p_better, len(gated), too_few_shared, settings)
         else:
             yield each
 
 
-def _decided(each: MetricComparison, p_better: float, n_tests: int, settings: _Settings) -> MetricComparison:
+def _decided(
+    each: MetricComparison, p_better: float, n_tests: int, too_few_shared: str | None, settings: _Settings
+) -> MetricComparison:
     assert each.p_adjusted is not None
     assert each.p_no_worse is not None
     assert each.difference is not None
@@ -249,7 +278,12 @@ def _decided(each: MetricComparison, p_better: float, n_tests: int, settings: _S
     elif within_margin:
         loss = f"worse by {size}, but " if each.p_adjusted < settings.alpha else ""
         reason = f"{loss}worse by {each.margin:.3g} is ruled out, p {_p(each.p_no_worse)}"
+        if each.worst_assumed is not None:
+            grows = "grows" if each.direction == "lower" else "falls"
+            reason += f", assuming that no unseen case {grows} by more than {each.worst_assumed:.3g}"
         passed = "no worse"
+    if passed and too_few_shared:
+        return replace(each, reason=f"{too_few_shared}; otherwise {passed}", cases_needed=None)
     n_before = each.n_pairs + each.n_lost
     if passed and each.n_lost > (1.0 - settings.min_coverage) * n_before + 1e-9:
         reason = f"{each.n_lost} of {n_before} cases lost their score, which may be what went wrong; otherwise {passed}"

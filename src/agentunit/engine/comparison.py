@@ -31,7 +31,9 @@ class MetricComparison:
     ``difference`` is candidate − baseline, with its 95 % interval. ``p_worse`` is the chance of a loss as large if
     nothing had changed (for a metric without a direction: of a change either way), ``p_adjusted`` the same after
     Holm over the gated metrics, ``p_no_worse`` the chance of so small a loss if the true one were the ``margin``.
-    ``gated`` comparisons count for the exit code. ``cases_needed`` is given where the data cannot tell.
+    ``gated`` comparisons count for the exit code. ``n_lost`` cases have a value in the baseline alone.
+    ``worst_assumed`` is the greatest loss of one case that was taken to be possible, where the metric's range does
+    not say. ``cases_needed`` is given where the data cannot tell.
     """
 
     metric: str
@@ -56,6 +58,7 @@ class MetricComparison:
     p_better: float | None = None
     p_no_worse: float | None = None
     margin: float | None = None
+    worst_assumed: float | None = None
     smallest_detectable: float | None = None
     cases_needed: int | None = None
     got_worse: tuple[CaseChange, ...] = ()
@@ -64,7 +67,7 @@ class MetricComparison:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A candidate run against a baseline."""
+    """A candidate run against a baseline. ``note`` is a doubt about the comparison as a whole."""
 
     baseline: str
     candidate: str
@@ -73,6 +76,7 @@ class Comparison:
     n_only_candidate: int
     alpha: float
     metrics: tuple[MetricComparison, ...]
+    note: str | None = None
 
     @property
     def regressions(self) -> list[MetricComparison]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from math import ceil, fsum
+from math import ceil, fsum, inf
 from typing import Literal
 
 from agentunit.engine.gate_expressions import Gate, parse_gate
-from agentunit.engine.scored_run import ScoredRun, info_of
+from agentunit.engine.margins import are_shares
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
+from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
 from agentunit.store.sqlite import ScoreRow
 
@@ -30,7 +32,8 @@ class GateVerdict:
     ``value`` is the number compared (for all and any: the share of values that meet the condition), ``low`` and
     ``high`` its 95 % interval where there is one. ``near`` says that the interval holds the threshold: another run
     could fall on the other side. ``n_scored`` of ``n_expected`` is the coverage, in records (for pass^k and pass@k
-    in cases). ``cases`` break the gate by themselves, the worst first. ``note`` is a warning about the score.
+    in cases, those with k tries). ``cases`` break the gate by themselves, the worst first. ``note`` is a warning about
+    the score.
     """
 
     gate: Gate
@@ -113,7 +116,7 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         return replace(nothing, reason=f"values of several backends are not one number: name one of {parts}")
     backend = gate.backend or next(iter(counts))
     scored = [row for row in rows if row.value is not None and row.backend == backend]
-    info = info_of(gate.metric)
+    info = run.info(gate.metric)
     verdict = replace(
         nothing,
         n_scored=len(scored),
@@ -123,40 +126,42 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     )
     if any(row.status == "informational" for row in scored):
         verdict = replace(verdict, note=f"informational: {trust_words(info, backend)}")
+    by_case = _by_case(scored)
     if gate.aggregate.startswith("pass"):
-        elsewhere = {row.position for row in rows if row.value is not None} - {row.position for row in scored}
-        n_cases = max(run.n_cases, ceil((run.header.n_planned or 0) / run.n_repeats))
-        verdict = replace(verdict, n_expected=n_cases - len(elsewhere))
-    verdict = _measured(verdict, scored)
+        elsewhere = {row.position for row in rows if row.value is not None} - by_case.keys()
+        verdict = replace(verdict, n_expected=_planned_cases(run) - len(elsewhere))
+        by_case = _tries(run, rows, backend, elsewhere)
+    verdict = _measured(verdict, by_case, info)
     if verdict.verdict == "error":
         return verdict
     worst_first = {">": 1.0, ">=": 1.0, "<": -1.0, "<=": -1.0}.get(
         gate.operator, -1.0 if info.direction == "lower" else 1.0
     )
-    return _judged(verdict, min_coverage, _breaking(gate, scored, worst_first))
+    names = {record.position: record.case_id for record in run.records} | {row.position: row.case_id for row in rows}
+    return _judged(verdict, min_coverage, tuple(names[position] for position in _breaking(gate, by_case, worst_first)))
 
 
-def _measured(verdict: GateVerdict, scored: Sequence[ScoreRow]) -> GateVerdict:
+def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], info: MetricInfo) -> GateVerdict:
     """The verdict with the number to compare and its interval; it does not hold the number to the threshold yet."""
     gate = verdict.gate
-    values = [row.value for row in scored if row.value is not None]
-    by_case = list(_by_case(scored).values())
+    by_case = list(values_by_case.values())
+    values = [value for case in by_case for value in case]
     interval: Interval | None = None
     if gate.aggregate.startswith("pass"):
-        k = int(gate.aggregate[5:])
+        k = gate.repeats_needed
         formula = pass_hat_k if gate.aggregate[4] == "^" else pass_at_k
-        # Exactly 1.0 is a pass, whatever the metric: a partial score does not solve a case.
         of_cases = [formula(case.count(1.0), len(case), k) for case in by_case]
         known = [each for each in of_cases if each is not None]
+        verdict = replace(verdict, n_scored=len(known))
         if not known:
             most_tries = max(len(case) for case in by_case)
             reason = f"no case has {k} scored repeats, the most is {most_tries}: run with --repeats {k} or more"
             return replace(verdict, verdict="error", reason=reason)
-        verdict = replace(verdict, n_scored=len(known))
-        value, interval = fsum(known) / len(known), mean_interval(known)
+        value, interval = fsum(known) / len(known), _within(mean_interval(known), (0.0, 1.0))
     elif gate.aggregate == "mean":
         means = [fsum(case) / len(case) for case in by_case]
-        value, interval = fsum(means) / len(means), mean_interval(means)
+        value = fsum(means) / len(means)
+        interval = _within(mean_interval(means, shares=are_shares(info)), info.range)
     elif gate.aggregate in ("all", "any"):
         value = sum(gate.holds(each) for each in values) / len(values)
     elif gate.aggregate in ("min", "max", "sum"):
@@ -200,12 +205,12 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
     return replace(verdict, verdict="pass" if passed else "fail", reason=reason, cases=() if holds else breaking)
 
 
-def _breaking(gate: Gate, scored: Sequence[ScoreRow], sign: float) -> tuple[str, ...]:
+def _breaking(gate: Gate, by_case: Mapping[int, list[float]], sign: float) -> list[int]:
     """The cases whose own value breaks the gate, the worst first: all of them for ``all``, else a few."""
     badness: dict[int, float] = {}
-    for position, values in _by_case(scored).items():
+    for position, values in by_case.items():
         if gate.aggregate.startswith("pass"):
-            broken = [float(each == 1.0) for each in values] if values.count(1.0) < len(values) else []
+            broken = values if values.count(1.0) < len(values) else []
         elif gate.aggregate == "sum":
             broken = [sign * fsum(values)]
         elif gate.aggregate == "mean":
@@ -216,9 +221,43 @@ def _breaking(gate: Gate, scored: Sequence[ScoreRow], sign: float) -> tuple[str,
             broken = [] if gate.aggregate == "any" else [sign * each for each in values if not gate.holds(each)]
         if broken:
             badness[position] = fsum(broken) / len(broken) if gate.aggregate.startswith("pass") else min(broken)
-    names = {row.position: row.case_id for row in scored}
-    ordered = [names[position] for position in sorted(badness, key=badness.__getitem__)]
-    return tuple(ordered if gate.aggregate == "all" else ordered[:_CASES_NAMED])
+    ordered = sorted(badness, key=badness.__getitem__)
+    return ordered if gate.aggregate == "all" else ordered[:_CASES_NAMED]
+
+
+def _tries(run: ScoredRun, rows: Sequence[ScoreRow], backend: str, elsewhere: set[int]) -> dict[int, list[float]]:
+    """For each case, whether each of its repeats passed (1.0) or not (0.0).
+
+    Where the agent failed or the score is an error it did not; where the metric does not apply there was no try.
+    Exactly 1.0 is a pass, whatever the metric: a partial score does not solve a case. Cases that only another
+    backend scored are left out.
+    """
+    passed = {(record.position, record.repeat): 0.0 for record in run.records if record.failed}
+    for row in rows:
+        if row.status == "error" or (row.value is not None and row.backend == backend):
+            passed.setdefault((row.position, row.repeat), float(row.value == 1.0))
+    tries: dict[int, list[float]] = {}
+    for position, repeat in sorted(passed):
+        if position not in elsewhere:
+            tries.setdefault(position, []).append(passed[position, repeat])
+    return tries
+
+
+def _planned_cases(run: ScoredRun) -> int:
+    """How many cases a run has, or was planned to have."""
+    planned = run.header.settings.get("repeats")
+    repeats = max(run.n_repeats, max((record.repeat + 1 for record in run.records), default=1))
+    if isinstance(planned, int):
+        repeats = max(repeats, planned)
+    return max(run.n_cases, ceil((run.header.n_planned or 0) / repeats))
+
+
+def _within(interval: Interval | None, allowed: tuple[float | None, float | None]) -> Interval | None:
+    """An interval that does not leave the values a metric can take; Student's t knows nothing of them."""
+    if interval is None:
+        return None
+    low, high = (-inf if allowed[0] is None else allowed[0]), (inf if allowed[1] is None else allowed[1])
+    return Interval(min(high, max(low, interval.low)), min(high, max(low, interval.high)), interval.method)
 
 
 def _by_case(scored: Sequence[ScoreRow]) -> dict[int, list[float]]:

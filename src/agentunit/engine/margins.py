@@ -54,6 +54,14 @@ def margin_in_unit(
     return amount
 
 
+def are_shares(info: MetricInfo) -> bool:
+    """Whether a metric's values are shares from 0 to 1, so that 0 and 1 are fail and pass and not two amounts.
+
+    A user's own metric rarely declares its range; without one a score is taken for a share.
+    """
+    return info.unit == "score" and info.range in ((0.0, 1.0), (None, None))
+
+
 def range_width(info: MetricInfo, values: Sequence[float]) -> float | None:
     """How far a metric's values can lie apart; None where nothing bounds them."""
     low, high = info.range

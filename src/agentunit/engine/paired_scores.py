@@ -7,7 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from agentunit.engine.scored_run import ScoredRun
+from agentunit.metrics.base import MetricInfo
 from agentunit.store.sqlite import ScoreRow
+
+ANSWERED = MetricInfo(
+    name="answered",
+    family="run",
+    summary="Whether the agent ended without failure: what it never answered has no other score to lose.",
+    direction="higher",
+    range=(0.0, 1.0),
+    backend="run",
+)
 
 
 @dataclass(frozen=True)
@@ -40,9 +50,25 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
     }
 
 
+def answered_scores(run: ScoredRun) -> dict[str, BackendScores]:
+    """The share of a case's repeats in which the agent did not fail."""
+    return scores_by_backend(
+        ScoreRow(
+            record.position,
+            record.repeat,
+            record.case_id,
+            0.0 if record.failed else 1.0,
+            "ok",
+            ANSWERED.backend,
+            ANSWERED.version,
+        )
+        for record in run.records
+    )
+
+
 def case_ids(run: ScoredRun) -> set[str]:
-    """The cases that a run has scored, or tried to."""
-    return {row.case_id for rows in run.metrics.values() for row in rows}
+    """The cases that a run has finished, whether or not they have a score."""
+    return {record.case_id for record in run.records} | {row.case_id for rows in run.metrics.values() for row in rows}
 
 
 def wanted_backends(name: str, metrics: Sequence[str] | None) -> set[str | None] | None:

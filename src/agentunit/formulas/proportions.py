@@ -126,7 +126,8 @@ def bounded_mean_test(differences: Sequence[float], *, margin: float, worst: flo
     is −margin or lower. It is computed exactly: of a loss a and a gain b, both relative to −margin, with
     exponential weights, one is used up by the other, and the gain survives with the chance b / (a + b). Beyond
     2000 differences other than −margin the normal law takes its place, but p is never below the chance that the
-    unseen case alone outweighs all gains. Nothing but zeros give (1 − margin / worst)ⁿ. From 0 to 1; no differences: None. For pass/fail it is the exact binomial test.
+    unseen case alone outweighs all gains. Nothing but zeros give (1 − margin / worst)ⁿ. From 0 to 1; no differences:
+    None. For pass/fail it is the exact binomial test.
     That p is below alpha in at most the share alpha of samples under H0 is a conjecture without a known exception.
     Source: Gaffke, Math. Methods Stat. 14 (2005); Learned-Miller and Thomas, arXiv:1905.06208 (2019).
 

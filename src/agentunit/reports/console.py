@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.figures import duration, spoken_value
+from agentunit.reports.figures import duration, number, spoken_value
 from agentunit.reports.printable import printable_line
 
 
@@ -35,11 +35,13 @@ def print_run(
         console.print(_table(summary.metrics, infos))
         if any(row.status == "informational" for row in summary.metrics):
             console.print("i  informational: shown, but no ground for a decision", style="dim")
+        _print_repeats(summary.metrics, infos, console)
         _print_worst(summary.metrics, infos, console)
     _print_unscored(summary.unscored, console)
     _print_input_errors(summary, console)
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
-    cases = "1 case" if summary.n_cases == 1 else f"{summary.n_cases:,} cases"
+    repeated = any(row.n_repeats > 1 for row in summary.metrics)
+    cases = "1 case" if summary.n_cases == 1 else f"{summary.n_cases:,} {'runs of cases' if repeated else 'cases'}"
     # A stored run may have been stopped and resumed: it has no one duration.
     took = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
     console.print(f"{cases}{took}", style="dim", highlight=False)
@@ -78,6 +80,20 @@ def _print_worst(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], con
     for row in faulty:
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in rows) > 1 else ""
         line = printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}")
+        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:
+    repeated = [row for row in rows if row.within_case_sd is not None]
+    if not repeated:
+        return
+    console.print(f"\n[bold]Repeats[/bold] (each case {max(row.n_repeats for row in repeated)} times)")
+    for row in repeated:
+        unit, k = infos[row.metric].unit, row.n_repeats
+        parts = [f"± {number(row.within_case_sd or 0.0, unit)} from run to run of a case"]
+        if row.pass_all is not None and row.pass_any is not None:
+            parts = [f"pass^{k} {row.pass_all:.2f}", f"pass@{k} {row.pass_any:.2f}", *parts]
+        line = printable_line(f"{row.metric}: {', '.join(parts)}")
         console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
 
 

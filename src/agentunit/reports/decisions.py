@@ -58,6 +58,8 @@ def print_comparison(comparison: Comparison, console: Console, *, changed_cases:
     runs = f"{printable_line(comparison.baseline)} → {printable_line(comparison.candidate)}"
     heading = Text("\nAgainst the baseline ", style="bold")
     console.print(heading.append(f"{runs}: {_spoken_pairs(comparison)}", style="not bold"), soft_wrap=True)
+    if comparison.note:
+        console.print(printable_line(comparison.note), style="yellow", markup=False, highlight=False, soft_wrap=True)
     table = _table("metric", "baseline", "now", "difference, 95 %", "p worse", "", narrow=("p worse", ""))
     names = labels(comparison)
     for name, each in zip(names, comparison.metrics, strict=True):
