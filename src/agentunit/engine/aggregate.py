@@ -8,6 +8,7 @@ from math import fsum, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
 from agentunit.core.results import MetricSummary, Score, Status, Unscored
+from agentunit.engine.margins import are_shares
 from agentunit.formulas.repeats import between_within_variance
 from agentunit.formulas.running import RunningStatistics
 from agentunit.metrics.base import MetricInfo
@@ -143,7 +144,7 @@ class MetricAggregate:
         scored = self._backends[key]
         statistics = scored.statistics
         records = scored.records if scored.records.n else statistics
-        interval = statistics.interval()
+        interval = statistics.interval(shares=are_shares(self.info))
         return MetricSummary(
             metric=self.name,
             backend=backend,

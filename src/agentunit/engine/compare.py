@@ -37,6 +37,7 @@ from agentunit.formulas.statistics import Interval
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
 
+CLOCK_UNITS = frozenset({"s", "ms"})
 DEFAULT_ALPHA = 0.05
 # A raw quantity has no worst value. No case is taken to grow by more than twice the mean, or than one was seen to.
 WORST_GROWTH = 2.0
@@ -65,8 +66,8 @@ def compare_runs(
     """Hold a run against a baseline, over the cases that both have.
 
     ``metrics`` limits the comparison to those named (``name`` or ``name[backend]``) and gates them all; without it,
-    every metric is shown and those with a direction that are not informational are gated. A loss is a *regression*
-    when it is significant (exact McNemar for pass/fail, sign flips otherwise, Holm over the gated metrics) and not
+    every metric is shown and those with a direction that are neither informational nor clock time are gated. A loss is
+    a *regression* when it is significant (exact McNemar for pass/fail, sign flips otherwise, Holm over the gated metrics) and not
     shown to be smaller than the ``margin``. Without one it is *no worse* only when a loss of the margin is ruled
     out; that needs no Holm, since all must pass. When fewer than ``min_coverage`` of the baseline's cases are in both
     runs, or of a metric's scores, it does not pass: what is missing may be what went wrong. Where the agent failed in
@@ -109,6 +110,14 @@ def compare_runs(
     )
 
 
+def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:
+    if informational:
+        return f"informational: {trust_words(info, backend)}"
+    if info.unit in CLOCK_UNITS:
+        return "seconds differ from machine to machine: they count only when named (--metrics)"
+    return None
+
+
 def _too_few_shared(n_paired: int, n_baseline: int, settings: _Settings) -> str | None:
     if n_paired >= settings.min_coverage * n_baseline - 1e-9:
         return None
@@ -137,10 +146,10 @@ def _compare_metric(
             backend=backend,
             verdict="not compared",
             reason="",
-            gated=named or (not informational and info.direction != "none"),
+            gated=named or (not informational and info.direction != "none" and info.unit not in CLOCK_UNITS),
             direction=info.direction,
             unit=info.unit,
-            note=f"informational: {trust_words(info, backend)}" if informational else None,
+            note=_note(info, backend, informational),
         )
         versions = old[backend].versions, new[backend].versions
         if versions[0] != versions[1] or len(versions[0]) > 1:

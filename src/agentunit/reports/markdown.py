@@ -163,6 +163,10 @@ def _comparison(comparison: Comparison | None) -> Iterator[str]:
         for each in (*comparison.regressions, *comparison.undecided)
     ]
     title = f"**Against {code(comparison.baseline)}**, {comparison.n_paired:,} cases in both"
+    if comparison.n_only_baseline:
+        title += f", {comparison.n_only_baseline:,} only in the baseline"
+    if comparison.note:
+        title += f" ({comparison.note})"
     yield "\n".join([title, "", *lines, *([""] if told else []), *told])
 
 
