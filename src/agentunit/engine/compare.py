@@ -67,11 +67,12 @@ def compare_runs(
 
     ``metrics`` limits the comparison to those named (``name`` or ``name[backend]``) and gates them all; without it,
     every metric is shown and those with a direction that are neither informational nor clock time are gated. A loss is
-    a *regression* when it is significant (exact McNemar for pass/fail, sign flips otherwise, Holm over the gated metrics) and not
-    shown to be smaller than the ``margin``. Without one it is *no worse* only when a loss of the margin is ruled
-    out; that needs no Holm, since all must pass. When fewer than ``min_coverage`` of the baseline's cases are in both
-    runs, or of a metric's scores, it does not pass: what is missing may be what went wrong. Where the agent failed in
-    either run, ``answered`` is compared and gated, whatever ``metrics`` names: 1.0 for each repeat without a failure.
+    a *regression* when it is significant (exact McNemar for pass/fail, sign flips otherwise, Holm over the gated
+    metrics) and not shown to be smaller than the ``margin``. Without one it is *no worse* only when a loss of the
+    margin is ruled out; that needs no Holm, since all must pass. When fewer than ``min_coverage`` of the baseline's
+    cases are in both runs, or of a metric's scores, it does not pass: what is missing may be what went wrong. Where the
+    agent failed in either run, ``answered`` is compared and gated, whatever ``metrics`` names: 1.0 for each repeat
+    without a failure.
     """
     if not 0.0 < alpha < 0.5:
         raise ValueError(f"compare_runs: alpha must be above 0 and below 0.5; received {alpha!r}")
