@@ -11,6 +11,7 @@ The first three print their figures as one JSON object; what the last one prints
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from os import _exit as end_of_process
@@ -80,8 +81,6 @@ def resume(suite_path: str, store_path: str) -> None:
 
 def first_case_reached(case: agentunit.DatasetCase) -> None:
     """The agent of a resumed run: say when it was asked first, and end the process, so that the case stays open."""
-    import os
-
     note = {"reached_at": time.time(), "case": case.id}
     # Not print, which would be kept with the case.
     os.write(1, (json.dumps(note) + "\n").encode())

@@ -380,3 +380,13 @@ def test_holm_raises_keeps_order_and_follows_a_shuffle(p_values, shuffler):
 def test_refusals_say_what_is_wrong(call, message):
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         call()
+
+
+def test_numpy_adds_up_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numpy")
+    differences = [math.sin(position) / 3 for position in range(1237)]
+    plain = paired_permutation_test(differences, resamples=500)
+    sums = paired._random_signed_sums(range(1, 1238), 500, 3)
+    monkeypatch.setattr(paired, "NUMPY_FROM_DIFFERENCES", 1)
+    assert paired_permutation_test(differences, resamples=500) == plain
+    assert paired._random_signed_sums(range(1, 1238), 500, 3) == sums

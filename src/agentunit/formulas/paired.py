@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Hashable, Sequence
+from importlib import import_module
 from operator import getitem
-from typing import Literal
+from typing import Any, Literal
 
 from agentunit.formulas.repeats import cluster_bootstrap_mean_interval
 from agentunit.formulas.statistics import (
@@ -31,6 +32,8 @@ TIE_TOLERANCE = 1e-10
 SCALE = 2**60
 # Sign tables of this many differences at a time stay in the processor's cache: three times as fast as all at once.
 BLOCK_SIZE = 512
+# Loading numpy takes about as long as this many differences take without it.
+NUMPY_FROM_DIFFERENCES = 2_000
 # Up to here C(n, k) / 2ⁿ in whole numbers takes about a millisecond; from logarithms a million pairs still have nine
 # digits right.
 LARGEST_EXACT_PAIRS = 10_000
@@ -217,7 +220,8 @@ def _every_signed_sum(parts: Sequence[int]) -> list[int]:
 
 def _random_signed_sums(parts: Sequence[int], resamples: int, seed: int) -> list[int]:
     random_bytes = random.Random(seed).randbytes
-    sums = [0] * resamples
+    numpy = _numpy_if_worth_it(len(parts))
+    sums: Any = [0] * resamples
     for start in range(0, len(parts), BLOCK_SIZE):
         block = parts[start : start + BLOCK_SIZE]
         # A random byte is the signs of eight differences at once: it picks their signed sum from a table.
@@ -225,8 +229,31 @@ def _random_signed_sums(parts: Sequence[int], resamples: int, seed: int) -> list
             _every_signed_sum([*block[at : at + 8], *[0] * (at + 8 - len(block))]) for at in range(0, len(block), 8)
         ]
         width = len(tables)
-        sums = [total + sum(map(getitem, tables, random_bytes(width))) for total in sums]
-    return sums
+        draws = [random_bytes(width) for _ in range(resamples)]
+        if numpy is None:
+            sums = [total + sum(map(getitem, tables, signs)) for total, signs in zip(sums, draws, strict=True)]
+        else:
+            sums = _added_by_numpy(numpy, sums, tables, b"".join(draws))
+    return [int(total) for total in sums]
+
+
+def _numpy_if_worth_it(n_differences: int) -> Any:
+    """numpy, where it is installed and the work is long enough to be worth loading it; else ``None``."""
+    if n_differences < NUMPY_FROM_DIFFERENCES:
+        return None
+    try:
+        return import_module("numpy")
+    except ImportError:
+        return None
+
+
+def _added_by_numpy(numpy: Any, sums: Any, tables: Sequence[Sequence[int]], draws: bytes) -> Any:
+    """The same sums of the same signs: whole numbers of 64 bits, so not a digit depends on who adds them."""
+    totals = numpy.asarray(sums, dtype=numpy.int64)
+    signs = numpy.frombuffer(draws, dtype=numpy.uint8).reshape(len(totals), len(tables))
+    for position, table in enumerate(tables):
+        totals = totals + numpy.asarray(table, dtype=numpy.int64)[signs[:, position]]
+    return totals
 
 
 def _fair_coin_tail(least: int, n: int) -> float:
