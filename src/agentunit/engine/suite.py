@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from agentunit.metrics.registry import DEFAULT_METRICS
@@ -80,13 +80,12 @@ def _from_python(file: Path) -> Suite:
     folder = str(file.parent.resolve())
     if folder not in sys.path:
         sys.path.insert(0, folder)
-    spec = importlib.util.spec_from_file_location(f"agentunit_suite_{file.stem}", file)
-    if spec is None or spec.loader is None:
-        raise SuiteError(f"{file}: cannot be loaded as a Python file")
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(f"agentunit_suite_{file.stem}")
+    module.__file__ = str(file)
     # Known by name while it runs, so that what it defines (dataclasses, agents in processes) can be found again.
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
+    sys.modules[module.__name__] = module
+    # Compiled here and now: Python's cache tells files apart by second and size, and a suite is edited and rerun at once.
+    exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)
     named = getattr(module, "suite", None)
     if isinstance(named, Suite):
         return named
