@@ -84,7 +84,8 @@ def _from_python(file: Path) -> Suite:
     module.__file__ = str(file)
     # Known by name while it runs, so that what it defines (dataclasses, agents in processes) can be found again.
     sys.modules[module.__name__] = module
-    # Compiled here and now: Python's cache tells files apart by second and size, and a suite is edited and rerun at once.
+    # Compiled here and now: Python's cache tells files apart by second and size, and a suite is edited and rerun at
+    # once.
     exec(compile(file.read_bytes(), str(file), "exec"), module.__dict__)
     named = getattr(module, "suite", None)
     if isinstance(named, Suite):
