@@ -22,6 +22,7 @@ from agentunit.datasets.labels import (
     read_label_file,
 )
 from agentunit.engine.validity import LabelJoin, LabelledScores, score_labelled
+from agentunit.reports.progress import Progress
 from agentunit.reports.validity_console import ValidityReport, counted, print_validity, unmatched
 from agentunit.traces.native import STDIN, read_records
 
@@ -108,10 +109,10 @@ def judge(
     not_joined = [counted(labels.n_unlabelled, "row", "without a label")] if labels.n_unlabelled else []
     if records:
         join = LabelJoin(read_records(*records), labels_by_id(labels, oriented))
-        scored = score_labelled(join, metrics)
+        scored = score_labelled(Progress("records").watch(join), metrics)
         not_joined += unmatched(join)
     else:
-        scored = score_labelled(labelled_records(labels, oriented), metrics)
+        scored = score_labelled(Progress("cases").watch(labelled_records(labels, oriented)), metrics)
     report = ValidityReport(
         labels=labels.path,
         n_labels=len(oriented),
