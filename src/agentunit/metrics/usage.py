@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentunit.backends.prices import INSTALL_HINT, price_usd, prices_installed
 from agentunit.metrics.inputs import InputProblem, Item, number_at, payload_of
@@ -23,8 +23,7 @@ _COMMON_COUNT = 1 << 50
 _ANTHROPIC_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
 
-@dataclass(frozen=True)
-class Tokens:
+class Tokens(NamedTuple):
     """Token counts; ``None`` is unknown. ``prompt`` includes those read from and written to a cache."""
 
     prompt: int | None
@@ -48,6 +47,9 @@ def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
     >>> read_tokens("usage", openai)
     Tokens(prompt=100, completion=5, total=105, cached=90, cache_written=0)
     """
+    common = _common_tokens(usage)
+    if common is not None:
+        return common
     prompt = _count(place, usage, _PROMPT)
     completion = _count(place, usage, _COMPLETION)
     total = _count(place, usage, _TOTAL)
@@ -67,6 +69,19 @@ def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
     if total is None and prompt is not None and completion is not None:
         total = prompt + completion
     return Tokens(prompt, completion, total, cached, cache_written)
+
+
+def _common_tokens(usage: Mapping[str, Any]) -> Tokens | None:
+    """The tokens of the commonest shape, two whole numbers and nothing that needs a second look; else ``None``."""
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if prompt.__class__ is not int or completion.__class__ is not int or "prompt_tokens_details" in usage:
+        return None
+    total = usage.get("total_tokens", prompt + completion)
+    if total.__class__ is not int or not (0 <= prompt < _COMMON_COUNT and 0 <= completion < _COMMON_COUNT):
+        return None
+    if "input_tokens_details" in usage or "gen_ai.usage.cache_read.input_tokens" in usage:
+        return None
+    return Tokens(prompt, completion, total) if 0 <= total < _COMMON_COUNT else None
 
 
 def find_usage(item: Item) -> tuple[Tokens, str] | None:
@@ -91,19 +106,20 @@ def find_usage(item: Item) -> tuple[Tokens, str] | None:
     ), "llm_call events"
 
 
-def llm_calls(item: Item) -> list[tuple[str, dict[str, Any], Tokens]]:
-    """Place, payload and tokens of each ``llm_call`` event, read once for all metrics of a run."""
+def llm_calls(item: Item) -> list[tuple[int, dict[str, Any], Tokens]]:
+    """Position, payload and tokens of each ``llm_call`` event, read once for all metrics of a run."""
     if item.llm_calls is not None:
         return item.llm_calls  # type: ignore[no-any-return]
     calls = []
     for position, event in enumerate(item.events):
         if event.type != "llm_call":
             continue
-        place, payload = f"trace.events[{position}]", payload_of(event)
+        payload = payload_of(event)
         usage = payload.get("usage")
-        mapping = payload if usage is None else _usage_mapping(f"{place}.usage", usage)
-        tokens = read_tokens(f"{place}.usage", mapping)
-        calls.append((place, payload, tokens))
+        mapping = payload if usage is None else _usage_mapping(f"trace.events[{position}].usage", usage)
+        # The place is spelt out only where something may be wrong with it: this runs for every call of every record.
+        tokens = _common_tokens(mapping) or read_tokens(f"trace.events[{position}].usage", mapping)
+        calls.append((position, payload, tokens))
     item.llm_calls = calls
     return calls
 
@@ -123,14 +139,19 @@ class ItemisedCost:
 
 def itemised_cost(item: Item) -> ItemisedCost:
     """The recorded costs of tool and LLM calls, and the list price of LLM calls that recorded only tokens."""
-    tool_costs = [number_at(f"tool_call {n} cost", call.get("cost")) for n, call in enumerate(item.tool_calls)]
+    tool_costs = [
+        number_at(f"tool_call {n} cost", call["cost"])
+        for n, call in enumerate(item.tool_calls)
+        if call.get("cost") is not None
+    ]
     known_tool_costs = [cost for cost in tool_costs if cost is not None]
     llm_costs: list[float] = []
     listed = False
     unpriced: str | None = None
     calls = llm_calls(item)
-    for place, payload, tokens in calls:
-        price = number_at(f"{place}.cost", payload.get("cost"))
+    for position, payload, tokens in calls:
+        recorded = payload.get("cost")
+        price = None if recorded is None else number_at(f"trace.events[{position}].cost", recorded)
         problem = None
         if price is None:
             price, problem = _list_price(payload.get("model"), tokens)
