@@ -27,21 +27,21 @@ class WorstCases:
 
     def __init__(self, info: MetricInfo) -> None:
         # Badness grows with the value where lower is better, and falls with it where higher is.
-        self._sign = {"higher": -1.0, "lower": 1.0, "none": 0.0}[info.direction]
+        self.sign = {"higher": -1.0, "lower": 1.0, "none": 0.0}[info.direction]
         perfect = {"higher": info.range[1], "lower": info.range[0], "none": 0.0}[info.direction]
-        self._floor = -inf if perfect is None else self._sign * perfect
+        self.floor = -inf if perfect is None else self.sign * perfect
         self._worst: list[tuple[float, str]] = []
 
     def add(self, case_id: str, value: float) -> None:
         """Take one more value."""
-        badness = self._sign * value
-        if badness <= self._floor or any(case_id == known for _, known in self._worst):
+        badness = self.sign * value
+        if badness <= self.floor or any(case_id == known for _, known in self._worst):
             return
         self._worst.append((badness, case_id))
         self._worst.sort(key=lambda entry: -entry[0])
         del self._worst[_CASES_NAMED:]
         if len(self._worst) == _CASES_NAMED:
-            self._floor = self._worst[-1][0]
+            self.floor = self._worst[-1][0]
 
     def case_ids(self) -> list[str]:
         """The worst first."""
@@ -88,7 +88,9 @@ class MetricAggregate:
         backend.statistics.add(value)
         backend.n_scored += 1
         backend.elapsed_s += score.elapsed
-        backend.worst.add(case_id, value)
+        worst = backend.worst
+        if worst.sign * value > worst.floor:
+            worst.add(case_id, value)
 
     def add_rows(self, rows: Iterable[ScoreRow]) -> None:
         """Take the scores of a run that may have repeats: those of one case count once, by their mean.

@@ -93,17 +93,19 @@ class Run:
         start = _now()
         # Without a metric that gains from batches, each case is done before the next is read: scores come at once,
         # and what a case needs in memory is still warm.
-        size = self._batch_size if any(scorer.batched for scorer in self._scorers) else 1
+        batched = [scorer for scorer in self._scorers if scorer.batched]
+        size = self._batch_size if batched else 1
+        scorers = [(scorer.name, scorer.score, scorer.aggregate.add) for scorer in self._scorers]
         while chunk := list(islice(records, size)):
             items, refused = self._items(chunk)
-            for scorer in self._scorers:
+            for scorer in batched:
                 scorer.begin([item for _, item in items])
             for position, (case_id, item) in enumerate(items):
                 case_id = case_id or f"case-{self.n_cases + 1}"
                 scores = {}
-                for scorer in self._scorers:
-                    each = scores[scorer.name] = scorer.score(item, position)
-                    scorer.aggregate.add(case_id, each)
+                for name, score_item, add in scorers:
+                    each = scores[name] = score_item(item, position)
+                    add(case_id, each)
                 index = self.n_cases
                 self.n_cases += 1
                 self._elapsed_s = _now() - start
