@@ -481,3 +481,9 @@ def test_all_is_the_strictest_any_the_loosest(values, threshold):
         ["fail", "fail", "pass"],
         ["fail", "fail", "fail"],
     )
+
+
+def test_a_sum_has_the_interval_of_its_mean_times_the_cases():
+    mean = judge("m <= 9", {"m": [1.0, 2.0, 9.0]})
+    total = judge("m sum <= 30", {"m": [1.0, 2.0, 9.0]})
+    assert (total.low, total.high) == pytest.approx((3 * mean.low, 3 * mean.high))

@@ -164,8 +164,15 @@ def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], i
         interval = _within(mean_interval(means, shares=are_shares(info)), info.range)
     elif gate.aggregate in ("all", "any"):
         value = sum(gate.holds(each) for each in values) / len(values)
-    elif gate.aggregate in ("min", "max", "sum"):
-        value = min(values) if gate.aggregate == "min" else max(values) if gate.aggregate == "max" else fsum(values)
+    elif gate.aggregate == "sum":
+        totals = [fsum(case) for case in by_case]
+        value = fsum(totals)
+        mean = mean_interval(totals, shares=False)
+        if mean is not None:
+            interval = Interval(len(totals) * mean.low, len(totals) * mean.high, mean.method)
+    elif gate.aggregate in ("min", "max"):
+        # The extremes of a sample say nothing about how far others would go: they have no interval.
+        value = min(values) if gate.aggregate == "min" else max(values)
     else:
         share = 0.5 if gate.aggregate == "median" else float(gate.aggregate[1:]) / 100.0
         ordered = sorted(values)
