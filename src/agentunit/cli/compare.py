@@ -22,7 +22,7 @@ from agentunit.reports.decisions import case_to_show, decision_line, print_compa
     multiple=True,
     metavar="NAMES",
     help="Only these, separated by commas (NAME or NAME[backend]); all of them count. "
-    "Default: all, of which informational ones do not count.",
+    "Default: all, of which informational ones and clock time do not count.",
 )
 @click.option(
     "--margin",

@@ -47,7 +47,8 @@ from agentunit.store.schema import StoreError
     "names",
     multiple=True,
     metavar="NAMES",
-    help="Metrics to compare with the baseline, separated by commas. Default: all but informational ones.",
+    help="Metrics to compare with the baseline, separated by commas. "
+    "Default: all but informational ones and clock time.",
 )
 @click.option(
     "--margin",

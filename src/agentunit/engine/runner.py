@@ -179,10 +179,14 @@ def only_writer(store: Store, run_id: str) -> Iterator[None]:
         return
     path = f"{store.file}.{run_id}.lock"
     with open(path, "wb") as file:
+        taken = f"run {run_id} is being recorded by another process: wait for it, or stop it"
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise SuiteError(f"run {run_id} is being recorded by another process: wait for it, or stop it") from None
+            raise SuiteError(taken) from None
+        # Whoever held it may have removed the file since it was opened here: a lock on a file that is gone holds nobody.
+        if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
+            raise SuiteError(taken)
         try:
             yield
         finally:
