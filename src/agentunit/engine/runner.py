@@ -184,7 +184,7 @@ def only_writer(store: Store, run_id: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise SuiteError(taken) from None
-        # Whoever held it may have removed the file since it was opened here: a lock on a file that is gone holds nobody.
+        # Whoever held it may have removed the file since it was opened here: such a lock holds nobody.
         if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
             raise SuiteError(taken)
         try:
