@@ -2,17 +2,20 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+FRAMEWORKS := .venv-frameworks
+ENVIRONMENTS := $(patsubst tests/frameworks/environments/%.txt,$(FRAMEWORKS)/%/.ready,$(wildcard tests/frameworks/environments/*.txt))
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint unit docs validity bench clean
+.PHONY: help demo test lint unit frameworks docs validity bench clean
 
 help:
-	@echo "make demo      score a bundled recording (needs Python 3.10+ and pip; offline after install)"
-	@echo "make test      linters, types, layers, docs and all tests"
-	@echo "make docs      write the generated pages of docs/ anew"
-	@echo "make validity  measure scores against people's labels (folder: AGENTUNIT_DATA)"
-	@echo "make bench     measure speed; 'make bench ARGS=--install-peers' adds other tools beside it"
-	@echo "make clean     remove the virtual environment and caches"
+	@echo "make demo       score a bundled recording (needs Python 3.10+ and pip; offline after install)"
+	@echo "make test       linters, types, layers, docs and all tests"
+	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
+	@echo "make docs       write the generated pages of docs/ anew"
+	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA)"
+	@echo "make bench      measure speed; 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base
 	@$(BIN)/agentunit demo
@@ -30,6 +33,11 @@ lint: $(VENV)/.dev
 unit: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
+# A framework that cannot be installed here and now is skipped, and the tests say so.
+frameworks: $(VENV)/.dev
+	@$(MAKE) --no-print-directory --keep-going -j 2 $(ENVIRONMENTS) || echo "not all frameworks could be installed"
+	AGENTUNIT_FRAMEWORKS=$(FRAMEWORKS) $(BIN)/python -m pytest -m frameworks -rs tests/frameworks
+
 docs: $(VENV)/.dev
 	$(BIN)/python -m scripts.generate_docs
 
@@ -40,7 +48,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.speed $(ARGS)
 
 clean:
-	rm -rf $(VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "there is no '$(PYTHON)' here. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
@@ -57,3 +65,10 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@echo "installing AgentUnit and the tools it is tested with into $(VENV) (a minute or two) …"
 	@$(PIP) install -e ".[dev]"
 	@touch $@ $(VENV)/.base
+
+$(FRAMEWORKS)/%/.ready: tests/frameworks/environments/%.txt pyproject.toml | $(BIN)/python
+	@echo "installing $* into $(FRAMEWORKS)/$* …"
+	@$(BIN)/python -m venv $(FRAMEWORKS)/$*
+	@$(FRAMEWORKS)/$*/bin/python -m pip --disable-pip-version-check --quiet install -e ".[otel]" -r $< \
+		|| { rm -rf $(FRAMEWORKS)/$*; echo "$* could not be installed"; exit 1; }
+	@touch $@

@@ -47,9 +47,52 @@ def faithfulness_rows(dataset, n=24, grades=False):
     return rows
 
 
+def write_agent_runs(folder):
+    """Runs of teams whose outcome and faults are known by the way they are made."""
+
+    def talk(*said):
+        return [{"role": "assistant", "name": name, "content": words} for name, words in said]
+
+    question, guess = ("boss", "What does a ticket cost?"), ("guesser", "Let us assume that it costs twenty dollars.")
+    answer = ("boss", "Twenty it is, then.")
+    write_set(
+        folder,
+        "whoandwhen",
+        [{"question_ID": str(i), "history": talk(question, guess, answer),
+          "mistake_agent": "guesser", "mistake_step": "1"}
+         for i in range(12)],
+    )  # fmt: skip
+    again = [("worker", "I look at the same file again."), ("boss", "Go on.")]
+    write_set(
+        folder,
+        "mast_human",
+        [{"system": "HyperAgent" if i % 3 else "AG2", "instance_id": str(i),
+          "trajectory": talk(question, guess, answer, *again * (3 if i % 2 else 1)),
+          "note": {"options": dict.fromkeys(("Step repetition", "Trajectory restart"), "yes" if i % 2 else "no")}}
+         for i in range(36)],
+    )  # fmt: skip
+    write_set(
+        folder,
+        "mast_ag2_experiments",
+        [{"instance_id": str(i), "condition": f"trajs_gpt-4_impr_prompt_{topology}_topology_42",
+          "trajectory": talk(question, guess, answer, *again * (1 if i % 2 else 2)),
+          "other_data": {"correct": bool(i % 2)}}
+         for topology in ("orig", "impr") for i in range(12)],
+    )  # fmt: skip
+    said = "In Session s1 \nFrom agent1 to agent2: Hello.\nFrom agent2 to agent1: Hello.\nFrom agent1 to agent3: You?"
+    write_set(
+        folder,
+        "marble",
+        [{"run": f"{shape}_research", "task": "Research", "coordination_mode": "graph",
+          "iterations": [{"iteration": 1, "task_assignments": {}, "task_results": [], "communications": [said]}]}
+         for shape in ("star", "chain") for _ in range(3)],
+    )  # fmt: skip
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     data = tmp_path / "data"
+    write_agent_runs(data)
     sets = [faithfulness_rows("frank_xsum"), faithfulness_rows("halueval_qa"), faithfulness_rows("other")]
     graded = faithfulness_rows("factscore", grades=True)
     write_set(data, "faithfulness", [row for rows in [*sets, graded] for row in rows])
@@ -76,6 +119,12 @@ def folder(tmp_path, monkeypatch):
         ],
     )  # fmt: skip
     monkeypatch.setenv("AGENTUNIT_DATA", str(data))
+    # The privacy families are measured in test_benchmark_pii.py, without packages that may be installed here.
+    from benchmarks.validity import __main__ as command
+    from benchmarks.validity.rows import producers
+
+    here = {name: each for name, each in producers().items() if name not in ("data_minimization", "pii_leakage")}
+    monkeypatch.setattr(command, "producers", lambda: here)
     return data
 
 
@@ -137,6 +186,37 @@ def test_retrieval_rows_say_what_could_not_be_scored(folder):
     assert {(each.dataset, each.n_sets) for each in family.headline} == {("triad", 1)}
 
 
+def test_blame_rows(folder):
+    family, figures = figures_of("multiagent_blame", folder)
+    for scorer in ("blame (as shipped, in sample)", "blame (variant cross-validated)", "longest step"):
+        assert figures[scorer, "whoandwhen", "right agent"].value == 1.0
+        assert figures[scorer, "whoandwhen", "right step"].value == 1.0
+    assert figures["last speaker", "whoandwhen", "right agent"].value == 0.0
+    assert figures["chance", "whoandwhen", "right agent"].value == 0.5
+    assert figures["chance", "whoandwhen", "right step"].value == round(1 / 3, 4)
+    assert family.trust == ()
+
+
+def test_repetition_and_outcome_rows_ship_no_figure(folder):
+    family, figures = figures_of("multiagent_repetition", folder)
+    assert figures["step_repetition (trace)", "Step repetition, HyperAgent only", "AUROC"].value == 1.0
+    assert figures["short run", "Step repetition, all systems", "AUROC"].value == 1.0
+    assert family.trust == ()
+    family, figures = figures_of("multiagent_outcome", folder)
+    assert figures["step_repetition (trace)", "improved prompt, original topology", "AUROC"].value == 1.0
+    assert {figure.n_sets for figure in family.headline} == {2}
+    assert family.trust == ()
+
+
+def test_topology_rows(folder):
+    _, figures = figures_of("multiagent_topology", folder)
+    # The three messages make the links 1-2 and 1-3; from the order of speakers the last one has no receiver.
+    assert figures["derived, receiver stated", "marble", "graph is exactly right"].value == 1.0
+    assert figures["derived, receiver unknown", "marble", "links found"].value == 0.5
+    assert figures["derived, receiver unknown", "marble", "found links that are right"].value == 1.0
+    assert figures["fits a star", "declared chain", "shape of the derived graph"].n == 3
+
+
 def test_the_files_are_written_the_same_every_time(folder, tmp_path, capsys):
     root = tmp_path / "repository"
     assert run(root, "--check") == 1
@@ -173,6 +253,8 @@ def test_the_shipped_figures_are_readable_and_sorted(folder, tmp_path):
 
 
 def test_the_page_shows_every_figure_with_its_words(folder, tmp_path):
+    from benchmarks.validity.__main__ import producers
+
     run(tmp_path)
     page = (tmp_path / "docs/validity.md").read_text(encoding="utf-8")
     assert page.endswith("\n")
@@ -183,7 +265,7 @@ def test_the_page_shows_every_figure_with_its_words(folder, tmp_path):
     assert "| **mean of 2 sets** | 48 |" in page
     assert "† `halueval_qa` is not in the mean" in page
     assert "| GPT-4, prompted | SummEdits | balanced accuracy | 0.821 | SummEdits paper |" in page
-    assert page.count("**Can be trusted for.**") == page.count("**Cannot be trusted for.**") == 3
+    assert page.count("**Can be trusted for.**") == page.count("**Cannot be trusted for.**") == len(producers())
     for line in page.splitlines():
         assert not line.startswith("|") or line.endswith("|"), line
 

@@ -17,7 +17,9 @@ import yaml
 from agentunit.core.codec import decode_record
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+# Their Python needs the framework: tests/frameworks/test_live.py runs it in the environment of the same name.
+FRAMEWORK_PAGES = sorted((ROOT / "docs" / "frameworks").glob("*.md"))
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES])
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -38,7 +40,9 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     namespace: dict[str, object] = {"__name__": page.stem}
     for block in blocks_of(page):
         where = f"{page.name}:{block.line}"
-        if block.language == "python":
+        if block.language == "python" and page in FRAMEWORK_PAGES:
+            compile(block.text, str(page), "exec")
+        elif block.language == "python":
             exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec", dont_inherit=True), namespace)
         elif block.language == "console":
             for command, shown in commands_of(block.text):
@@ -55,6 +59,15 @@ def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
             tomllib.loads(block.text)
         else:
             assert block.language in ("text", "toml"), f"{where}: a block needs a language that this test can run"
+
+
+@pytest.mark.parametrize("page", FRAMEWORK_PAGES, ids=lambda page: page.stem)
+def test_a_framework_page_has_an_environment_and_says_what_to_install(page: Path) -> None:
+    assert [block.language for block in blocks_of(page)] == ["python"]
+    pinned = (ROOT / "tests" / "frameworks" / "environments" / f"{page.stem}.txt").read_text(encoding="utf-8").split()
+    installed = {line.partition("==")[0].partition("[")[0] for line in pinned}
+    (command,) = re.findall(r"^`pip install \"agentunit-eval\[otel\]\" (.*)`$", page.read_text(encoding="utf-8"), re.M)
+    assert {each.strip('"').partition("[")[0] for each in command.split()} <= installed
 
 
 def commands_of(block: str) -> list[tuple[str, str]]:

@@ -5,6 +5,9 @@ beside the repository) and writes ``src/agentunit/metrics/validity.json`` and ``
 data gives the same bytes; ``--check`` exits 1 when the committed files say something else. Without the folder it says
 so in one line and does nothing. The data is not redistributed: only figures are kept.
 
+Detectors of personal data that need packages of their own are measured in an environment under ``.bench/``
+(``--install-peers`` makes it); their figures are kept in ``recorded_pii.json``, for machines without it.
+
 Adding a metric family: put one module into ``rows/`` (see ``rows/__init__.py``). Published figures of other systems
 stand in ``published.json``; a family shows those whose ``family`` is its own key.
 """

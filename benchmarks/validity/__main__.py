@@ -1,4 +1,4 @@
-"""``python -m benchmarks.validity [--check]``: measure, and write or compare the two files."""
+"""``python -m benchmarks.validity [--check] [--install-peers]``: measure, and write or compare the files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.speed.environments import InstallFailed
+from benchmarks.validity import pii_peers
 from benchmarks.validity.data import VARIABLE, DataProblem, LabelledData, data_folder
 from benchmarks.validity.family import Family
 from benchmarks.validity.page import page, trust_file
@@ -22,17 +24,22 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Exit code: 0 done (or no data), 1 the committed files differ, 3 the data cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.validity", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the files would change")
+    parser.add_argument("--install-peers", action="store_true", help="first install the detectors measured beside ours")
     options = parser.parse_args(arguments)
     folder = data_folder(root)
     if folder is None:
         print(f"validity: skipped, no labelled data here ({VARIABLE} names its folder)")
         return 0
     try:
+        if options.install_peers:
+            pii_peers.install()
         families = measure_all(LabelledData(folder))
-    except DataProblem as problem:
+    except (DataProblem, InstallFailed) as problem:
         print(f"validity: {problem}", file=sys.stderr)
         return 3
     files = {TRUST_FILE: trust_file(families), PAGE_FILE: page(families).encode()}
+    for family in families:
+        files |= family.files
     return compare(files, root) if options.check else write(files, root)
 
 

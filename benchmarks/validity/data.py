@@ -10,6 +10,9 @@ from typing import Any
 
 import msgspec
 
+from agentunit.core.records import Record
+from agentunit.traces.reading import read_records
+
 VARIABLE = "AGENTUNIT_DATA"
 DEFAULT_FOLDER = "../shared/data"
 
@@ -32,6 +35,17 @@ class LabelledData:
                 return [msgspec.json.decode(line, type=dict[str, Any]) for line in stream]
         except (OSError, EOFError, msgspec.MsgspecError) as error:
             raise DataProblem(f"{path}: {error}") from None
+
+    def records(self, name: str) -> list[Record]:
+        """The records of one set of agent runs, read as a user's file would be; what cannot be read is a problem."""
+        path = self._dev / f"{name}.jsonl.gz"
+        if not path.is_file():
+            raise DataProblem(f"{path}: no such file")
+        found = list(read_records(path))
+        for each in found:
+            if not isinstance(each, Record):
+                raise DataProblem(f"{path}: {each}")
+        return found
 
 
 def data_folder(root: Path, environment: Mapping[str, str] = os.environ) -> Path | None:

@@ -33,7 +33,8 @@ class Family(Struct, frozen=True):
 
     ``figures`` has one figure a scorer and set, ``headline`` the ones to remember, and ``outside_mean`` the sets that
     do not count in a mean, each with the reason. ``released`` are figures of other systems' released outputs on the
-    same rows. ``trust`` is what is shipped with the metrics.
+    same rows. ``trust`` is what is shipped with the metrics. ``unit`` says what a figure's ``n`` counts, and ``files``
+    is what the family keeps besides, by its path in the repository.
     """
 
     key: str
@@ -48,6 +49,8 @@ class Family(Struct, frozen=True):
     outside_mean: dict[str, str] = {}
     released: Sequence[Figure] = ()
     remarks: Sequence[str] = ()
+    unit: str = "cases"
+    files: dict[str, bytes] = {}
 
 
 def published_figures(family: str) -> list[Published]:

@@ -26,8 +26,9 @@ is known. The data itself is not part of the project; `make validity` repeats th
 
 **How to read a figure.** *AUROC* is the chance that a case people called good scores better than one they called bad:
 1.00 is perfect, 0.50 is a coin toss. *Spearman* is the same idea for graded labels: 1 is the same order, 0 is no
-relation. *Agreement* is the share of cases on which the score, cut at 0.5, says what people said. Behind each figure
-stands its 95 % interval, made by resampling; cases that share a source are resampled together.
+relation. *Agreement* is the share of cases on which the score, cut at 0.5, says what people said. *Recall*,
+*precision* and *F1* say how much of what is labelled was found, how much of what was found is right, and both in one.
+Behind each figure stands its 95 % interval, made by resampling; cases that share a source are resampled together.
 
 **The verdict** follows the interval, not the figure in its middle. *Strong*: AUROC surely above {_STRONG_AUROC:.2f}.
 *Useful*: surely above {_USEFUL_AUROC:.2f}. *Weak*: surely above chance, no more. *No better than chance*: the interval
@@ -73,7 +74,7 @@ def _overview(families: Sequence[Family]) -> str:
             sets = "1 set" if figure.n_sets == 1 else f"{figure.n_sets} sets"
             rows.append(
                 [f"`{figure.scorer.name}`", figure.scorer.backend, f"{figure.statistic} {_cell(figure)}",
-                 f"{sets}, {figure.n:,} cases", figure.verdict or "–", beside]
+                 f"{sets}, {figure.n:,} {family.unit}", figure.verdict or "–", beside]
             )  # fmt: skip
     headings = ["metric", "backend", "figure (95 %)", "measured on", "verdict", "best plain baseline"]
     return "## At a glance\n\n" + _markdown_table(headings, rows)
@@ -88,7 +89,7 @@ def _chapter(family: Family) -> str:
     for statistic in dict.fromkeys(figure.statistic for figure in family.figures):
         figures = [figure for figure in family.figures if figure.statistic == statistic]
         averaged = [figure for figure in means if figure.statistic == statistic]
-        parts.append(f"### {_headline(statistic)}\n\n" + _set_table(figures, averaged, family.outside_mean))
+        parts.append(f"### {_headline(statistic)}\n\n" + _set_table(figures, averaged, family))
     parts += [f"- {remark}" for remark in _remarks(family)]
     if family.released:
         parts.append(
@@ -105,7 +106,7 @@ def _chapter(family: Family) -> str:
     return "\n".join(parts)
 
 
-def _set_table(figures: Sequence[Figure], means: Sequence[Figure], outside_mean: dict[str, str]) -> str:
+def _set_table(figures: Sequence[Figure], means: Sequence[Figure], family: Family) -> str:
     """One line a set, one column a scorer."""
     scorers = list(dict.fromkeys(figure.scorer for figure in figures))
     datasets = list(dict.fromkeys(figure.dataset for figure in figures))
@@ -114,14 +115,14 @@ def _set_table(figures: Sequence[Figure], means: Sequence[Figure], outside_mean:
     for dataset in datasets:
         here = [by_place.get((dataset, scorer)) for scorer in scorers]
         n = max(figure.n for figure in here if figure)
-        name = f"{dataset} †" if dataset in outside_mean and means else dataset
+        name = f"{dataset} †" if dataset in family.outside_mean and means else dataset
         rows.append([name, f"{n:,}", *(_marked(figure) for figure in here)])
     if means:
         by_scorer = {figure.scorer: figure for figure in means}
         n_sets = max(figure.n_sets for figure in means)
         cells = [_marked(by_scorer.get(scorer)) for scorer in scorers]
         rows.append([f"**mean of {n_sets} sets**", f"{max(figure.n for figure in means):,}", *cells])
-    return _markdown_table(["set", "cases", *(_heading(scorer) for scorer in scorers)], rows)
+    return _markdown_table(["set", family.unit, *(_heading(scorer) for scorer in scorers)], rows)
 
 
 def _remarks(family: Family) -> list[str]:
@@ -131,6 +132,8 @@ def _remarks(family: Family) -> list[str]:
     shown = {figure.dataset for figure in family.figures}
     excluded = {name: reason for name, reason in family.outside_mean.items() if name in shown}
     remarks += [f"† `{name}` is not in the mean: {reason}." for name, reason in excluded.items()]
+    if not any(figure.verdict for figure in family.figures):
+        remarks = remarks[1:]
     return [*remarks, *family.remarks]
 
 
@@ -178,7 +181,8 @@ def _heading(scorer: Scorer) -> str:
 
 
 def _headline(statistic: str) -> str:
-    return "Agreement with people" if statistic == "agreement" else f"{statistic} by set"
+    named = statistic[0].upper() + statistic[1:]
+    return "Agreement with people" if statistic == "agreement" else f"{named} by set"
 
 
 def _markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

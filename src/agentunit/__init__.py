@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from agentunit.engine.suite import Suite
     from agentunit.metrics.base import CompositeMetric, Metric, MetricInfo
     from agentunit.metrics.registry import DEFAULT_METRICS, register_metric, resolve_metrics
-    from agentunit.traces.native import read_records
+    from agentunit.traces.live.capture import capture_spans
+    from agentunit.traces.live.instrument import instrument
+    from agentunit.traces.reading import read_records
 
 __version__ = "0.1.0"
 
@@ -51,9 +53,11 @@ _HOMES = {
     "Suite": "engine.suite",
     "TraceEvent": "core.trace",
     "TraceLog": "core.trace",
+    "capture_spans": "traces.live.capture",
     "decode_record": "core.codec",
     "encode_record": "core.codec",
-    "read_records": "traces.native",
+    "instrument": "traces.live.instrument",
+    "read_records": "traces.reading",
     "register_metric": "metrics.registry",
     "resolve_metrics": "metrics.registry",
     "score": "engine.scoring",
@@ -80,8 +84,10 @@ __all__ = [
     "Suite",
     "TraceEvent",
     "TraceLog",
+    "capture_spans",
     "decode_record",
     "encode_record",
+    "instrument",
     "read_records",
     "register_metric",
     "resolve_metrics",
@@ -90,6 +96,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "probes":
+        return import_module("agentunit.probes")
     if name in _HOMES:
         value = getattr(import_module(f"agentunit.{_HOMES[name]}"), name)
         globals()[name] = value

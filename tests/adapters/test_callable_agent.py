@@ -116,7 +116,6 @@ def keeps_its_own(query, context):
         str.strip,
         "".join,
     ],
-    ids=repr,
 )
 def test_a_single_parameter_gets_the_query(ask, agent):
     assert ask(agent, "Paris?", case=DatasetCase("q1", "Paris?", context=["x"])).outcome.output == "Paris?"

@@ -55,6 +55,14 @@ def swallows_everything(query, trace):
             time.sleep(60)
 
 
+def test_the_current_loop_of_a_worker_is_its_own(ask):
+    async def answer():
+        return "done"
+
+    result = ask(lambda query: asyncio.get_event_loop().run_until_complete(answer()), timeout_s=10)
+    assert result.outcome.output == "done"
+
+
 @pytest.mark.parametrize("agent", [sleeps, spins, hangs_in_c, swallows_everything])
 def test_a_hanging_agent_is_ended_and_keeps_its_trace(ask, agent):
     result = ask(agent, timeout_s=0.3)

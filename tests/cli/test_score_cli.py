@@ -122,10 +122,10 @@ def test_a_missing_file_is_one_line(invoke):
     assert result.stderr == "Error: nowhere.jsonl: no such file\n"
 
 
-def test_a_folder_is_refused(invoke):
+def test_an_empty_folder_holds_nothing_to_score(invoke):
     Path("runs").mkdir()
     result = invoke("score", "runs")
-    assert (result.exit_code, result.stderr) == (3, "Error: runs: is a folder, not a file\n")
+    assert (result.exit_code, result.stderr) == (3, "nothing to score: runs holds no records\n")
 
 
 def test_an_input_is_never_overwritten(invoke):

@@ -93,7 +93,6 @@ def test_an_outcome_may_be_the_answer_itself(outcome: Any, text: str | None) -> 
         float("nan"),
         Exception("no answer"),
     ],
-    ids=repr,
 )
 def test_what_has_no_text_is_none_never_a_repr(outcome: Any) -> None:
     assert outcome_text(outcome) is None

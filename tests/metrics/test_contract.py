@@ -45,11 +45,29 @@ RICH: dict[str, Any] = {
             "regex": "[A-Z]aris",
             "json_schema": {"type": "object", "required": ["city"]},
             "expected_state": {"order": {"status": "sent"}},
+            "email": "jane@example.com",
+            "user_data": {"phone": "212-555-0187"},
+            "sensitive": ["Jane waits for a kidney transplant", "Project Heron"],
+            "consent": {"email": False, "location": True},
+            "epsilon": 0.5,
         },
     },
     "trace": {
         "events": [
             {"type": "message", "payload": {"role": "user", "content": "Where is it?"}, "timestamp": 100.0},
+            *(
+                {
+                    "type": "message",
+                    "payload": {"role": "assistant", "agent": sender, "to_agent": receiver, "content": words},
+                    "timestamp": at,
+                }
+                for sender, receiver, words, at in (
+                    ("planner", "searcher", "Please find the order.", 100.1),
+                    ("searcher", "checker", "Please check the order.", 100.2),
+                    ("checker", "searcher", "It is right.", 100.3),
+                    ("searcher", "planner", "It is in Paris.", 100.4),
+                )
+            ),
             {"type": "retrieval", "payload": {"documents": ["Paris", {"text": "Bread"}]}, "timestamp": 100.5},
             {
                 "type": "llm_call",
@@ -67,7 +85,7 @@ RICH: dict[str, Any] = {
                     "arguments": {"id": "A-1"},
                     "status": "success",
                     "cost": 0.001,
-                    "result": {"status": "sent"},
+                    "result": {"status": "sent", "email": "jane@example.com"},
                 },
                 "timestamp": 102.0,
             },
@@ -76,8 +94,59 @@ RICH: dict[str, Any] = {
                 "payload": {"name": "track", "arguments": '{"fast": true}', "status": "error", "cost": 0.001},
                 "timestamp": 103.5,
             },
+            {"type": "message", "payload": {"role": "assistant", "content": "Two days, Jane."}, "timestamp": 103.5},
         ],
-        "metadata": {"cost": 0.01, "usage": {"input_tokens": 10, "output_tokens": 5}, "duration_s": 3.5},
+        "metadata": {
+            "cost": 0.01,
+            "usage": {"input_tokens": 10, "output_tokens": 5},
+            "duration_s": 3.5,
+            "energy_kwh": 0.2,
+            "carbon_kg": 0.04,
+            "cpu_percent": 60.0,
+            "memory_gb": 1.0,
+            "gpu_percent": 90.0,
+            "resource_use": {
+                "started_at": 100.0,
+                "cpu_percent": 61.0,
+                "memory_peak_gb": 1.5,
+                "gpu_percent": 91.0,
+                "energy_kwh": 0.3,
+                "energy_min_kwh": 0.2,
+                "energy_max_kwh": 0.5,
+                "cpu_method": "cpu model",
+                "gpu_method": "nvml",
+                "shared": True,
+            },
+        },
+        "interactions": [
+            {
+                "from_agent": sender,
+                "to_agent": receiver,
+                "interaction_type": kind,
+                "message_type": "order",
+                "timestamp": 100.0 + at,
+                "success": True,
+                "response_time": took_s,
+                "metadata": {"capability": "search"},
+            }
+            for sender, receiver, kind, at, took_s in (
+                ("planner", "searcher", "delegation", 0.1, 8.0),
+                ("searcher", ["planner", "checker"], "request", 0.2, 6.0),
+                ("checker", "searcher", "response", 0.3, 2.0),
+                ("searcher", "checker", "negotiation", 0.4, 1.0),
+            )
+        ],
+        "handoffs": [
+            {"from_agent": "planner", "to_agent": "searcher", "success": True, "handoff_time": 0.2, "timestamp": 100.1},
+        ],
+        "conflicts": [
+            {"agents_involved": ["searcher", "checker"], "resolved": True, "resolution_time": 1.0, "timestamp": 100.3},
+        ],
+        "agent_roles": {
+            "planner": {"name": "lead", "can_delegate": True, "message_types": ["order"], "capabilities": ["search"]},
+            "checker": {"name": "checker", "can_delegate": False, "can_escalate": False},
+            "writer": "writer",
+        },
     },
     "outcome": {
         "success": True,
@@ -123,9 +192,23 @@ ITEMS: dict[str, dict[str, Any]] = {
                 "regex": "(",
                 "json_schema": {"type": "colour"},
                 "check": "unheard_of",
+                "sensitive": 5,
+                "necessary": {"email": True},
+                "consent": "yes",
+                "epsilon": -1,
             },
         },
-        "trace": {"metadata": {"cost": "cheap", "usage": "a lot", "duration_s": -1}},
+        "trace": {
+            "metadata": {
+                "cost": "cheap",
+                "usage": "a lot",
+                "duration_s": -1,
+                "energy_kwh": -1,
+                "carbon_kg": "some",
+                "cpu_percent": "full",
+                "resource_use": "many",
+            }
+        },
         "outcome": {"output": "x"},
     },
 }
@@ -297,6 +380,8 @@ def test_each_alternative_of_an_input_is_enough(name: str, declared: str, kept: 
     metric = REGISTRY.create(name)
     if kept == "trace llm_call usage" and name == "cost" and find_spec("genai_prices") is None:
         pytest.skip("pricing LLM usage needs the extra prices")
+    if kept == "trace llm_call" and "energy" in describe(metric).probes and find_spec("ecologits") is None:
+        pytest.skip("estimating the energy of LLM calls needs the extra sustainability")
     result = evaluate(metric, only(RICH, declared, kept, metric))
     assert result.value is not None, result.detail["reason"]
 

@@ -186,15 +186,12 @@ def test_a_line_of_just_the_allowed_length_is_read(tmp_path: Path, monkeypatch: 
 # Broken files
 
 
-def test_missing_file_and_folder(tmp_path: Path) -> None:
+def test_a_missing_file_does_not_cost_the_others(tmp_path: Path) -> None:
     good = file_of(tmp_path, lines(1))
-    missing, folder = tmp_path / "nowhere.jsonl", tmp_path
-    records, errors = read(missing, folder, good)
+    missing = tmp_path / "nowhere.jsonl"
+    records, errors = read(missing, good)
     assert records == ids(1)
-    assert errors == [
-        InputError(str(missing), None, "no such file"),
-        InputError(str(folder), None, "is a folder, not a file"),
-    ]
+    assert errors == [InputError(str(missing), None, "no such file")]
 
 
 def complete_lines(decompressed: bytes) -> int:

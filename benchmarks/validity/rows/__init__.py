@@ -9,6 +9,7 @@ higher grade) meaning good, scores them with ``score_sets`` (real metric classes
 the rows into figures (``set_figure``, ``mean_figure``, ``agreement_figure``) and says in plain words what the scores
 can and cannot be trusted for. ``faithfulness.py`` is the pattern. A new backend of a metric that is there already is
 one more name in that module's ``BACKENDS``. Chapters appear in the order of the modules' names.
+A module without ``measure`` is a part of others.
 """
 
 from __future__ import annotations
@@ -26,4 +27,5 @@ Producer = Callable[[LabelledData], Family]
 def producers() -> dict[str, Producer]:
     """The families' functions by module name."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    return {name: import_module(f"{__name__}.{name}").measure for name in names}
+    modules = {name: import_module(f"{__name__}.{name}") for name in names}
+    return {name: module.measure for name, module in modules.items() if hasattr(module, "measure")}

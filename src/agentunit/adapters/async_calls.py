@@ -38,6 +38,8 @@ class AsyncCalls:
         context = copy_context()
         context.run(capture.begin)
         context.run(current_run.set, run)
+        context.run(call.begin_spans)
+        call.begin_probe()
         guard = guard_of(loop)
         guard.enter(run)
         task = context.run(loop.create_task, self._call(copied_case(case), seed, call, run))
@@ -55,6 +57,8 @@ class AsyncCalls:
             raise
         finally:
             guard.leave(run)
+            call.end_probe()
+            context.run(call.end_spans)
             capture.end()
             self._keep(run)
         result = call.result()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +15,12 @@ from agentunit.core.codec import RecordError, as_outcome
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import as_mapping
 from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.probes import settings as probes
+from agentunit.traces.live.capture import SpanCapture, case_capture
+from agentunit.traces.spans import Span
+
+if TYPE_CHECKING:
+    from agentunit.probes.measuring import Measurement
 
 _OUTCOME_KEYS = frozenset(Outcome.__struct_fields__) - {"extra"}
 
@@ -25,15 +32,45 @@ class WrongType(Exception):
 class Call:
     """The trace and the answer of one call while they come about."""
 
-    __slots__ = ("elapsed_s", "failure", "outcome", "pieces", "started", "trace")
+    __slots__ = ("elapsed_s", "failure", "outcome", "pieces", "probe", "send_span", "spans", "started", "trace")
 
-    def __init__(self, events: list[TraceEvent] | None = None) -> None:
+    def __init__(self, events: list[TraceEvent] | None = None, send_span: Callable[[Span], None] | None = None) -> None:
         self.trace = TraceLog() if events is None else TraceLog(events)
         self.pieces: list[str] = []
         self.outcome: Outcome | None = None
         self.failure: FailureKind | None = None
         self.elapsed_s: float | None = None
+        self.spans: SpanCapture | None = None
+        self.probe: Measurement | None = None
+        self.send_span = send_span
         self.started = time.perf_counter()
+
+    def begin_spans(self) -> None:
+        """Capture the spans of this context, if somebody turned that on; they are in the trace when it is sealed."""
+        self.spans = case_capture(self.send_span)
+
+    def end_spans(self) -> None:
+        """The agent's code has come to its end; in the context in which it began."""
+        if self.spans is not None:
+            self.spans.end()
+
+    def begin_probe(self, pid: int | None = None) -> None:
+        """Measure from here on, if the run's metrics ask for it: this process, or a child of it."""
+        wanted = probes.wanted.get()
+        if wanted is None:
+            return
+        from agentunit.probes.measuring import measure
+
+        self.probe = measure(self.trace, sample_interval=wanted.sample_interval_s, pid=pid).start()
+        # The time it takes to find out what can be measured is not the agent's.
+        self.started = time.perf_counter()
+
+    def end_probe(self) -> None:
+        """Write what was measured into the trace; the second time changes nothing."""
+        if self.probe is not None:
+            # A program may have sent a trace of its own.
+            self.probe.trace = self.trace
+            self.probe.stop()
 
     def take_piece(self, piece: object) -> None:
         """Keep what a generator yielded: text is part of the answer, a dict or an Outcome is all of it."""
@@ -96,6 +133,12 @@ class Call:
 
     def sealed(self) -> bytes:
         """The finished call as bytes, cut loose from all that the agent may still hold and change."""
+        if self.spans is not None:
+            metadata = self.metadata
+            try:
+                self.spans.collect_into(self.trace)
+            except Exception as error:  # noqa: BLE001 - an agent may have put anything into its trace
+                metadata["capture_error"] = f"the spans cannot be joined to the trace: {spoken_error(error)}"
         data = sealed(self.outcome or Outcome(), self.trace, self.elapsed_s or 0.0, self.failure)
         if len(data) > MAX_REPLY_BYTES:
             too_much = Call()

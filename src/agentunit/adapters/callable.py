@@ -112,9 +112,10 @@ class CallableAgent:
 
 def _given_up(running: Call, timeout_s: float, place: str | None) -> Call:
     """A call of its own for what the running one has so far: its thread may go on writing into that."""
+    running.end_probe()
     call = Call()
     call.started, call.pieces = running.started, list(running.pieces)
-    call.trace = running.trace
+    call.trace, call.spans = running.trace, running.spans
     call.timed_out(timeout_s, place, "; its thread cannot be ended and was left to itself")
     return call
 

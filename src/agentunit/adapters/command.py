@@ -82,11 +82,13 @@ class CommandAgent:
         except Exception as error:  # noqa: BLE001 - no such program any more, no more processes: the case says so
             call.fail("raised", f"the command cannot be started: {spoken_error(error)}")
             return call.result()
+        call.begin_probe(process.pid)
         try:
             await asyncio.wait_for(_converse(process, question, call, errors), timeout_s)
         except (asyncio.TimeoutError, TimeoutError):
             call.timed_out(timeout_s or 0.0)
         finally:
+            call.end_probe()
             await _kill(process)
         text = errors.text()
         if text:

@@ -11,10 +11,12 @@ import msgspec
 
 from agentunit.adapters.call import Call
 from agentunit.adapters.capture import Prints
-from agentunit.adapters.frames import EVENT, RESULT, STDOUT
+from agentunit.adapters.frames import EVENT, RESULT, SPAN, STDOUT
 from agentunit.adapters.processes import Child
 from agentunit.adapters.sealing import MAX_REPLY_BYTES
 from agentunit.core.codec import RecordError, as_trace
+from agentunit.traces.live.captured import Captured, write_into
+from agentunit.traces.spans import Span
 
 Ending = Literal["answered", "timeout", "died", "too_much"]
 
@@ -22,11 +24,12 @@ Ending = Literal["answered", "timeout", "died", "too_much"]
 class Exchange:
     """What one case has sent back so far."""
 
-    __slots__ = ("_decoders", "_size", "done", "events", "prints", "reply")
+    __slots__ = ("_decoders", "_size", "done", "events", "prints", "reply", "spans")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.done: asyncio.Future[Ending] = loop.create_future()
         self.events: list[bytes] = []
+        self.spans: list[bytes] = []
         self.reply: bytes | None = None
         self.prints = Prints()
         self._size = 0
@@ -45,6 +48,8 @@ class Exchange:
         elif kind == EVENT:
             self.events.append(body)
             self.on_size(len(body))
+        elif kind == SPAN:
+            self.spans.append(body)
         else:
             self.on_print(kind, body)
 
@@ -68,6 +73,10 @@ class Exchange:
         for body in self.events:
             with contextlib.suppress(RecordError):
                 call.trace.events.extend(as_trace([msgspec.json.decode(body)]).events)
+        if self.spans:
+            # A span that ended was sent twice: the second says more.
+            spans = {span.span_id: span for span in (msgspec.json.decode(body, type=Span) for body in self.spans)}
+            write_into(call.trace, Captured(list(spans.values())))
         return call
 
 

@@ -10,8 +10,9 @@ import threading
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import as_case
 from agentunit.core.results import encode_json
+from agentunit.probes.settings import ProbeSettings
 
-REQUEST, RESULT, EVENT, STDOUT, STDERR, SETUP = range(6)
+REQUEST, RESULT, EVENT, STDOUT, STDERR, SETUP, SPAN = range(7)
 
 _HEAD = struct.Struct("<BI")
 HEAD_BYTES = _HEAD.size
@@ -91,19 +92,19 @@ class Link:
         return True
 
 
-def request(case: DatasetCase, seed: int | None, timeout_s: float | None) -> bytes:
+def request(case: DatasetCase, seed: int | None, timeout_s: float | None, probes: ProbeSettings | None = None) -> bytes:
     """A case as a frame for a worker. What pickle cannot carry travels as the JSON that a record would hold."""
     try:
-        body = pickle.dumps((case, seed, timeout_s), protocol=5)
+        body = pickle.dumps((case, seed, timeout_s, probes), protocol=5)
     except Exception:  # noqa: BLE001 - an object in the case may raise anything
-        body = pickle.dumps((encode_json(case), seed, timeout_s), protocol=5)
+        body = pickle.dumps((encode_json(case), seed, timeout_s, probes), protocol=5)
     return framed(REQUEST, body)
 
 
-def opened_request(body: bytes) -> tuple[DatasetCase, int | None, float | None]:
-    """The case, seed and timeout of a request."""
-    case, seed, timeout_s = pickle.loads(body)
-    return as_case(_plain(case)) if isinstance(case, bytes) else case, seed, timeout_s
+def opened_request(body: bytes) -> tuple[DatasetCase, int | None, float | None, ProbeSettings | None]:
+    """The case, seed, timeout and probes of a request."""
+    case, seed, timeout_s, probes = pickle.loads(body)
+    return as_case(_plain(case)) if isinstance(case, bytes) else case, seed, timeout_s, probes
 
 
 def _plain(data: bytes) -> object:

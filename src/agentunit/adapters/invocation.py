@@ -18,6 +18,8 @@ def perform(function: BoundFunction, case: DatasetCase, seed: int | None, call: 
     """Ask the agent and wait for all of its answer."""
     process = os.getpid()
     try:
+        call.begin_spans()
+        call.begin_probe()
         returned = function(case, call.trace, seed)
         if isinstance(returned, Iterator):
             _collect(returned, call)
@@ -32,6 +34,8 @@ def perform(function: BoundFunction, case: DatasetCase, seed: int | None, call: 
         if os.getpid() != process:
             # The agent forked, and this is the child that came back from it: the run is its parent's.
             os._exit(0)
+        call.end_probe()
+        call.end_spans()
 
 
 async def finish_async(returned: Any, call: Call) -> None:

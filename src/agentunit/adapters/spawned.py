@@ -22,6 +22,8 @@ from agentunit.adapters.frames import RESULT, SETUP, FrameReader, framed
 from agentunit.adapters.processes import Child
 from agentunit.adapters.sealing import MAX_REPLY_BYTES
 from agentunit.adapters.threads import DaemonThreads
+from agentunit.traces.live.capture import captures_every_case
+from agentunit.traces.live.instrument import turned_on
 
 _START = "from agentunit.adapters.worker_process import serve_spawned; serve_spawned()"
 _READ_BYTES = 1 << 16
@@ -76,8 +78,9 @@ class SpawnedWorker:
         self.home: asyncio.AbstractEventLoop | None = None
         self.child: Child = _SpawnedChild(process)
         self._stdin, self._stdout = process.stdin, process.stdout
+        frameworks = turned_on() if captures_every_case() else None
         # Sent together with the first case.
-        self._unsent = framed(SETUP, pickle.dumps((sys.path, agent)))
+        self._unsent = framed(SETUP, pickle.dumps((sys.path, agent, frameworks)))
 
     def is_alive(self) -> bool:
         """Whether it can be given a case."""

@@ -23,12 +23,17 @@ from typing import Any, NoReturn, SupportsIndex
 from agentunit.adapters.call import Call
 from agentunit.adapters.capture import forget_captures
 from agentunit.adapters.failures import place_in, spoken_error
-from agentunit.adapters.frames import EVENT, RESULT, STDERR, STDOUT, Link, opened_request
+from agentunit.adapters.frames import EVENT, RESULT, SPAN, STDERR, STDOUT, Link, opened_request
 from agentunit.adapters.invocation import perform
 from agentunit.adapters.parameters import BoundFunction
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent
+from agentunit.probes import settings as probes
+from agentunit.traces.live.instrument import instrument
+from agentunit.traces.spans import Span
 
+MAX_SENT_SPANS_BYTES = 16 * 1024 * 1024
+"""What is sent of a call's spans while it runs: of use only if the process dies, and held in memory until then."""
 _parents_streams: list[Any] = []
 
 
@@ -55,17 +60,18 @@ class Server:
     def _answer(self, body: bytes) -> None:
         # The agent of the case before may have put others in their place.
         sys.stdout, sys.stderr = self._streams
-        events = _SentEvents(self._link)
-        call = self._call = Call(events)
+        events, spans = _SentEvents(self._link), _SentSpans(self._link)
+        call = self._call = Call(events, spans.send)
         try:
-            case, seed, self._timeout_s = opened_request(body)
+            case, seed, self._timeout_s, wanted = opened_request(body)
+            probes.wanted.set(wanted)
         except Exception as error:  # noqa: BLE001 - classes that cannot be imported here, and the like
             call.fail("raised", f"the case cannot be handed to the worker process: {spoken_error(error)}")
         else:
             perform(self._function, case, seed, call)
         self._call = None
         # A thread that the agent left behind must not speak in the next case.
-        events.link = None
+        events.link = spans.link = None
         self._flush()
         self._link.send(RESULT, call.sealed())
 
@@ -77,6 +83,7 @@ class Server:
         self._flush()
         if self._timeout_s is not None:
             call.timed_out(self._timeout_s, place_in(frame))
+        call.end_probe()
         self._link.send(RESULT, call.sealed(), wait=False)
         # Not the end: the parent kills this process with its children, and finds them only while it is there.
         while True:
@@ -125,6 +132,22 @@ class _SentEvents(list[TraceEvent]):
         link.send(EVENT, body)
 
 
+class _SentSpans:
+    """The spans of a call, each sent to the parent when it starts and when it ends, up to a limit."""
+
+    def __init__(self, link: Link) -> None:
+        self.link: Link | None = link
+        self._room = MAX_SENT_SPANS_BYTES
+
+    def send(self, span: Span) -> None:
+        link = self.link
+        if link is None or self._room <= 0:
+            return
+        body = encode_json(span)
+        self._room -= len(body)
+        link.send(SPAN, body)
+
+
 def serve_forked(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
     """The life of a forked worker."""
     # Unreachable leftovers of the parent must not be collected here: their destructors would act twice.
@@ -158,8 +181,10 @@ def serve_spawned() -> NoReturn:
     if frame is None:
         os._exit(0)
     try:
-        path, agent = pickle.loads(frame[1])
+        path, agent, frameworks = pickle.loads(frame[1])
         sys.path[:] = path
+        if frameworks is not None:
+            instrument(*frameworks)
         function = BoundFunction(pickle.loads(agent))
     except BaseException as error:  # noqa: BLE001 - importing the agent's module runs the agent's code
         link.receive()
@@ -191,6 +216,8 @@ def _text_stream(raw: io.RawIOBase) -> io.TextIOWrapper:
 
 def _forget_the_parents_loop_and_signals() -> None:
     asyncio._set_running_loop(None)
+    # Synchronous calls of many frameworks run in the current loop, and must not find the parent's, which never rests.
+    asyncio.set_event_loop(asyncio.new_event_loop())
     # The parent's loop listens at this descriptor: our signals are none of its business.
     signal.set_wakeup_fd(-1)
     for each in signal.valid_signals():

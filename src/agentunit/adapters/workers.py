@@ -17,6 +17,7 @@ from agentunit.adapters.frames import request
 from agentunit.adapters.processes import spoken_exit
 from agentunit.adapters.sealing import TOO_MUCH, opened
 from agentunit.core.case import DatasetCase
+from agentunit.probes import settings as probes
 
 LAST_WORDS_S = 0.25
 """How long a worker whose time is up may take to send the trace it has."""
@@ -39,7 +40,7 @@ class WorkerPool:
 
     async def run(self, case: DatasetCase, *, timeout_s: float | None, seed: int | None) -> AgentResult:
         """Ask one case in a worker. Waiting for a free one does not count as the agent's time."""
-        data = request(case, seed, timeout_s)
+        data = request(case, seed, timeout_s, probes.wanted.get())
         worker = await self._take()
         reusable = False
         try:

@@ -1,4 +1,4 @@
-"""``agentunit doctor``: what is installed, usable and missing here, and the command that adds it."""
+"""``agentunit doctor``: what is installed here, or what trace files hold; and what would add what is missing."""
 
 from __future__ import annotations
 
@@ -13,9 +13,18 @@ from rich.table import Table
 
 import agentunit
 from agentunit.backends.quality import installed_backends, load_backend, why_unready
+from agentunit.backends.spacy_model import spacy_unready, weights_command
+from agentunit.cli.main import EXIT_ERRORS
+from agentunit.cli.trace_inputs import trace_files_from, trace_options
 from agentunit.core.results import encode_json
 from agentunit.metrics.registry import registry
 from agentunit.reports.console import Terminal
+from agentunit.reports.printable import printable_line
+from agentunit.reports.progress import Progress
+from agentunit.reports.reading import reading_lines
+from agentunit.reports.trace_health import examine
+from agentunit.reports.trace_health_console import print_health
+from agentunit.traces.grouping import GroupBy
 
 _DISTRIBUTION = "agentunit-eval"
 
@@ -23,8 +32,12 @@ _DISTRIBUTION = "agentunit-eval"
 _EXTRAS = {
     "prices": ("genai_prices", "list prices of LLM calls, for cost"),
     "zstd": ("zstandard", "reading .zst record files"),
+    "dp": ("dp_accounting", "true composition of privacy losses, for privacy_budget"),
     "parquet": ("pyarrow", "Parquet datasets and exports"),
-    "otel": ("opentelemetry.sdk", "scores as OpenTelemetry events"),
+    "ner": ("spacy", "names of people by a language model, for pii_leakage and redact"),
+    "presidio": ("presidio_analyzer", "Presidio as a backend of pii_leakage and redact"),
+    "sustainability": ("ecologits", "energy and carbon of remote LLM calls, energy of GPUs"),
+    "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
 }
 
 
@@ -38,10 +51,28 @@ class Finding(Struct):
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("files", nargs=-1, metavar="[FILE…]")
+@trace_options
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(as_json: bool) -> None:
-    """What is installed, usable and missing, and the command that adds it. Nothing is sent anywhere."""
-    findings = [*_base(), *_optional_parts(), *_backends(), *_metrics()]
+def doctor(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, as_json: bool) -> None:
+    """What is installed, usable and missing, and the command that adds it. Nothing is sent anywhere.
+
+    With files or folders of traces: what they hold, which metrics can score them, and the setting of the
+    instrumentation that would add what the others need.
+
+    \b
+    agentunit doctor
+    agentunit doctor spans.json
+    agentunit doctor exports/ --group-by session
+
+    Exit codes with files: 0 there are cases, 2 usage, 3 there are none.
+    """
+    if files:
+        _examine(files, format_name, group_by, as_json)
+        return
+    if format_name is not None or group_by != "trace":
+        raise click.UsageError("--from and --group-by say how files are read: name a file or a folder")
+    findings = [*_base(), *_optional_parts(), *_backends(), *_measurable(), *_metrics()]
     if as_json:
         click.echo(encode_json(findings).decode())
         return
@@ -59,6 +90,20 @@ def doctor(as_json: bool) -> None:
         console.print("\n[bold]To add what is missing[/bold]")
         for finding in fixes:
             console.print(f"  {finding.part}: {finding.fix}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _examine(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, as_json: bool) -> None:
+    source = trace_files_from(files, format_name, group_by)
+    progress = Progress("cases", fraction=source.fraction)
+    source.on_progress = progress.touch
+    health = examine(source, progress.watch)
+    if as_json:
+        click.echo(encode_json(health).decode())
+    else:
+        print_health(health, reading_lines(source), Terminal())
+    if not health.n_cases:
+        click.echo(f"nothing here is a case: {printable_line(', '.join(files))}", err=True)
+        raise click.exceptions.Exit(EXIT_ERRORS)
 
 
 def _base() -> list[Finding]:
@@ -88,6 +133,8 @@ def _optional_parts() -> list[Finding]:
         if not _importable(module):
             fix = f'pip install "{_DISTRIBUTION}[{extra}]"'
             findings.append(Finding(f"extra {extra}", "missing", purpose, fix))
+        elif extra in ("ner", "presidio") and (reason := spacy_unready()) is not None:
+            findings.append(Finding(f"extra {extra}", "not ready", reason, weights_command()))
         else:
             findings.append(Finding(f"extra {extra}", "ok", purpose))
     return findings
@@ -111,6 +158,12 @@ def _backends() -> list[Finding]:
         measures = ", ".join(sorted(backend.measures))
         findings.append(Finding(f"backend {name}", "not ready" if reason else "ok", reason or f"measures {measures}"))
     return findings
+
+
+def _measurable() -> list[Finding]:
+    from agentunit.probes.machine import capabilities
+
+    return [Finding(each.part, each.state, each.note, each.fix) for each in capabilities()]
 
 
 def _metrics() -> list[Finding]:

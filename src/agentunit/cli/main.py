@@ -21,7 +21,10 @@ _VERBS = {
     "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
     "init": "Write a working suite into a folder, to start from.",
     "run": "Record an agent on a dataset, score what it did, decide.",
+    "collect": "Receive OpenTelemetry spans from running agents and write records.",
     "score": "Score recorded traces, or a run that was recorded before.",
+    "convert": "Turn traces of any format into records, to keep, share or edit.",
+    "redact": "Write traces with personal data masked, to share them.",
     "gate": "Decide about a run: thresholds, and a baseline.",
     "compare": "Compare a run with a baseline, case by case.",
     "runs": "List the runs.",
@@ -31,7 +34,7 @@ _VERBS = {
     "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
     "import": "Take an exported run into the store.",
     "metrics": "List the metrics, or everything about one.",
-    "doctor": "What is installed, usable and missing, and the command that adds it.",
+    "doctor": "What is installed and missing; with FILE: what traces hold, lack, and the setting that adds it.",
     "validity": "How well metrics agree with your own labels.",
 }
 # "import" is a word of Python's own and cannot name a module.

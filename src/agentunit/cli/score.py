@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
 from datetime import datetime, timezone
-from pathlib import Path
 from typing import IO, Any
 
 import click
@@ -16,6 +14,16 @@ import click
 import agentunit
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
 from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.cli.trace_inputs import (
+    expected_option,
+    finish_output,
+    open_for_writing,
+    refuse_missing,
+    refuse_overwriting_inputs,
+    trace_files_from,
+    trace_options,
+    unfinished_path,
+)
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
@@ -28,8 +36,11 @@ from agentunit.metrics.registry import parameters
 from agentunit.reports.console import Terminal, error_line, print_run
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
+from agentunit.reports.reading import print_reading
 from agentunit.store.schema import StoreError
-from agentunit.traces.native import STDIN, RecordFile
+from agentunit.traces.grouping import GroupBy
+from agentunit.traces.native import STDIN
+from agentunit.traces.reading import TraceFiles
 
 _INTERRUPTED = 130
 
@@ -63,6 +74,8 @@ _INTERRUPTED = 130
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@trace_options
+@expected_option
 @store_option
 def score(
     files: tuple[str, ...],
@@ -73,14 +86,22 @@ def score(
     strict: bool,
     max_errors: int,
     again: bool,
+    format_name: str | None,
+    group_by: GroupBy,
+    expected: str | None,
     store_path: str,
 ) -> None:
-    """Score recorded traces: JSONL records, plain, .gz or .zst; '-' reads standard input.
+    """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input.
+
+    OpenTelemetry exports (OpenInference, GenAI, OpenLLMetry), other tools' exports, chat logs and AgentUnit's own
+    records are told apart by themselves. 'agentunit doctor FILE' says what a file holds and lacks.
 
     The name of a run in place of a file puts new metrics over what it recorded, and keeps the scores with it.
 
     \b
     agentunit score traces.jsonl
+    agentunit score spans.json.gz --expected answers.csv
+    agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score last --metrics response_time
     """
@@ -88,18 +109,18 @@ def score(
     if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and os.path.exists(store_path):
         score_stored_run(files[0], metrics, store_path, again=again, as_json=as_json, max_errors=max_errors)
         return
-    _refuse_missing(files)
-    _refuse_overwriting_inputs(files, out, errors_file)
+    refuse_missing(files)
+    refuse_overwriting_inputs(files, out, errors_file)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
         raise click.UsageError(f"--out and --errors must be different files; received {out} for both")
-    sources = [RecordFile(path) for path in files]
+    source = trace_files_from(files, format_name, group_by, expected)
     with ExitStack() as stack:
-        errors_stream = stack.enter_context(_open_for_writing(errors_file)) if errors_file else None
-        run = score_records(_records(sources, errors_stream), metrics, strict=strict)
+        errors_stream = stack.enter_context(open_for_writing(errors_file)) if errors_file else None
+        run = score_records(_records(source, errors_stream), metrics, strict=strict)
         try:
             # What a metric prints must not get between the lines of --json or --out -.
             with redirect_stdout(sys.stderr):
-                _write_scores(run, sources, out)
+                _write_scores(run, source, out)
                 summary = run.summary()
         except RecordError as error:
             raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{_kept(run, out)})") from None
@@ -107,8 +128,10 @@ def score(
             click.echo(f"stopped after {run.n_cases:,} cases{_kept(run, out)}", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
     if as_json:
+        print_reading(source, Terminal(stderr=True))
         click.echo(encode_json(_run_record(files, metrics, summary)).decode())
     else:
+        print_reading(source, Terminal(stderr=out == STDIN))
         _print(summary, metrics, out, errors_file, files)
     if _too_many_errors(summary, max_errors, as_json):
         raise click.exceptions.Exit(EXIT_ERRORS)
@@ -143,66 +166,35 @@ def score_stored_run(
         raise click.exceptions.Exit(EXIT_ERRORS)
 
 
-def _records(sources: Sequence[RecordFile], errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:
-    for source in sources:
-        for each in source:
-            if errors_stream is not None and isinstance(each, InputError):
-                errors_stream.write(encode_json(each) + b"\n")
-            yield each
+def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:
+    for each in source:
+        if errors_stream is not None and isinstance(each, InputError):
+            errors_stream.write(encode_json(each) + b"\n")
+        yield each
 
 
 def _kept(run: Run, out: str | None) -> str:
-    return f"; {out}.part holds the {run.n_cases:,} cases before" if out and out != STDIN else ""
+    unfinished = unfinished_path(out) if out else None
+    return f"; {unfinished} holds the {run.n_cases:,} cases before" if unfinished and unfinished != out else ""
 
 
-def _write_scores(run: Run, sources: Sequence[RecordFile], out: str | None) -> None:
+def _write_scores(run: Run, source: TraceFiles, out: str | None) -> None:
     progress = Progress(
         "cases",
-        fraction=lambda: _fraction_read(sources),
+        fraction=source.fraction,
         failures=lambda: run.n_input_errors + run.n_score_errors,
     )
+    source.on_progress = progress.touch
     if out is None:
         for _ in progress.watch(run):
             pass
         return
     # What was there before stays until the new scores are whole; what an interrupted run made stays as .part.
-    unfinished = out if out == STDIN else f"{out}.part"
-    with _open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
+    unfinished = unfinished_path(out)
+    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
         for case in progress.watch(run):
             stream.write(encode_scores(case) + b"\n")
-    if out != STDIN and run.n_cases:
-        os.replace(unfinished, out)
-    elif out != STDIN:
-        os.unlink(unfinished)
-
-
-def _fraction_read(sources: Sequence[RecordFile]) -> float | None:
-    size = sum(Path(source.path).stat().st_size for source in sources if Path(source.path).is_file())
-    return sum(source.position for source in sources) / size if size else None
-
-
-def _open_for_writing(path: str, *, compressed: bool = False) -> IO[bytes]:
-    if path == STDIN:
-        return open(sys.__stdout__.fileno() if sys.__stdout__ else 1, "wb", closefd=False)
-    try:
-        return gzip.open(path, "wb") if compressed else open(path, "wb")  # type: ignore[return-value]
-    except OSError as error:
-        raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
-
-
-def _refuse_missing(files: Sequence[str]) -> None:
-    for path in files:
-        if path != STDIN and not os.path.exists(path):
-            raise InputFailure(f"{path}: no such file")
-        if os.path.isdir(path):
-            raise InputFailure(f"{path}: is a folder, not a file")
-
-
-def _refuse_overwriting_inputs(files: Sequence[str], *outputs: str | None) -> None:
-    for output in outputs:
-        for path in files:
-            if output and os.path.exists(output) and os.path.exists(path) and os.path.samefile(output, path):
-                raise click.UsageError(f"{output} is an input: writing there would destroy it")
+    finish_output(unfinished, out, keep=run.n_cases > 0)
 
 
 def _run_record(files: Sequence[str], metrics: Sequence[Any], summary: RunSummary) -> RunRecord:

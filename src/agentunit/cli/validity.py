@@ -24,7 +24,8 @@ from agentunit.datasets.labels import (
 from agentunit.engine.validity import LabelJoin, LabelledScores, score_labelled
 from agentunit.reports.progress import Progress
 from agentunit.reports.validity_console import ValidityReport, counted, print_validity, unmatched
-from agentunit.traces.native import STDIN, read_records
+from agentunit.traces.native import STDIN
+from agentunit.traces.reading import read_records
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

@@ -57,6 +57,18 @@ class InputError(Struct, frozen=True):
         return f"{place}: {self.reason}"
 
 
+class AmountSummary(Struct):
+    """The amount behind a metric's scores over a run, where tables show it in place of the score."""
+
+    unit: str
+    mean: float
+    low: float | None
+    high: float | None
+    p95: float
+    total: float
+    exact_quantiles: bool
+
+
 class MetricSummary(Struct, omit_defaults=False):
     """One metric over a whole run, for one backend: scores of different backends are never averaged.
 
@@ -91,6 +103,7 @@ class MetricSummary(Struct, omit_defaults=False):
     pass_any: float | None = None
     worst_cases: list[str] = msgspec.field(default_factory=list)
     elapsed_s: float = 0.0
+    amount: AmountSummary | None = None
 
 
 class Unscored(Struct):

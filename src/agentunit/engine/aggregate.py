@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from math import fsum, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
-from agentunit.core.results import MetricSummary, Score, Status, Unscored
+from agentunit.core.results import AmountSummary, MetricSummary, Score, Status, Unscored
 from agentunit.engine.margins import are_shares
 from agentunit.formulas.repeats import between_within_variance
 from agentunit.formulas.running import RunningStatistics
@@ -51,12 +51,13 @@ class WorstCases:
 class _Backend:
     """What one backend's scores of a metric add up to."""
 
-    __slots__ = ("elapsed_s", "n_scored", "records", "repeated", "statistics", "worst")
+    __slots__ = ("amounts", "elapsed_s", "n_scored", "records", "repeated", "statistics", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         # The mean and its interval are over cases; where cases were repeated, everything else is over the records.
         self.statistics = RunningStatistics()
         self.records = RunningStatistics()
+        self.amounts = None if info.amount is None else RunningStatistics()
         self.repeated: list[list[float]] = []
         self.worst = WorstCases(info)
         self.elapsed_s = 0.0
@@ -87,6 +88,8 @@ class MetricAggregate:
             backend = self._backends[key] = _Backend(self.info)
         backend.statistics.add(value)
         backend.n_scored += 1
+        if backend.amounts is not None and (amount := amount_of(self.info, score.result.detail)) is not None:
+            backend.amounts.add(amount)
         backend.elapsed_s += score.elapsed
         worst = backend.worst
         if worst.sign * value > worst.floor:
@@ -99,12 +102,15 @@ class MetricAggregate:
         """
         for _, of_case in groupby(rows, key=lambda row: row.position):
             values: dict[tuple[str, Status], list[float]] = {}
+            amounts: dict[tuple[str, Status], list[float]] = {}
             for row in of_case:
                 self.n_cases += 1
                 if row.value is None:
                     self._add_unscored(row.case_id, row.status, row.reason)
                 else:
                     values.setdefault((row.backend, row.status), []).append(row.value)
+                    if row.amount is not None:
+                        amounts.setdefault((row.backend, row.status), []).append(row.amount)
             for key, repeats in values.items():
                 backend = self._backends.setdefault(key, _Backend(self.info))
                 mean = fsum(repeats) / len(repeats)
@@ -115,6 +121,9 @@ class MetricAggregate:
                 if len(repeats) > 1:
                     backend.repeated.append(repeats)
                 backend.worst.add(row.case_id, mean)
+                if backend.amounts is not None:
+                    for amount in amounts.get(key, ()):
+                        backend.amounts.add(amount)
 
     def _add_unscored(self, case_id: str, status: Status, reason: object) -> None:
         if status == "error":
@@ -168,7 +177,18 @@ class MetricAggregate:
             worst_cases=scored.worst.case_ids(),
             **_repeats(scored.repeated),
             elapsed_s=scored.elapsed_s,
+            amount=self._amount(scored.amounts),
         )
+
+    def _amount(self, amounts: RunningStatistics | None) -> AmountSummary | None:
+        if amounts is None or self.info.amount is None:
+            return None
+        mean, p95, total = amounts.mean, amounts.quantile(0.95), amounts.total
+        if mean is None or p95 is None or total is None:
+            return None
+        interval = amounts.interval(shares=False)
+        low, high = (None, None) if interval is None else (interval.low, interval.high)
+        return AmountSummary(self.info.amount[1], mean, low, high, p95, total, amounts.exact)
 
 
 def _repeats(groups: list[list[float]]) -> dict[str, Any]:
@@ -186,6 +206,12 @@ def _repeats(groups: list[list[float]]) -> dict[str, Any]:
         told["pass_all"] = sum(count == n for count, n in passed) / len(passed)
         told["pass_any"] = sum(count > 0 for count, n in passed) / len(passed)
     return told
+
+
+def amount_of(info: MetricInfo, detail: Mapping[str, Any]) -> float | None:
+    """The amount that tables show in place of the score, if the metric has one and this result states it."""
+    amount = None if info.amount is None else detail.get(info.amount[0])
+    return float(amount) if isinstance(amount, (int, float)) and not isinstance(amount, bool) else None
 
 
 def reason_of(detail: dict[str, Any]) -> str | None:

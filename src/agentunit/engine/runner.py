@@ -21,11 +21,13 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
+from agentunit.engine.probing import probe_settings
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.suite import Suite, SuiteError
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.metrics.usage import recorded_cost
+from agentunit.probes import settings as probes
 from agentunit.store.sqlite import RunHeader, Store
 
 _TICK_S = 0.25
@@ -41,6 +43,7 @@ class Plan:
     agent: Agent
     cases: list[DatasetCase]
     open: list[tuple[int, int]]
+    probes: probes.ProbeSettings | None = None
 
 
 @dataclass
@@ -74,6 +77,7 @@ def plan_run(
     # Before the run exists: an agent that cannot be called must not leave an empty run behind.
     agent = as_agent(suite.agent, workers=suite.concurrency)
     metrics = resolve_metrics(suite.metrics)
+    measured = probe_settings(metrics)
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
     settings = {
         "suite": None if suite_path is None else os.path.abspath(suite_path),
@@ -96,7 +100,7 @@ def plan_run(
         header = store.create_run(
             suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
         )
-        return Plan(suite, header, agent, cases, wanted)
+        return Plan(suite, header, agent, cases, wanted, measured)
     if header.settings.get("dataset_fingerprint") != settings["dataset_fingerprint"]:
         raise SuiteError(
             f"run {header.id} was recorded on another dataset: resuming it would mix the two "
@@ -110,7 +114,7 @@ def plan_run(
     done = store.finished(header.id, failed=False if retry_failed else None)
     store.update_run(header.id, settings, n_planned=len(wanted))
     store.set_status(header.id, "running")
-    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done])
+    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], measured)
 
 
 def spoken_agent(agent: Any) -> str:
@@ -202,6 +206,8 @@ async def _record(
     stop: threading.Event,
 ) -> None:
     todo = iter(plan.open)
+    # The agents' calls, in whatever thread or process, find it in their context.
+    probes.wanted.set(plan.probes)
 
     async def worker() -> None:
         for position, repeat in todo:

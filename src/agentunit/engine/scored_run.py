@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from agentunit.core.results import RunSummary
-from agentunit.engine.aggregate import MetricAggregate
+from agentunit.engine.aggregate import MetricAggregate, amount_of
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.portable import read_portable
@@ -65,7 +65,9 @@ def run_from_store(store: Store, reference: str) -> ScoredRun:
     """A run of a store: an id, the beginning of one, a name, ``last`` or ``last~N``."""
     header = store.find_run(reference)
     run = ScoredRun(header, 0, header.n_done, header.n_failed)
-    for metric, row in store.score_rows(header.id):
+    infos = recorded_infos(header.settings)
+    amounts = {name: info.amount[0] for name, info in infos.items() if info.amount is not None}
+    for metric, row in store.score_rows(header.id, amounts):
         run.metrics.setdefault(metric, []).append(row)
     run.records = list(store.record_rows(header.id))
     run.n_cases = len({row.position for row in run.records})
@@ -77,6 +79,7 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
     header, cases = read_portable(path)
     run = ScoredRun(header, 0, 0, 0)
     positions = set()
+    infos = recorded_infos(header.settings)
     for case in cases:
         positions.add(case.position)
         run.records.append(RecordRow(case.position, case.repeat, case.case_id, case.failed))
@@ -93,6 +96,7 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
                 score.backend,
                 score.version,
                 reason,
+                amount_of(infos[metric], score.result.detail) if metric in infos else None,
             )
             run.metrics.setdefault(metric, []).append(row)
     run.n_cases = len(positions)

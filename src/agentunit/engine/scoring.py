@@ -13,7 +13,7 @@ from agentunit.core.codec import RecordError, as_record
 from agentunit.core.results import CaseScores, InputError, MetricResult, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.formulas.statistics import LARGEST_MAGNITUDE
-from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, describe, spoken_error, unscored
+from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, describe, fresh, spoken_error, unscored
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
 
@@ -147,6 +147,7 @@ class _Scorer:
     """One metric as the engine calls it: in batches where it gains from them, in order where it keeps state."""
 
     def __init__(self, metric: Any) -> None:
+        metric = fresh(metric)
         self.name: str = metric.name
         self._metric = metric
         self._info = describe(metric)

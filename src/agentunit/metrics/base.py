@@ -20,6 +20,7 @@ __all__ = [
     "MetricInfo",
     "MetricResult",
     "describe",
+    "fresh",
     "spoken_error",
     "unscored",
 ]
@@ -45,7 +46,9 @@ class MetricInfo:
     ``direction`` says which way is better, ``range`` which values are possible (``None`` is unbounded). ``inputs``
     are the places it cannot do without ("a or b": either is enough). ``detail_keys`` are present in every detail.
     ``trust`` says, for each backend, what a score is worth where nobody has measured it ("exact", "descriptive", …);
-    measured figures take its place. Scores of the backends in ``informational`` are shown but not gated.
+    measured figures take its place. Scores of the backends in ``informational`` are shown but not gated. ``probes``
+    are what must be measured while the agent runs. ``amount`` names a key of the detail and its unit: what tables show
+    in place of a score that says little by itself.
     """
 
     name: str
@@ -61,6 +64,7 @@ class MetricInfo:
     informational: frozenset[str] = frozenset()
     extra: str | None = None
     probes: tuple[str, ...] = ()
+    amount: tuple[str, str] | None = None
     stateful: bool = False
     version: str = "1"
 
@@ -202,9 +206,14 @@ class CompositeMetric(ItemMetric):
             inputs=(),
             detail_keys=tuple(names),
             backend="composite",
+            probes=tuple(dict.fromkeys(probe for info in infos for probe in info.probes)),
             stateful=any(info.stateful for info in infos),
             version="+".join(info.version for info in infos),
         )
+
+    def fresh(self) -> CompositeMetric:
+        """The same composite of parts that have seen no case."""
+        return CompositeMetric([fresh(metric) for metric in self.metrics], weights=self.weights, name=self.name)
 
     def judge(self, item: Item) -> MetricResult:
         """Average what the parts say."""
@@ -243,6 +252,12 @@ def provenance(metric: Any, result: MetricResult) -> tuple[str, bool]:
     info = describe(metric)
     backend = str(result.detail.get("backend", info.backend))
     return backend, backend in info.informational
+
+
+def fresh(metric: Any) -> Any:
+    """The metric as a new run needs it: one that keeps state may offer ``fresh()``, a copy that has seen no case."""
+    make = getattr(metric, "fresh", None)
+    return make() if describe(metric).stateful and callable(make) else metric
 
 
 def evaluate_item(metric: Any, item: Item) -> MetricResult:

@@ -36,6 +36,20 @@ _OWN_METRICS = {
     "cost": "agentunit.metrics.builtin:CostMetric",
     "token_usage": "agentunit.metrics.builtin:TokenUsageMetric",
     "response_time": "agentunit.metrics.timing:ResponseTimeMetric",
+    "pii_leakage": "agentunit.privacy.leakage:PIILeakageMetric",
+    "privacy_budget": "agentunit.privacy.budget:PrivacyBudgetMetric",
+    "data_minimization": "agentunit.privacy.minimization:DataMinimizationMetric",
+    "consent_compliance": "agentunit.privacy.consent:ConsentComplianceMetric",
+    "energy_consumption": "agentunit.sustainability.energy:EnergyMetric",
+    "carbon_emissions": "agentunit.sustainability.carbon:CarbonMetric",
+    "resource_utilization": "agentunit.sustainability.utilization:ResourceUtilizationMetric",
+    "coordination_efficiency": "agentunit.multiagent.metrics:CoordinationEfficiencyMetric",
+    "swarm_intelligence": "agentunit.multiagent.metrics:SwarmIntelligenceMetric",
+    "network_fault_tolerance": "agentunit.multiagent.metrics:NetworkFaultToleranceMetric",
+    "step_repetition": "agentunit.multiagent.conversation_metrics:StepRepetitionMetric",
+    "ping_pong": "agentunit.multiagent.conversation_metrics:PingPongMetric",
+    "agent_dominance": "agentunit.multiagent.conversation_metrics:AgentDominanceMetric",
+    "unanswered_requests": "agentunit.multiagent.conversation_metrics:UnansweredRequestsMetric",
 }
 
 MetricSource = Metric | type | Callable[[], Metric]

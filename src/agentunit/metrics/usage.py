@@ -66,6 +66,7 @@ def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
         details = usage.get(key)
         if isinstance(details, Mapping):
             cached = _count(f"{place}[{key!r}]", details, ("cached_tokens",)) or cached
+            cache_written = _count(f"{place}[{key!r}]", details, ("cache_creation_tokens",)) or cache_written
     if total is None and prompt is not None and completion is not None:
         total = prompt + completion
     return Tokens(prompt, completion, total, cached, cache_written)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from agentunit.adapters.base import Agent, AgentResult
 from agentunit.core.case import DatasetCase
+from agentunit.probes import settings as probes
 
 _T = TypeVar("_T")
 _CANCEL_GRACE_S = 1.0
@@ -27,15 +28,23 @@ class AgentLoop:
         self._lasting: dict[int, Agent] = {}
 
     def ask(
-        self, agent: Agent, case: DatasetCase, *, timeout_s: float | None, seed: int | None, lasting: bool
+        self,
+        agent: Agent,
+        case: DatasetCase,
+        *,
+        timeout_s: float | None,
+        seed: int | None,
+        lasting: bool,
+        measured: probes.ProbeSettings | None = None,
     ) -> AgentResult:
         """Ask an agent one case. What it prints is printed here, where pytest captures it.
 
-        An agent that is ``lasting`` is closed at the end of the session, any other after this case.
+        An agent that is ``lasting`` is closed at the end of the session, any other after this case. ``measured`` says
+        how the probes that metrics ask for measure it.
         """
         if lasting:
             self._lasting[id(agent)] = agent
-        result = self._run(self._ask(agent, case, timeout_s, seed, close=not lasting))
+        result = self._run(self._ask(agent, case, timeout_s, seed, measured, close=not lasting))
         for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")):
             stream.write(str(result.trace.metadata.get(name, "")))
         return result
@@ -52,8 +61,16 @@ class AgentLoop:
         self._loop = None
 
     async def _ask(
-        self, agent: Agent, case: DatasetCase, timeout_s: float | None, seed: int | None, *, close: bool
+        self,
+        agent: Agent,
+        case: DatasetCase,
+        timeout_s: float | None,
+        seed: int | None,
+        measured: probes.ProbeSettings | None,
+        *,
+        close: bool,
     ) -> AgentResult:
+        probes.wanted.set(measured)
         try:
             return await agent.run(case, timeout_s=timeout_s, seed=seed)
         finally:

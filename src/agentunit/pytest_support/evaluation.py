@@ -14,6 +14,7 @@ from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import InputError, Score, encode_json
 from agentunit.datasets.rows import RowError, case_of_fields
 from agentunit.engine.gate_expressions import Gate
+from agentunit.engine.probing import probe_settings
 from agentunit.engine.scoring import score
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
@@ -121,7 +122,14 @@ class Evaluator:
             adapter = as_agent(agent, workers=1)
         except (TypeError, ValueError, ImportError, AttributeError) as error:
             raise ValueError(str(error)) from None
-        result = self._loop.ask(adapter, asked, timeout_s=timeout_s, seed=seed, lasting=adapter is agent)
+        result = self._loop.ask(
+            adapter,
+            asked,
+            timeout_s=timeout_s,
+            seed=seed,
+            lasting=adapter is agent,
+            measured=probe_settings(wanted),
+        )
         record = Record(asked, result.trace, result.outcome)
         evaluation = self._evaluated(record, wanted, failure=result.failure, spend_usd=_spend_usd(record))
         if result.failure is not None:

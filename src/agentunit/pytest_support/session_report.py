@@ -16,6 +16,7 @@ from msgspec import Struct
 import agentunit
 from agentunit.core.codec import decode_record
 from agentunit.core.results import encode_json
+from agentunit.engine.aggregate import amount_of
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.pytest_support.gathering import Evaluated, FailedCheck, arrived
 from agentunit.reports.figures import quantity, spoken_value
@@ -185,7 +186,15 @@ def _scored_run(placed: Sequence[tuple[int, str, Evaluated]], started_at: float)
             reason = None if score.value is not None else str(score.result.detail.get("reason") or "") or None
             run.metrics.setdefault(name, []).append(
                 ScoreRow(
-                    position, each.attempt, nodeid, score.value, score.status, score.backend, score.version, reason
+                    position,
+                    each.attempt,
+                    nodeid,
+                    score.value,
+                    score.status,
+                    score.backend,
+                    score.version,
+                    reason,
+                    amount_of(run.info(name), score.result.detail),
                 )
             )
     return run

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.agents_console import BOTTLENECK, agents_grid, lane_blocks, links_grid, signs_used
 from agentunit.reports.case_view import CaseView, ScoreView, ToolCallView, plain
 from agentunit.reports.differences import Part
 from agentunit.reports.figures import duration, quantity
@@ -21,6 +22,8 @@ _TEXT_LENGTH = 1_200
 _PASSAGES_SHOWN = 8
 _CALLS_SHOWN = 30
 _ENTRIES_SHOWN = 40
+_LINKS_SHOWN = 20
+_LANE_BLOCKS_SHOWN = 3
 _VALUE_LENGTH = 300
 _SHORT_LENGTH = 40
 _SIDE_BY_SIDE_WIDTH = 90
@@ -38,6 +41,7 @@ def print_case(
     page.passages(view.context)
     page.tool_calls(view.tool_calls)
     page.timeline(view)
+    page.agents(view)
     for name, text in view.printed.items():
         page.text(f"Printed ({printable_line(name)})", text)
     page.scores(view.scores)
@@ -138,6 +142,40 @@ class _Page:
             )
         self._print_grid(grid, len(view.timeline) - _ENTRIES_SHOWN, "entries")
 
+    def agents(self, view: CaseView) -> None:
+        if not view.agents:
+            return
+        self._title("Agents")
+        bottlenecks = view.network.bottlenecks if view.network else []
+        self.console.print(Padding(agents_grid(view.agents, bottlenecks), (0, 0, 0, 2), expand=False))
+        if bottlenecks:
+            self.console.print(f"  {BOTTLENECK} a bottleneck: others need it to reach each other", style="dim")
+        if view.network and view.network.links:
+            self._title("Who writes to whom")
+            links = view.network.links
+            grid = links_grid(self._first(links, _LINKS_SHOWN), max(link.weight for link in links))
+            self._print_grid(grid, len(links) - _LINKS_SHOWN, "links")
+        if view.lanes and view.lanes.marks:
+            self._title("Lanes")
+            blocks = lane_blocks(view.lanes, self.console.width - 2)
+            for block in self._first(blocks, _LANE_BLOCKS_SHOWN):
+                self.console.print(Padding(block, (0, 0, 0, 2), expand=False), no_wrap=True)
+            if not self._full and len(blocks) > _LANE_BLOCKS_SHOWN:
+                self.cut = True
+                self.console.print("  … and so on", style="dim", highlight=False)
+            self.console.print(Text(f"  {signs_used(view.lanes)}", style="dim"))
+        if view.suspects:
+            self._title("Look at first (a rough ranking by plain signs, no verdict)")
+            grid = _grid(3)
+            for suspect in view.suspects:
+                why = "; ".join(suspect.signs) or "early or long, no other sign"
+                grid.add_row(
+                    Text(f"step {suspect.step}", style="dim"),
+                    Text(printable_line(suspect.agent)),
+                    Text(why, style="dim"),
+                )
+            self._print_grid(grid, 0, "steps")
+
     def scores(self, scores: Sequence[ScoreView]) -> None:
         self._title("Scores")
         if not scores:
@@ -148,6 +186,9 @@ class _Page:
             style = _STATUS_STYLE.get(score.status, "")
             info = self._infos.get(score.metric)
             value = "–" if score.value is None else quantity(score.value, info.unit if info else "score")
+            amount = None if info is None or info.amount is None else score.detail.get(info.amount[0])
+            if isinstance(amount, (int, float)) and info is not None and info.amount is not None:
+                value = quantity(float(amount), info.amount[1])
             about = [printable_line(score.backend)]
             if score.status != "ok":
                 about.append(score.status.replace("_", " "))

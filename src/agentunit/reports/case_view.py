@@ -5,20 +5,27 @@ The view is plain data; the terminal, the HTML page and ``--json`` all show the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from msgspec import Struct, field, to_builtins
 
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import Record
 from agentunit.core.results import Score, json_fallback
+from agentunit.formulas.blame import SIGNS
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
+from agentunit.multiagent.agent_table import AgentRow, agents_table
+from agentunit.multiagent.lanes import Lanes, lanes_of
+from agentunit.multiagent.network import Network, network_of
+from agentunit.multiagent.suspicion import blame
 from agentunit.reports.differences import Part, closest, marked_differences
 from agentunit.reports.reported_run import ReportedCase
 from agentunit.reports.timeline import TimelineEntry, timeline_of
 
+_Told = TypeVar("_Told")
+_SUSPECTS_SHOWN = 3
 _PRINTED_KEYS = ("stdout", "stderr", "printed", "prints", "logs")
 
 
@@ -47,8 +54,17 @@ class ScoreView(Struct, omit_defaults=True):
     detail: dict[str, Any] = field(default_factory=dict)
 
 
+class SuspectView(Struct):
+    """A step of a failed run to look at: its number among the messages and calls, its agent, and the signs seen."""
+
+    step: int
+    agent: str
+    signs: list[str]
+
+
 class CaseView(Struct, omit_defaults=True):
-    """Everything about one case. ``repeat`` counts from 1.
+    """Everything about one case. ``repeat`` counts from 1. ``agents``, ``network`` and ``lanes`` are there when several
+    took part, ``suspects`` when such a run failed.
 
     ``answer_parts`` and ``expected_parts`` are the two texts cut where they differ, each part with whether both share
     it; they are absent when there is nothing to compare.
@@ -67,6 +83,10 @@ class CaseView(Struct, omit_defaults=True):
     context: list[str] = field(default_factory=list)
     tool_calls: list[ToolCallView] = field(default_factory=list)
     timeline: list[TimelineEntry] = field(default_factory=list)
+    agents: list[AgentRow] = field(default_factory=list)
+    network: Network | None = None
+    lanes: Lanes | None = None
+    suspects: list[SuspectView] = field(default_factory=list)
     printed: dict[str, str] = field(default_factory=dict)
     failure: str | None = None
     error: str | None = None
@@ -78,8 +98,8 @@ class CaseView(Struct, omit_defaults=True):
     trace_metadata: dict[str, Any] = field(default_factory=dict)
 
 
-def view_case(case: ReportedCase, *, compare: bool = True) -> CaseView:
-    """The view of one case; with ``compare`` it marks where answer and expected answer differ."""
+def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
+    """The view of one case. A ``brief`` one is quicker: it says nothing of where answers differ or how agents dealt."""
     record = case.record
     answer = outcome_text(record.outcome)
     expected = acceptable_answers(record.case.expected_output) if record.case.expected_output is not None else []
@@ -100,6 +120,10 @@ def view_case(case: ReportedCase, *, compare: bool = True) -> CaseView:
         context=context,
         tool_calls=calls,
         timeline=timeline_of(record.trace),
+        agents=(agents := _agents(record)),
+        network=_told(network_of, record) if agents and not brief else None,
+        lanes=_told(lanes_of, record) if agents and not brief else None,
+        suspects=_suspects(record) if agents and (case.failed or outcome.success is False) else [],
         printed=_printed(record, metadata),
         failure=_text_or_none(metadata.pop("failure", None)),
         error=outcome.error,
@@ -110,7 +134,7 @@ def view_case(case: ReportedCase, *, compare: bool = True) -> CaseView:
         case_metadata=record.case.metadata,
         trace_metadata=metadata,
     )
-    if compare and answer is not None and expected:
+    if not brief and answer is not None and expected:
         reference = closest(answer, expected)
         view.answer_parts, view.expected_parts = marked_differences(answer, reference)
     return view
@@ -177,6 +201,28 @@ def _context(record: Record) -> list[str]:
     except InputProblem:
         # A context that metrics refuse is still worth seeing.
         return [str(each) for each in _as_list(record.case.context)]
+
+
+def _agents(record: Record) -> list[AgentRow]:
+    rows = _told(agents_table, record) or []
+    return rows if len(rows) > 1 else []
+
+
+def _told(read: Callable[[Record], _Told], record: Record) -> _Told | None:
+    """What a reader makes of a record; ``None`` when it refuses one that cannot be right. The scores say why."""
+    try:
+        return read(record)
+    except InputProblem:
+        return None
+
+
+def _suspects(record: Record) -> list[SuspectView]:
+    # How early and how long a step is ranks it, but tells a reader nothing that the step does not show.
+    ranked = blame(record).steps[:_SUSPECTS_SHOWN]
+    return [
+        SuspectView(each.step, str(each.agent), [SIGNS[name] for name in each.signs if name not in ("early", "length")])
+        for each in ranked
+    ]
 
 
 def _tool_call(payload: dict[str, Any]) -> ToolCallView:

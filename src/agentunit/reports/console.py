@@ -25,6 +25,7 @@ class Terminal(Console):
 
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 12
+_CASES_NAMED = 2
 
 
 def print_run(
@@ -108,8 +109,8 @@ def _print_unscored(entries: list[Unscored], console: Console) -> None:
         shared.setdefault(key, []).append(entry)
     ordered = sorted(shared.items(), key=lambda pair: (pair[0][0] != "error", -pair[0][2]))
     for (status, reason, n_cases, _), group in ordered[:_REASONS_SHOWN]:
-        named = printable_line(", ".join(group[0].first_cases))
-        more = ", …" if n_cases > len(group[0].first_cases) else ""
+        named = printable_line(", ".join(group[0].first_cases[:_CASES_NAMED]))
+        more = ", …" if n_cases > _CASES_NAMED else ""
         metrics = printable_line(", ".join(entry.metric for entry in group))
         mark = "[red]error[/red] " if status == "error" else ""
         why = escape(printable_line(reason))

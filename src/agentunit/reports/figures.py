@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from agentunit.core.results import MetricSummary
+from math import floor, log10
+
+from agentunit.core.results import AmountSummary, MetricSummary
 
 
 def spoken_value(row: MetricSummary, unit: str) -> str:
@@ -11,9 +13,14 @@ def spoken_value(row: MetricSummary, unit: str) -> str:
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> spoken_value(row, "USD")
     '$0.0123 ± 0.0023, p95 0.0200'
+    >>> row.amount = AmountSummary("Wh", 0.52, 0.5, 0.54, 0.61, 1.04, True)
+    >>> spoken_value(row, "score")
+    '0.52 ± 0.02 Wh, p95 0.61'
     """
     if row.mean is None:
         return "–"
+    if row.amount is not None:
+        return _spoken_amount(row.amount)
     value = f"{quantity(row.mean, unit)}{_margin(row, unit)}"
     if unit == "score" or row.p95 is None:
         return value
@@ -41,7 +48,11 @@ def number(value: float, unit: str) -> str:
     if unit == "score":
         return f"{value:.2f}"
     if unit == "USD":
-        return f"{value:,.2f}" if abs(value) >= 10 else f"{value:.4f}"
+        if abs(value) >= 10:
+            return f"{value:,.2f}"
+        # A call of a small model costs a fraction of a cent: two digits that say something, never all zeros.
+        places = 4 if value == 0 or abs(value) >= 0.001 else min(12, 1 - floor(log10(abs(value))))
+        return f"{value:.{places}f}"
     if unit == "tokens" or abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}"
@@ -58,6 +69,15 @@ def duration(seconds: float) -> str:
     if seconds < 3600:
         return f"{int(seconds // 60)} min {int(seconds % 60)} s"
     return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+
+
+def _spoken_amount(amount: AmountSummary) -> str:
+    margin = ""
+    if amount.low is not None and amount.high is not None:
+        margin = f" ± {number(max(amount.high - amount.mean, amount.mean - amount.low), amount.unit)}"
+    approximately = "" if amount.exact_quantiles else "~"
+    p95 = number(amount.p95, amount.unit)
+    return f"{number(amount.mean, amount.unit)}{margin} {amount.unit}, p95 {approximately}{p95}"
 
 
 def _margin(row: MetricSummary, unit: str) -> str:

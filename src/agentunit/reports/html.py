@@ -14,6 +14,9 @@ from typing import IO, Any
 
 from agentunit.core.results import encode_json
 from agentunit.metrics.base import MetricInfo
+from agentunit.multiagent.drawing.graph import draw_network
+from agentunit.multiagent.drawing.shapes import STYLE as PICTURE_STYLE
+from agentunit.multiagent.drawing.timeline import draw_lanes
 from agentunit.reports.case_view import plain, view_case
 from agentunit.reports.gate_words import Verdict
 from agentunit.reports.html_overview import DIRECTION_MARK, html_text, overview
@@ -34,7 +37,7 @@ _STATUS_LETTER = {"ok": "o", "informational": "i", "not_applicable": "n", "error
 
 def write_html(reported: ReportedRun, path: str | os.PathLike[str], *, verdicts: Sequence[Verdict] = ()) -> int:
     """Write a run as one self-contained HTML file; returns the number of cases."""
-    style, script = _page_part("run.css"), _page_part("run.js")
+    style, script = f"{_page_part('run.css')}{PICTURE_STYLE}\n", _page_part("run.js")
     with whole_file(path) as stream:
         _write(stream, _head(reported, style, script))
         _write(stream, overview(reported, verdicts))
@@ -137,8 +140,7 @@ def _write_bodies(reported: ReportedRun, stream: IO[bytes]) -> dict[str, Any]:
     for case in reported.cases():
         entries.append(_list_entry(case, metrics))
         if n_bytes < _MOST_BODY_BYTES:
-            body = _embedded(_shortened(plain(view_case(case))))
-            n_bytes += _write(stream, body)
+            n_bytes += _write(stream, _embedded(_body(case)))
         _write(stream, "\n")
     shown = _columns(reported)
     return {
@@ -148,6 +150,17 @@ def _write_bodies(reported: ReportedRun, stream: IO[bytes]) -> dict[str, Any]:
         "metrics": [_metric_entry(name, reported.infos[name], shown) for name in metrics],
         "cases": entries,
     }
+
+
+def _body(case: ReportedCase) -> dict[str, Any]:
+    """The view of a case as the page's script reads it; a team comes as drawings, not as the facts behind them."""
+    view = view_case(case)
+    pictures = []
+    if view.network is not None and view.lanes is not None:
+        pictures = [draw_network(view.network).data(), draw_lanes(view.lanes).data()]
+        view.network = view.lanes = None
+    body: dict[str, Any] = _shortened(plain(view))
+    return {**body, "pictures": pictures} if pictures else body
 
 
 def _metric_entry(name: str, info: MetricInfo, shown: Sequence[str]) -> dict[str, Any]:

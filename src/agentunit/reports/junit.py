@@ -74,7 +74,7 @@ def _write_cases(reported: ReportedRun, verdicts: Sequence[Verdict], stream: IO[
             blamed.setdefault(case_id, []).append(f"breaks the gate {gate_expression(verdict)}")
     repeated = reported.run.n_repeats > 1
     for case in reported.cases():
-        view = view_case(case, compare=False)
+        view = view_case(case, brief=True)
         errors = _errors(case, view)
         failures = [*blamed.get(case.case_id, ()), *failed_checks(case.scores, reported.infos, verdicts)]
         counts.tests += 1

@@ -244,7 +244,7 @@ def _case_block(case_id: str, why: list[str], repeats: Sequence[ReportedCase], i
     title = f"**{code(case_id)}** ({', '.join(inline(each) for each in dict.fromkeys(why))})"
     if not repeats:
         return f"- {title}"
-    view = view_case(worst_repeat(repeats, infos), compare=False)
+    view = view_case(worst_repeat(repeats, infos), brief=True)
     parts = [title]
     if view.query:
         parts.append(f"Question\n\n{_block(view.query)}")

@@ -32,6 +32,7 @@ class Progress:
         self._stream = sys.stderr if stream is None else stream
         self._now = now
         self._shown = False
+        self._touch: Callable[[], None] = lambda: None
 
     def watch(self, work: Iterable[_T]) -> Iterator[_T]:
         """Yield everything, showing how it goes."""
@@ -39,12 +40,18 @@ class Progress:
             yield from work
             return
         tick = self.ticker()
+        count = 0
+        self._touch = lambda: tick(count)
         try:
             for count, each in enumerate(work, 1):
                 yield each
                 tick(count)
         finally:
             self.clear()
+
+    def touch(self) -> None:
+        """Show how it goes although nothing new was yielded: some work reads long before its first result."""
+        self._touch()
 
     def ticker(self) -> Callable[[int], None]:
         """A function to call with each new count, for work that is not an iteration; ``clear`` ends it."""
@@ -69,7 +76,7 @@ class Progress:
             self._stream.flush()
 
     def _show(self, count: int, elapsed_s: float) -> None:
-        parts = [f"{count:,} {self._noun}", f"{count / elapsed_s:,.0f}/s"]
+        parts = [f"{count:,} {self._noun}", *([f"{count / elapsed_s:,.0f}/s"] if count else [])]
         fraction = self._fraction()
         if fraction:
             parts.insert(0, f"{fraction:4.0%}")

@@ -92,7 +92,7 @@ def _failed_views(reported: ReportedRun) -> list[CaseView]:
     views = []
     for case in reported.cases():
         if case.failed:
-            views.append(view_case(case, compare=False))
+            views.append(view_case(case, brief=True))
             if len(views) == _FAILED_SHOWN:
                 break
     return views
@@ -109,7 +109,7 @@ def _worst_views(reported: ReportedRun) -> list[CaseView]:
     for case_id in list(ids)[:_WORST_SHOWN]:
         repeats = [case for case in reported.case(case_id) if not case.failed]
         if repeats:
-            views.append(view_case(worst_repeat(repeats, reported.infos), compare=False))
+            views.append(view_case(worst_repeat(repeats, reported.infos), brief=True))
     return views
 
 

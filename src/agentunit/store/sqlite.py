@@ -65,7 +65,8 @@ class RecordRow(Struct):
 
 
 class ScoreRow(Struct):
-    """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value."""
+    """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value, ``amount`` is
+    what tables show in its place."""
 
     position: int
     repeat: int
@@ -75,6 +76,7 @@ class ScoreRow(Struct):
     backend: str
     version: str
     reason: str | None = None
+    amount: float | None = None
 
 
 class StoredScore(Struct):
@@ -349,19 +351,26 @@ class Store:
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
-    def score_rows(self, run_id: str) -> Iterator[tuple[str, ScoreRow]]:
-        """Every score of a run with its metric's name, in dataset order, without the details."""
+    def score_rows(self, run_id: str, amounts: Mapping[str, str] | None = None) -> Iterator[tuple[str, ScoreRow]]:
+        """Every score of a run with its metric's name, in dataset order, without the details.
+
+        ``amounts`` names, for some metrics, the key of the detail whose number is wanted too.
+        """
+        keys = dict(amounts or {})
         query = (
             "SELECT s.metric, s.position, s.repeat, r.case_id, s.value, s.status, s.backend, s.version,"
-            " CASE WHEN s.value IS NULL THEN s.detail END"
+            f" CASE WHEN s.value IS NULL OR s.metric IN ({', '.join('?' * len(keys))}) THEN s.detail END"
             " FROM scores s JOIN records r USING (run_id, position, repeat) WHERE s.run_id = ?"
             " ORDER BY s.position, s.repeat"
         )
         with self._reading() as connection:
-            for row in connection.execute(query, (run_id,)):
+            for row in connection.execute(query, (*keys, run_id)):
                 metric, position, repeat, case_id, value, status, backend, version, detail = row
-                reason = None if detail is None else str(msgspec.json.decode(detail).get("reason") or "") or None
-                yield metric, ScoreRow(position, repeat, case_id, value, status, backend, version, reason)
+                told = {} if detail is None else msgspec.json.decode(detail)
+                reason = str(told.get("reason") or "") or None if value is None else None
+                amount = told.get(keys[metric]) if metric in keys else None
+                amount = float(amount) if isinstance(amount, (int, float)) else None
+                yield metric, ScoreRow(position, repeat, case_id, value, status, backend, version, reason, amount)
 
     def scores(self, run_id: str, *, case_id: str | None = None) -> Iterator[StoredScore]:
         """The scores of a run (or of one of its cases), in dataset order."""

@@ -38,10 +38,15 @@ def decompressed(raw: BinaryIO) -> io.BufferedIOBase:
     return source
 
 
+def replayed(start: bytes, rest: io.BufferedIOBase) -> io.BufferedIOBase:
+    """A stream whose first bytes were taken already, from the start again."""
+    return io.BufferedReader(_Replayed(start, rest), _CHUNK_BYTES)
+
+
 class _Replayed(io.RawIOBase):
     """A stream whose first bytes were taken already, from the start again. It does not close what it reads."""
 
-    def __init__(self, start: bytes, rest: BinaryIO) -> None:
+    def __init__(self, start: bytes, rest: BinaryIO | io.BufferedIOBase) -> None:
         self._start = start
         self._rest = rest
 

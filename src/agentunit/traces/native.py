@@ -18,6 +18,7 @@ from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompr
 LONGEST_LINE_BYTES = 256 << 20
 
 STDIN = "-"
+NATIVE_FORMAT = "records"
 
 
 class RecordFile:
@@ -43,14 +44,14 @@ class RecordFile:
         try:
             self._raw = self._open()
         except OSError as error:
-            yield InputError(self.name, None, _spoken(error))
+            yield InputError(self.name, None, spoken_os_error(error))
             return
         try:
-            yield from self._records(decompressed(self._raw))
+            yield from self.read_from(decompressed(self._raw))
         except ZstandardMissing as error:
             yield InputError(self.name, None, str(error))
         except OSError as error:
-            yield InputError(self.name, None, _spoken(error))
+            yield InputError(self.name, None, spoken_os_error(error))
         finally:
             if self.path != STDIN:
                 self._raw.close()
@@ -62,7 +63,8 @@ class RecordFile:
         self.size = os.fstat(raw.fileno()).st_size
         return raw
 
-    def _records(self, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
+    def read_from(self, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
+        """The records of a stream of decompressed bytes."""
         number = 0
         while True:
             number += 1
@@ -72,7 +74,7 @@ class RecordFile:
                 yield InputError(self.name, number, f"the compressed file is cut off or damaged here ({error})")
                 return
             except OSError as error:
-                yield InputError(self.name, number, _spoken(error))
+                yield InputError(self.name, number, spoken_os_error(error))
                 return
             if not line:
                 return
@@ -91,16 +93,8 @@ class RecordFile:
                 yield record
 
 
-def read_records(*paths: str | os.PathLike[str]) -> Iterator[Record | InputError]:
-    """The records of one or more files, one after the other; ``"-"`` is standard input.
-
-    What cannot be read comes as an ``InputError`` with its file, line and reason, and ``score`` collects them.
-    """
-    for path in paths:
-        yield from RecordFile(path)
-
-
-def _spoken(error: OSError) -> str:
+def spoken_os_error(error: OSError) -> str:
+    """Why a file cannot be read, in a few words."""
     if isinstance(error, FileNotFoundError):
         return "no such file"
     if isinstance(error, IsADirectoryError) or (error.filename and Path(error.filename).is_dir()):

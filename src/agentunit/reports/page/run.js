@@ -76,7 +76,7 @@
     haystacks = haystacks || new Array(index.cases.length);
     if (haystacks[at] === undefined) {
       const entry = index.cases[at], body = bodyOf(at) || {};
-      const { timeline, scores, answer_parts, expected_parts, ...rest } = body;
+      const { timeline, scores, answer_parts, expected_parts, pictures, ...rest } = body;
       const reasons = (scores || []).map((score) => score.reason || "");
       haystacks[at] = strings([entry.id, entry.query || "", rest, reasons], []).join("\n").toLowerCase();
     }
@@ -216,6 +216,8 @@
     if (view.query) titled("Question", text(view.query));
     out.push(answerAndExpected(view));
     if (view.context) titled("Context", make("ol", "passages", ...view.context.map((each) => make("li", "", text(each)))), cut(view.context));
+    if (view.agents) titled("Agents", agents(view), ...(view.pictures || []).map(picture));
+    if (view.suspects) titled("Look at first (a rough ranking by plain signs, no verdict)", suspects(view.suspects));
     if (view.tool_calls) titled("Tool calls", ...view.tool_calls.map(call), cut(view.tool_calls));
     if (view.timeline) titled("Timeline", timeline(view.timeline), cut(view.timeline));
     for (const [name, printed] of Object.entries(view.printed || {})) titled("Printed (" + name + ")", text(printed, "mono"));
@@ -287,6 +289,34 @@
       }
       return item;
     }));
+  }
+  function agents(view) {
+    const titles = ["agent", "messages", "calls", "failed", "tokens", "share", "linked to"];
+    const share = (value) => value === null || value === undefined ? "–" : Math.round(value * 100) + " %";
+    const body = make("tbody", "", ...view.agents.map((row) => make("tr", "", ...[
+      row.agent, row.messages, row.tool_calls, row.outcomes ? row.failures + " of " + row.outcomes : "–",
+      row.tokens === null || row.tokens === undefined ? "–" : row.tokens.toLocaleString("en-US"), share(row.share), share(row.centrality),
+    ].map((value, at) => {
+      const cell = make("td", at ? "num" : "", String(value));
+      cell.dataset.name = titles[at];
+      return cell;
+    }))));
+    const head = make("thead", "", make("tr", "", ...titles.map((title, at) => make("th", at ? "num" : "", title))));
+    return make("div", "card agents", make("table", "wide", head, body));
+  }
+  function suspects(list) {
+    return make("ol", "passages", ...list.map((each) => make("li", "", "step " + each.step + ", " + each.agent + ": ",
+      make("span", "soft", each.signs.join("; ") || "early or long, no other sign"))));
+  }
+  // A picture comes as nested [tag, attributes, children]; what agents wrote stands in children only, as text.
+  function built(node) {
+    return typeof node === "string" ? node : drawn(node[0], node[1], ...node[2].map(built));
+  }
+  function picture(node) {
+    const frame = make("div", "picture", built(node));
+    // What can be scrolled must be within reach of the keyboard.
+    frame.tabIndex = 0;
+    return frame;
   }
   function scores(list) {
     const body = make("tbody", "");

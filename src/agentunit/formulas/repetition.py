@@ -1,0 +1,135 @@
+"""Steps said or done again: near-duplicates by shared word sequences, and sequences that run in a circle."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Sequence
+from math import ceil
+from typing import NamedTuple
+
+from agentunit.formulas.text import words
+
+SHINGLE_WORDS = 3
+NEAR = 0.8
+LONGEST_PERIOD = 12
+# Guards ceil(0.8 · 5) = 4 against a product that rounds to 4.000000000000001.
+_ROUNDING = 1e-9
+
+Shingles = frozenset[tuple[str, ...]]
+
+
+class Loop(NamedTuple):
+    """A sequence that comes again without a break: where it begins, its length in steps, how often it is run."""
+
+    start: int
+    period: int
+    rounds: int
+
+    @property
+    def n_wasted(self) -> int:
+        """Steps beyond the first round."""
+        return self.period * (self.rounds - 1)
+
+
+def shingles(text: str, size: int = SHINGLE_WORDS) -> Shingles:
+    """The distinct runs of ``size`` words of a text; all its words in one run when it has fewer; none without words.
+
+    >>> sorted(shingles("To be or not"))
+    [('be', 'or', 'not'), ('to', 'be', 'or')]
+    """
+    found = words(text)
+    if not found:
+        return frozenset()
+    return frozenset(tuple(found[start : start + size]) for start in range(max(1, len(found) - size + 1)))
+
+
+def shingle_similarity(left: str, right: str, size: int = SHINGLE_WORDS) -> float | None:
+    """The Jaccard index of two texts' shingles: shared / all, from 0 to 1. ``None`` when neither has a word.
+
+    >>> shingle_similarity("open the red door", "open the red window")   # 1 of 3 distinct runs is shared
+    0.3333333333333333
+    """
+    ours, theirs = shingles(left, size), shingles(right, size)
+    return len(ours & theirs) / len(ours | theirs) if ours or theirs else None
+
+
+def first_alike(texts: Sequence[str], threshold: float = NEAR, size: int = SHINGLE_WORDS) -> list[int | None]:
+    """For each text the earliest earlier one that is nearly the same (similarity of at least ``threshold``), or None.
+
+    A text without words repeats nothing. Only texts that share one of their rarest shingles are compared: two sets with
+    Jaccard index t share at least one of the first n − ceil(t · n) + 1 members, in any order that both follow. So the
+    cost grows with the repetition that is there, not with the square of the number of texts.
+
+    >>> first_alike(["Let me search for it.", "Found nothing.", "Let me search for it!"])
+    [None, None, 0]
+    """
+    if not 0 < threshold <= 1:
+        raise ValueError(f"first_alike: threshold must be above 0 and at most 1; received {threshold!r}")
+    sets = [shingles(text, size) for text in texts]
+    frequency = Counter(shingle for each in sets for shingle in each)
+    holders: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    same: dict[Shingles, int] = {}
+    alike: list[int | None] = []
+    for place, each in enumerate(sets):
+        alike.append(same.get(each) if each else None)
+        if not each or alike[-1] is not None:
+            continue
+        rarest = sorted(each, key=lambda shingle: (frequency[shingle], shingle))
+        prefix = rarest[: len(rarest) - ceil(threshold * len(rarest) - _ROUNDING) + 1]
+        candidates = sorted({earlier for shingle in prefix for earlier in holders[shingle]})
+        alike[-1] = next((earlier for earlier in candidates if _near(sets[earlier], each, threshold)), None)
+        same[each] = place if alike[-1] is None else alike[-1]
+        for shingle in prefix:
+            holders[shingle].append(place)
+    return alike
+
+
+def repetition_share(alike: Sequence[int | None]) -> float | None:
+    """The share of the steps that nearly repeat an earlier one: repeats / (steps − 1), since the first cannot.
+
+    From 0 to 1. Fewer than two steps: None.
+
+    >>> repetition_share([None, None, 0, 1, 0])
+    0.75
+    """
+    return sum(each is not None for each in alike) / (len(alike) - 1) if len(alike) > 1 else None
+
+
+def loops(sequence: Sequence[Hashable], longest_period: int = LONGEST_PERIOD) -> list[Loop]:
+    """The stretches of a sequence that repeat themselves at least once without a break, from left to right.
+
+    Where stretches overlap, the one with more repeated steps counts; of equal ones the shorter period, then the
+    earlier one: a a a a is one step four times, not a pair twice.
+
+    >>> loops(["plan", "search", "read", "search", "read", "search", "read", "stop"])
+    [Loop(start=1, period=2, rounds=3)]
+    """
+    found = []
+    n = len(sequence)
+    for period in range(1, min(longest_period, n // 2) + 1):
+        start = 0
+        while start + 2 * period <= n:
+            end = start
+            while end + period < n and sequence[end] == sequence[end + period]:
+                end += 1
+            rounds = (end - start) // period + 1
+            if rounds > 1:
+                found.append(Loop(start, period, rounds))
+            start = max(start + 1, end)
+    chosen: list[Loop] = []
+    taken = [False] * n
+    for loop in sorted(found, key=lambda each: (-each.n_wasted, each.period, each.start)):
+        reach = range(loop.start, loop.start + loop.period * loop.rounds)
+        if not any(taken[place] for place in reach):
+            chosen.append(loop)
+            for place in reach:
+                taken[place] = True
+    return sorted(chosen)
+
+
+def _near(left: Shingles, right: Shingles, threshold: float) -> bool:
+    smaller, larger = sorted((len(left), len(right)))
+    if smaller < threshold * larger - _ROUNDING:
+        return False
+    shared = len(left & right)
+    return shared >= threshold * (smaller + larger - shared) - _ROUNDING

@@ -1,0 +1,108 @@
+"""Several agents at work: how they coordinate, how they are connected, and where a run went wrong.
+
+Everything below loads on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, InteractionType
+    from agentunit.multiagent.agent_table import AgentRow, agents_table
+    from agentunit.multiagent.analyzers import EmergentBehaviorDetector, InteractionAnalyzer, NetworkAnalyzer
+    from agentunit.multiagent.calculator import (
+        CoordinationMetrics,
+        EmergentBehaviorMetrics,
+        MultiAgentMetricsCalculator,
+        NetworkMetrics,
+    )
+    from agentunit.multiagent.conversation_metrics import (
+        AgentDominanceMetric,
+        PingPongMetric,
+        StepRepetitionMetric,
+        UnansweredRequestsMetric,
+    )
+    from agentunit.multiagent.derivation import Derived, derived
+    from agentunit.multiagent.metrics import (
+        CoordinationEfficiencyMetric,
+        NetworkFaultToleranceMetric,
+        SwarmIntelligenceMetric,
+    )
+    from agentunit.multiagent.pictures import Picture, interaction_graph, timeline
+    from agentunit.multiagent.suspicion import Blame, blame
+
+_HOMES = {
+    "AgentDominanceMetric": ".conversation_metrics",
+    "AgentInteraction": "..core.interactions",
+    "AgentRole": "..core.interactions",
+    "AgentRow": ".agent_table",
+    "Blame": ".suspicion",
+    "ConflictEvent": "..core.interactions",
+    "CoordinationEfficiencyMetric": ".metrics",
+    "CoordinationMetrics": ".calculator",
+    "Derived": ".derivation",
+    "EmergentBehaviorDetector": ".analyzers",
+    "EmergentBehaviorMetrics": ".calculator",
+    "HandoffEvent": "..core.interactions",
+    "InteractionAnalyzer": ".analyzers",
+    "InteractionType": "..core.interactions",
+    "MultiAgentMetricsCalculator": ".calculator",
+    "NetworkAnalyzer": ".analyzers",
+    "NetworkFaultToleranceMetric": ".metrics",
+    "NetworkMetrics": ".calculator",
+    "Picture": ".pictures",
+    "PingPongMetric": ".conversation_metrics",
+    "StepRepetitionMetric": ".conversation_metrics",
+    "SwarmIntelligenceMetric": ".metrics",
+    "UnansweredRequestsMetric": ".conversation_metrics",
+    "agents_table": ".agent_table",
+    "blame": ".suspicion",
+    "derived": ".derivation",
+    "interaction_graph": ".pictures",
+    "timeline": ".pictures",
+}
+
+__all__ = [
+    "AgentDominanceMetric",
+    "AgentInteraction",
+    "AgentRole",
+    "AgentRow",
+    "Blame",
+    "ConflictEvent",
+    "CoordinationEfficiencyMetric",
+    "CoordinationMetrics",
+    "Derived",
+    "EmergentBehaviorDetector",
+    "EmergentBehaviorMetrics",
+    "HandoffEvent",
+    "InteractionAnalyzer",
+    "InteractionType",
+    "MultiAgentMetricsCalculator",
+    "NetworkAnalyzer",
+    "NetworkFaultToleranceMetric",
+    "NetworkMetrics",
+    "Picture",
+    "PingPongMetric",
+    "StepRepetitionMetric",
+    "SwarmIntelligenceMetric",
+    "UnansweredRequestsMetric",
+    "agents_table",
+    "blame",
+    "derived",
+    "interaction_graph",
+    "timeline",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name], __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

@@ -1,0 +1,238 @@
+"""Metrics of how the work went between agents, beyond the catalog: repetition, back-and-forth, dominance, silence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from agentunit.core.results import MetricResult
+from agentunit.formulas.exchange import Message, dominance, longest_alternation, unanswered_requests
+from agentunit.formulas.repetition import NEAR, first_alike, loops, repetition_share
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import Item
+from agentunit.multiagent.derivation import NEXT_SPEAKER, derived, reading, receivers_of, sender_of
+from agentunit.multiagent.steps import Step, steps_of
+
+_SHARE = (0.0, 1.0)
+_ANSWERS = frozenset(("response", "notification", "conflict", "handoff"))
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class StepRepetitionMetric(ItemMetric):
+    """The share of steps that nearly repeat an earlier step of the same agent.
+
+    Two steps are nearly the same when at least ``threshold`` of their three-word sequences are shared. Loops, sequences
+    of steps that run again without a break, are in the detail. Works for one agent as well.
+
+    >>> say = lambda text: {"type": "message", "payload": {"role": "assistant", "agent": "a", "content": text}}
+    >>> trace = {"events": [say("Let me look at it."), say("Nothing there."), say("Let me look at it.")]}
+    >>> StepRepetitionMetric().evaluate({"id": "q1"}, trace, None).value
+    0.5
+    """
+
+    threshold: float = NEAR
+
+    info = MetricInfo(
+        name="step_repetition",
+        family="multiagent",
+        summary="The share of steps that nearly repeat an earlier one of the same agent.",
+        direction="lower",
+        range=_SHARE,
+        inputs=("trace message or trace tool_call",),
+        detail_keys=("steps", "repeats", "repeated_steps", "loops", "wasted_in_loops"),
+        backend="trace",
+        trust={"trace": "descriptive"},
+    )
+    name = info.name
+
+    def __post_init__(self) -> None:
+        if (
+            not isinstance(self.threshold, (int, float))
+            or isinstance(self.threshold, bool)
+            or not 0 < self.threshold <= 1
+        ):
+            raise ValueError(
+                f"StepRepetitionMetric: threshold must be above 0 and at most 1; received {self.threshold!r}"
+            )
+
+    def judge(self, item: Item) -> MetricResult:
+        """Find the steps that come again."""
+        steps = [step for step in steps_of(item.trace) if not step.by_human and not step.is_task]
+        alike = _alike_by_agent(steps, self.threshold)
+        share = repetition_share(alike)
+        if share is None:
+            return self.unscored("fewer than two steps (messages or tool calls) to compare")
+        circles = loops(_labels(steps, alike))
+        repeats = [(steps[place].number, steps[first].number) for place, first in enumerate(alike) if first is not None]
+        detail = {
+            "steps": len(steps),
+            "repeats": len(repeats),
+            "repeated_steps": [{"step": step, "repeats": first} for step, first in repeats[:_SHOWN]],
+            "loops": [
+                {"start": steps[loop.start].number, "period": loop.period, "rounds": loop.rounds}
+                for loop in circles[:_SHOWN]
+            ],
+            "wasted_in_loops": sum(loop.n_wasted for loop in circles),
+            "backend": "trace",
+        }
+        return MetricResult(self.name, share, detail)
+
+
+@dataclass(frozen=True)
+class PingPongMetric(ItemMetric):
+    """The share of turns in the longest stretch in which two agents talk with nobody else.
+
+    Needs at least three agents: two have nobody else to talk with.
+    """
+
+    info = MetricInfo(
+        name="ping_pong",
+        family="multiagent",
+        summary="The share of turns in the longest back-and-forth of two agents among several.",
+        direction="none",
+        range=_SHARE,
+        inputs=("trace message agent",),
+        detail_keys=("agents", "turns", "longest", "start_step"),
+        backend="trace",
+        trust={"trace": "descriptive"},
+    )
+    name = info.name
+
+    def judge(self, item: Item) -> MetricResult:
+        """Find the longest stretch of two."""
+        steps = [step for step in _acts(item) if step.kind != "task_result"]
+        speakers = [step.agent for step in steps]
+        if len(set(speakers)) < 3:
+            return self.unscored("fewer than three agents act: two have nobody else to talk with")
+        longest = longest_alternation(speakers)
+        n_turns = sum(1 for _ in groupby(speakers))
+        if longest is None:
+            return self.unscored("fewer than two turns")
+        detail = {
+            "agents": list(longest.agents),
+            "turns": n_turns,
+            "longest": longest.n_turns,
+            "start_step": steps[longest.start].number,
+            "backend": "trace",
+        }
+        return MetricResult(self.name, longest.n_turns / n_turns, detail)
+
+
+@dataclass(frozen=True)
+class AgentDominanceMetric(ItemMetric):
+    """How far one agent takes all the steps: 0 when all take as many, 1 when one takes them all; idle agents count.
+
+    An orchestrator dominates by design, so neither end is better.
+    """
+
+    info = MetricInfo(
+        name="agent_dominance",
+        family="multiagent",
+        summary="How far one agent takes all the steps: 0 is even, 1 is one agent alone.",
+        direction="none",
+        range=_SHARE,
+        inputs=("trace message agent",),
+        detail_keys=("dominant", "share", "steps"),
+        backend="trace",
+        trust={"trace": "descriptive"},
+    )
+    name = info.name
+
+    def judge(self, item: Item) -> MetricResult:
+        """Compare the busiest agent with an even split."""
+        steps = Counter(step.agent for step in _acts(item) if step.agent is not None)
+        for agent in derived(item.trace).roles:
+            steps.setdefault(agent, 0)
+        value = dominance(dict(steps))
+        if value is None:
+            return self.unscored("fewer than two agents, or none of them acts")
+        busiest = max(sorted(steps), key=lambda agent: steps[agent])
+        detail = {
+            "dominant": busiest,
+            "share": steps[busiest] / sum(steps.values()),
+            "steps": dict(sorted(steps.items())),
+            "backend": "trace",
+        }
+        return MetricResult(self.name, value, detail)
+
+
+@dataclass(frozen=True)
+class UnansweredRequestsMetric(ItemMetric):
+    """The share of requests to a named agent that it never answered.
+
+    Only messages whose receiver is stated count: where it is inferred from who speaks next, everything is answered.
+    """
+
+    info = MetricInfo(
+        name="unanswered_requests",
+        family="multiagent",
+        summary="The share of requests to a named agent that it never answered.",
+        direction="lower",
+        range=_SHARE,
+        inputs=("trace.interactions or trace message to_agent",),
+        detail_keys=("requests", "unanswered", "open_requests"),
+        backend="trace",
+        trust={"trace": "descriptive"},
+    )
+    name = info.name
+
+    def judge(self, item: Item) -> MetricResult:
+        """Match requests with answers."""
+        stated = [each for each in derived(item.trace).interactions if not _inferred(each)]
+        messages = [
+            Message(
+                sender_of(each), tuple(receivers_of(each)), _type_of(each) not in _ANSWERS
+            )
+            for each in stated
+        ]  # fmt: skip
+        unanswered, n_requests = unanswered_requests(messages)
+        if not n_requests:
+            return self.unscored("no request to a named agent, before the last message, to look for an answer to")
+        detail = {
+            "requests": n_requests,
+            "unanswered": len(unanswered),
+            "open_requests": [
+                {"from_agent": messages[place].sender, "to_agent": list(messages[place].receivers), "position": place}
+                for place in unanswered[:_SHOWN]
+            ],
+            "backend": "trace",
+        }
+        return MetricResult(self.name, len(unanswered) / n_requests, detail)
+
+
+def _acts(item: Item) -> list[Step]:
+    return [step for step in steps_of(item.trace) if step.agent is not None and not step.by_human]
+
+
+def _inferred(interaction: object) -> bool:
+    metadata = reading(interaction, "metadata")
+    return isinstance(metadata, dict) and metadata.get("derived_from") == NEXT_SPEAKER
+
+
+def _type_of(interaction: object) -> str:
+    kind = reading(interaction, "interaction_type")
+    return str(getattr(kind, "value", kind))
+
+
+def _alike_by_agent(steps: Sequence[Step], threshold: float) -> list[int | None]:
+    """For each step the earliest one of the same agent and kind that it nearly repeats."""
+    places: dict[tuple[str | None, str], list[int]] = {}
+    for place, step in enumerate(steps):
+        places.setdefault((step.agent, step.kind), []).append(place)
+    alike: list[int | None] = [None] * len(steps)
+    for own in places.values():
+        for place, first in zip(own, first_alike([steps[each].text for each in own], threshold), strict=True):
+            alike[place] = None if first is None else own[first]
+    return alike
+
+
+def _labels(steps: Sequence[Step], alike: Sequence[int | None]) -> list[int]:
+    """A number for each step, the same for steps that repeat each other."""
+    labels: list[int] = []
+    for place in range(len(steps)):
+        first = alike[place]
+        labels.append(place if first is None else labels[first])
+    return labels

@@ -1,0 +1,214 @@
+"""What a trace says about its agents' dealings when nobody recorded them: each derived fact says what it rests on.
+
+Recorded facts always come first: a list that the trace has is handed on as it is, and nothing is derived beside it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+
+from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
+from agentunit.metrics.inputs import InputProblem, Item, payload_of
+from agentunit.multiagent.disagreement import derived_conflicts
+from agentunit.multiagent.steps import HUMANS, Step, agent_in, steps_of, trace_of
+
+NEXT_SPEAKER = "the next speaker"
+SPEAKER_ORDER = "the order of the speakers"
+STATED_RECEIVER = "the receiver that the message names"
+NAMES = "the names in the events"
+INTRODUCTION = "the introduction of the team"
+# How AG2's group chats and Magentic-One's orchestrator open: a list of "name: what it is for".
+_INTRODUCED = re.compile(r"(?:In attendance are|assembled the following team):[ \t]*\n(?P<team>.*)", re.DOTALL)
+_MEMBER = re.compile(r"^(?P<name>[A-Za-z][\w.-]{0,60}):[ \t]*\n?[ \t]*(?P<about>\S[^\n]*)", re.M)
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What the agents of a trace did with each other. ``derived`` names the fields that nobody recorded."""
+
+    interactions: list[AgentInteraction]
+    handoffs: list[HandoffEvent]
+    conflicts: list[ConflictEvent]
+    roles: dict[str, AgentRole]
+    steps: list[Step]
+    derived: frozenset[str] = field(default_factory=frozenset)
+
+
+def derived(trace: Any) -> Derived:
+    """The interactions, handoffs, conflicts, roles and steps of a trace: as recorded, else read from its events.
+
+    A message goes to whom it names, else to the next one who speaks. A handoff is the task's passing from one speaker
+    to the next, unless the message names somebody else; it failed when all the next one's calls failed, and is unknown
+    when it made none that tells. A conflict is an agent's objecting, in so many words, to the speaker before it.
+    Response times come from time stamps. Roles derived from names allow everything: they state nobody's duties.
+
+    >>> said = [("planner", "Find the date."), ("searcher", "It was in May."), ("planner", "Thanks.")]
+    >>> events = [{"type": "message", "payload": {"role": "assistant", "agent": a, "content": t}} for a, t in said]
+    >>> found = derived({"events": events})
+    >>> [(each.from_agent, each.to_agent) for each in found.interactions]
+    [('planner', 'searcher'), ('searcher', 'planner')]
+    >>> found.interactions[0].metadata["derived_from"], sorted(found.roles)
+    ('the next speaker', ['planner', 'searcher'])
+    """
+    trace = trace_of(trace)
+    steps = steps_of(trace)
+    recorded = {name: _recorded(trace, name) for name in ("interactions", "handoffs", "conflicts", "agent_roles")}
+    named = _named_agents(trace)
+    several = len(named) > 1
+    interactions = list(recorded["interactions"] or (_interactions(steps) if several else ()))
+    conflicts = list(recorded["conflicts"] or (derived_conflicts(steps) if several else ()))
+    handoffs = list(recorded["handoffs"] or (_handoffs(steps) if several else ()))
+    roles = dict(recorded["agent_roles"] or _roles(steps, named))
+    made = {"interactions": interactions, "handoffs": handoffs, "conflicts": conflicts, "agent_roles": roles}
+    return Derived(
+        _with_response_times(interactions),
+        handoffs,
+        conflicts,
+        roles,
+        steps,
+        frozenset(name for name, found in made.items() if found and not recorded[name]),
+    )
+
+
+def _recorded(trace: Any, name: str) -> Any:
+    """What a trace holds under a name; it must be a list, or a dict for roles."""
+    value = reading(trace, name)
+    kind, wanted = ("dict", Mapping) if name == "agent_roles" else ("list", (list, tuple))
+    if value is not None and not isinstance(value, wanted):
+        raise InputProblem(f"trace.{name} must be a {kind}; received {value!r:.80}")
+    return value
+
+
+def _named_agents(trace: Any) -> list[str]:
+    """The agents that any event names, the human aside, in order of appearance."""
+    names = [agent_in(payload_of(event)) for event in Item(None, trace, None).events]
+    return list(dict.fromkeys(name for name in names if name and name.lower() not in HUMANS))
+
+
+def _turns(steps: Sequence[Step]) -> list[tuple[str, list[Step]]]:
+    """Messages and calls in runs of one agent each; the human's, and those of nobody, are left out.
+
+    Results of assigned tasks are left out as well: workers deliver them side by side, not to each other.
+    """
+    turns: list[tuple[str, list[Step]]] = []
+    for step in steps:
+        if step.agent is None or step.by_human or step.kind == "task_result":
+            continue
+        if not turns or turns[-1][0] != step.agent:
+            turns.append((step.agent, []))
+        turns[-1][1].append(step)
+    return turns
+
+
+def _interactions(steps: Sequence[Step]) -> list[AgentInteraction]:
+    turns = _turns(steps)
+    found: list[AgentInteraction] = []
+    for place, (agent, said) in enumerate(turns):
+        following = turns[place + 1][0] if place + 1 < len(turns) else None
+        for step in said:
+            stated = step.to_agents
+            receivers = tuple(name for name in stated or (following,) if name and name != agent)
+            if step.kind == "tool_call" or not receivers:
+                continue
+            found.append(
+                AgentInteraction(
+                    agent,
+                    receivers[0] if len(receivers) == 1 else list(receivers),
+                    content=step.text,
+                    timestamp=step.timestamp,
+                    success=None,
+                    metadata={"derived_from": STATED_RECEIVER if stated else NEXT_SPEAKER, "step": step.number},
+                )
+            )
+    return found
+
+
+def _handoffs(steps: Sequence[Step]) -> list[HandoffEvent]:
+    turns = _turns(steps)
+    found = []
+    for (giver, given), (taker, taken) in pairwise(turns):
+        stated = given[-1].to_agents
+        if stated and taker not in stated:
+            continue
+        told = [step.failed for step in taken if step.failed is not None]
+        asked_at, taken_at = given[-1].timestamp, taken[0].timestamp
+        known = asked_at is not None and taken_at is not None and taken_at >= asked_at
+        found.append(
+            HandoffEvent(
+                giver,
+                taker,
+                success=not all(told) if told else None,
+                handoff_time=taken_at - asked_at if known else None,  # type: ignore[operator]
+                timestamp=taken_at,
+                metadata={"derived_from": SPEAKER_ORDER, "step": taken[0].number},
+            )
+        )
+    return found
+
+
+def _roles(steps: Sequence[Step], named: Sequence[str]) -> dict[str, AgentRole]:
+    roles: dict[str, AgentRole] = {}
+    introduced = next((found for step in steps[:4] if (found := _INTRODUCED.search(step.text))), None)
+    for member in _MEMBER.finditer(introduced["team"].split("\n\n\n")[0]) if introduced else ():
+        about = {"derived_from": INTRODUCTION}
+        roles.setdefault(member["name"], AgentRole(member["name"], member["about"].strip(), metadata=about))
+    for name in named if len(named) > 1 else ():
+        roles.setdefault(name, AgentRole(name, metadata={"derived_from": NAMES}))
+    return roles
+
+
+def _with_response_times(interactions: list[Any]) -> list[Any]:
+    """The interactions, with the time until the receiver's next message to the sender where stamps tell it."""
+    if any(reading(each, "response_time") is not None for each in interactions):
+        return interactions
+    if not any(reading(each, "timestamp") is not None for each in interactions):
+        return interactions
+    answered_at: dict[tuple[str, str], float] = {}
+    timed: dict[int, Any] = {}
+    latest_first = sorted(range(len(interactions)), key=lambda place: _moment(interactions[place], place), reverse=True)
+    for place in latest_first:
+        each = interactions[place]
+        at, sender = reading(each, "timestamp"), sender_of(each)
+        receivers = receivers_of(each)
+        answers = [when for name in receivers if (when := answered_at.get((name, sender))) is not None]
+        if isinstance(each, AgentInteraction) and isinstance(at, float) and answers and min(answers) >= at:
+            metadata = {**each.metadata, "response_time_derived_from": "the time of the answer"}
+            each = msgspec.structs.replace(each, response_time=min(answers) - at, metadata=metadata)
+        if isinstance(at, float):
+            answered_at.update({(sender, name): at for name in receivers})
+        timed[place] = each
+    return [timed[place] for place in range(len(interactions))]
+
+
+def _moment(interaction: Any, place: int) -> tuple[float, int]:
+    """When an interaction was; those of one moment, or without one, stay in the order of the list."""
+    at = reading(interaction, "timestamp")
+    return (at if isinstance(at, float) else float("-inf")), place
+
+
+def reading(entry: Any, name: str) -> Any:
+    """A field of an interaction, handoff, conflict or role, whether it is an object or a plain dict."""
+    return entry.get(name) if isinstance(entry, dict) else getattr(entry, name, None)
+
+
+def sender_of(interaction: Any) -> str:
+    """The sender of an interaction or handoff, which must be a name."""
+    name = reading(interaction, "from_agent")
+    if not isinstance(name, str):
+        raise InputProblem(f"from_agent of an interaction must be an agent's name; received {name!r:.80}")
+    return name
+
+
+def receivers_of(interaction: Any) -> list[str]:
+    """The receivers of an interaction or handoff, one name or several, as a list."""
+    to = reading(interaction, "to_agent")
+    names = [to] if isinstance(to, str) else to
+    if not isinstance(names, (list, tuple, set, frozenset)) or not all(isinstance(name, str) for name in names):
+        raise InputProblem(f"to_agent of an interaction must be an agent's name, or several; received {to!r:.80}")
+    return sorted(names) if isinstance(names, (set, frozenset)) else list(names)

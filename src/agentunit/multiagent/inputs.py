@@ -1,0 +1,261 @@
+"""What the multi-agent measures read: the dealings of agents, whatever shape they were handed over in.
+
+Entries may be the types of the data model, other objects with the same fields, or plain dicts. They are kept as
+columns, not as objects, so that a hundred thousand interactions are read in a fraction of a second.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from itertools import chain, compress
+from typing import Any
+
+from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, InteractionType
+from agentunit.formulas.coordination import UNSTATED_MESSAGE_TYPE, Duties
+from agentunit.formulas.graph import Graph
+from agentunit.metrics.inputs import InputProblem
+from agentunit.multiagent.columns import (
+    column,
+    column_of_moments,
+    column_of_seconds,
+    entries_of,
+    entry_of,
+    message_type_at,
+    name_at,
+    names_at,
+    verdict_at,
+    word_at,
+    words_at,
+)
+
+
+@dataclass(frozen=True)
+class Messages:
+    """Interactions by column; those of an agent with itself are left out.
+
+    ``moments`` says when, for telling early from late: time stamps, or any numbers in the same order. Of messages that
+    were ``derived``, a type that is the default for all of them is not known.
+    """
+
+    senders: list[str] = field(default_factory=list)
+    receivers: list[tuple[str, ...]] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+    message_types: list[str] = field(default_factory=list)
+    moments: list[float | None] = field(default_factory=list)
+    successes: list[bool | None] = field(default_factory=list)
+    response_times_s: list[float | None] = field(default_factory=list)
+    capabilities: list[tuple[str, ...]] = field(default_factory=list)
+    derived: bool = False
+
+    def __len__(self) -> int:
+        return len(self.senders)
+
+    def edges(self) -> Iterator[tuple[str, str]]:
+        """Who addressed whom."""
+        for sender, names in set(zip(self.senders, self.receivers, strict=True)):
+            for name in names:
+                yield sender, name
+
+    def pair_counts(self, places: Sequence[int]) -> list[int]:
+        """How often each sender addressed each receiver in the messages at some places."""
+        said = zip(map(self.senders.__getitem__, places), map(self.receivers.__getitem__, places), strict=True)
+        counts: Counter[tuple[str, str]] = Counter()
+        for (sender, names), n_alike in Counter(said).items():
+            for name in names:
+                counts[sender, name] += n_alike
+        return list(counts.values())
+
+    def only(self, kept: Iterable[bool]) -> Messages:
+        """The messages for which this is true."""
+        flags = list(kept)
+        if all(flags):
+            return self
+        columns = [each.name for each in fields(self) if each.name != "derived"]
+        left: dict[str, Any] = {name: list(compress(getattr(self, name), flags)) for name in columns}
+        return replace(self, **left)
+
+    @property
+    def types_are_known(self) -> bool:
+        """Whether anything says of what type the interactions are."""
+        return not self.derived or not {InteractionType.REQUEST.value}.issuperset(self.types)
+
+    @property
+    def message_types_are_known(self) -> bool:
+        """Whether anything says of what type the messages are."""
+        return not self.derived or not {UNSTATED_MESSAGE_TYPE}.issuperset(self.message_types)
+
+
+@dataclass(frozen=True)
+class Handoffs:
+    """Handoffs by column."""
+
+    givers: list[str] = field(default_factory=list)
+    takers: list[str] = field(default_factory=list)
+    successes: list[bool | None] = field(default_factory=list)
+    times_s: list[float | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.givers)
+
+
+@dataclass(frozen=True)
+class Conflicts:
+    """Conflicts by column."""
+
+    parties: list[tuple[str, ...]] = field(default_factory=list)
+    resolved: list[bool | None] = field(default_factory=list)
+    times_s: list[float | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.parties)
+
+
+@dataclass(frozen=True)
+class Dealings:
+    """All that agents did with each other. ``derived`` names what nobody recorded and the events of a trace told."""
+
+    messages: Messages
+    handoffs: Handoffs
+    conflicts: Conflicts
+    roles: Mapping[str, Duties]
+    derived: tuple[str, ...] = ()
+
+    @cached_property
+    def agents(self) -> set[str]:
+        """Those with a role, and those that were seen."""
+        seen = chain(
+            self.messages.senders,
+            chain.from_iterable(set(self.messages.receivers)),
+            self.handoffs.givers,
+            self.handoffs.takers,
+            chain.from_iterable(self.conflicts.parties),
+        )
+        return {*self.roles, *seen}
+
+    def graph(self) -> Graph:
+        """Who addressed whom, whether or not it succeeded."""
+        return Graph(self.agents, self.messages.edges())
+
+
+def dealings_of(trace: Any) -> Dealings:
+    """What the agents of a trace did with each other: as recorded, else as its events tell it."""
+    # Imported here: the measures on lists that a user hands over need no derivation.
+    from agentunit.multiagent.derivation import derived
+
+    found = derived(trace)
+    messages = read_interactions(found.interactions)
+    told = set(found.derived)
+    # Readers of chat logs derive interactions too, and mark them the same way.
+    if any("derived_from" in _metadata_of(each) for each in found.interactions):
+        told.add("interactions")
+    if any("response_time_derived_from" in _metadata_of(each) for each in found.interactions):
+        told.add("response_times")
+    if "interactions" in told:
+        messages = replace(messages, derived=True)
+        if all(moment is None for moment in messages.moments):
+            # Events stand in the order in which they happened, so what was derived from them is in order too.
+            messages = replace(messages, moments=[float(place) for place in range(len(messages))])
+    return Dealings(
+        messages,
+        read_handoffs(found.handoffs),
+        read_conflicts(found.conflicts),
+        read_roles(found.roles),
+        tuple(sorted(told)),
+    )
+
+
+def read_interactions(values: Any) -> Messages:
+    """The interactions of a list, as columns.
+
+    >>> given = [{"from_agent": "a", "to_agent": ["b", "a"], "interaction_type": "Negotiation"},
+    ...          {"from_agent": "a", "to_agent": "a"}]
+    >>> messages = read_interactions(given)
+    >>> messages.receivers, messages.types
+    ([('b',)], ['negotiation'])
+    """
+    if isinstance(values, Messages):
+        return values
+    place = "interactions"
+    entries = entries_of(values, AgentInteraction, place)
+    senders = column(entries, place, "from_agent", name_at)
+    addressed = column(entries, place, "to_agent", names_at)
+    receivers = [
+        tuple([name for name in names if name != sender]) if sender in names else names
+        for sender, names in zip(senders, addressed, strict=True)
+    ]
+    messages = Messages(
+        senders,
+        receivers,
+        column(entries, place, "interaction_type", word_at),
+        column(entries, place, "message_type", message_type_at),
+        column_of_moments(entries, place, "timestamp"),
+        column(entries, place, "success", verdict_at),
+        column_of_seconds(entries, place, "response_time"),
+        [_capabilities_of(entry, number) if entry.metadata else () for number, entry in enumerate(entries)],
+    )
+    between_agents = [not names or bool(left) for names, left in zip(addressed, receivers, strict=True)]
+    return messages.only(between_agents)
+
+
+def read_handoffs(values: Any) -> Handoffs:
+    """The handoffs of a list, as columns."""
+    if isinstance(values, Handoffs):
+        return values
+    entries = entries_of(values, HandoffEvent, "handoffs")
+    return Handoffs(
+        column(entries, "handoffs", "from_agent", name_at),
+        column(entries, "handoffs", "to_agent", name_at),
+        column(entries, "handoffs", "success", verdict_at),
+        column_of_seconds(entries, "handoffs", "handoff_time"),
+    )
+
+
+def read_conflicts(values: Any) -> Conflicts:
+    """The conflicts of a list, as columns."""
+    if isinstance(values, Conflicts):
+        return values
+    entries = entries_of(values, ConflictEvent, "conflicts")
+    return Conflicts(
+        column(entries, "conflicts", "agents_involved", names_at),
+        column(entries, "conflicts", "resolved", verdict_at),
+        column_of_seconds(entries, "conflicts", "resolution_time"),
+    )
+
+
+def read_roles(values: Any) -> dict[str, Duties]:
+    """What each agent's role says of its acts. A role that is only a name says nothing.
+
+    >>> read_roles({"a": {"name": "lead", "can_delegate": False}, "b": "coder"})["a"].can_delegate
+    False
+    """
+    if values is not None and not isinstance(values, Mapping):
+        raise InputProblem(f"agent_roles must be a dict from agents to roles; received {values!r:.80}")
+    duties = {}
+    for agent, role in (values or {}).items():
+        if isinstance(role, Duties):
+            duties[agent] = role
+            continue
+        place = f"agent_roles[{agent!r:.40}]"
+        named = AgentRole(role) if isinstance(role, str) else role
+        entry = named if named.__class__ is AgentRole else entry_of(named, AgentRole, place)
+        duties[name_at(place, agent)] = Duties(
+            words_at(f"{place}.message_types", entry.message_types),
+            words_at(f"{place}.capabilities", entry.capabilities),
+            verdict_at(f"{place}.can_delegate", entry.can_delegate),
+            verdict_at(f"{place}.can_escalate", entry.can_escalate),
+        )
+    return duties
+
+
+def _metadata_of(interaction: Any) -> Mapping[str, Any]:
+    metadata = getattr(interaction, "metadata", None)
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _capabilities_of(entry: AgentInteraction, number: int) -> tuple[str, ...]:
+    """The capabilities that an act says it used: ``metadata["capability"]``, one or several."""
+    used = entry.metadata.get("capability") if isinstance(entry.metadata, Mapping) else None
+    return tuple(sorted(words_at(f"interactions[{number}].metadata['capability']", used) or ()))

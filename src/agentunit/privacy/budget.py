@@ -1,0 +1,124 @@
+"""How much of a differential-privacy budget a run has left, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from threading import Lock
+from typing import Any, Literal
+
+from agentunit.backends.accountant import ComposedSpending, accountant_unready
+from agentunit.backends.quality import BackendUnavailable
+from agentunit.core.results import MetricResult
+from agentunit.formulas.privacy_budget import budget_state
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import Item, number_at, payload_of
+
+_NAMES = ("epsilon", "privacy_epsilon")
+
+
+@dataclass
+class PrivacyBudgetMetric(ItemMetric):
+    """The share of a differential-privacy budget that is left after this case and all before it, in dataset order.
+
+    A case spends ``metadata["epsilon"]`` (of the trace, the outcome or the case; also ``privacy_epsilon``), else the
+    sum over its events' ``epsilon``; none recorded spends 0. ``composition="sum"`` adds ε up, ``"pld"`` composes the
+    distributions of privacy losses at ``delta``, which is tighter (extra ``dp``). ``warning`` is true from a
+    utilization of ``warn_threshold`` on. Each run begins with the whole budget; an ε that cannot be is an error and
+    spends nothing.
+
+    >>> budget = PrivacyBudgetMetric(total_budget=2.0)
+    >>> [budget.evaluate({"id": "q", "metadata": {"epsilon": 0.5}}, None, "done").value for _ in range(3)]
+    [0.75, 0.5, 0.25]
+    """
+
+    total_budget: float = 10.0
+    warn_threshold: float = 0.8
+    composition: Literal["sum", "pld"] = "sum"
+    delta: float = 1e-6
+
+    info = MetricInfo(
+        name="privacy_budget",
+        family="privacy",
+        summary="The share of the differential-privacy budget (ε) that is left after this case.",
+        direction="higher",
+        range=(0.0, 1.0),
+        detail_keys=("epsilon_used", "total_spent", "remaining", "utilization", "budget_exceeded", "warning"),
+        backend="sum",
+        trust={"sum": "exact", "pld": "exact"},
+        stateful=True,
+    )
+    name = info.name
+
+    def __post_init__(self) -> None:
+        for parameter, value, low, high in (
+            ("total_budget", self.total_budget, 0.0, inf),
+            ("delta", self.delta, 0.0, 1.0),
+        ):
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not low < value < high:
+                rule = "finite and above 0" if high == inf else "between 0 and 1"
+                raise ValueError(f"PrivacyBudgetMetric: {parameter} must be {rule}; received {value!r}")
+        if isinstance(self.warn_threshold, bool) or not isinstance(self.warn_threshold, (int, float)):
+            raise ValueError(f"PrivacyBudgetMetric: warn_threshold must be a number; received {self.warn_threshold!r}")
+        if not 0 <= self.warn_threshold <= 1:
+            raise ValueError(
+                f"PrivacyBudgetMetric: warn_threshold must be from 0 to 1; received {self.warn_threshold!r}"
+            )
+        if self.composition not in ("sum", "pld"):
+            raise ValueError(f"PrivacyBudgetMetric: composition must be sum or pld; received {self.composition!r}")
+        reason = accountant_unready() if self.composition == "pld" else None
+        if reason is not None:
+            raise BackendUnavailable(f"PrivacyBudgetMetric: composition 'pld' cannot run: {reason}")
+        self._lock = Lock()
+        # Exact, so that thirty times 0.1 spends 3 and not a little more.
+        self._summed = Fraction(0)
+        self._composed = ComposedSpending(self.total_budget, self.delta) if self.composition == "pld" else None
+
+    def fresh(self) -> PrivacyBudgetMetric:
+        """The same metric with its whole budget: what a new run begins with."""
+        return PrivacyBudgetMetric(self.total_budget, self.warn_threshold, self.composition, self.delta)
+
+    def judge(self, item: Item) -> MetricResult:
+        """Spend what the case says it spent."""
+        epsilons = list(spent_epsilons(item))
+        with self._lock:
+            self._summed += sum(map(Fraction, epsilons))
+            summed = float(self._summed)
+            spent = summed if self._composed is None else self._composed.spend(epsilons)
+        state = budget_state(self.total_budget, spent, self.warn_threshold)
+        detail: dict[str, Any] = {
+            "epsilon_used": float(sum(map(Fraction, epsilons))),
+            "total_spent": spent,
+            "remaining": state.remaining,
+            "utilization": state.utilization,
+            "budget_exceeded": state.exceeded,
+            "warning": state.warning,
+            "backend": self.composition,
+        }
+        if self._composed is not None:
+            detail.update(delta=self.delta, summed=summed)
+        return MetricResult(self.name, state.share_left, detail)
+
+
+def spent_epsilons(item: Item) -> Iterator[float]:
+    """Each ε that a run spent: the total that its metadata gives, else those of its events."""
+    outcome_metadata = getattr(item.outcome, "metadata", None)
+    for part, metadata in (
+        ("trace", item.trace_metadata),
+        ("outcome", outcome_metadata if isinstance(outcome_metadata, Mapping) else {}),
+        ("case", item.case_metadata),
+    ):
+        for name in _NAMES:
+            total = number_at(f"{part}.metadata[{name!r}]", metadata.get(name))
+            if total is not None:
+                yield total
+                return
+    for position, event in enumerate(item.events):
+        payload = payload_of(event)
+        for name in _NAMES:
+            epsilon = number_at(f"{name} of trace.events[{position}]", payload.get(name))
+            if epsilon is not None:
+                yield epsilon
+                break

@@ -1,0 +1,192 @@
+"""Recognisers that need a word beside the value: birth dates, documents, records, and numbers without a form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentunit.formulas.identifiers import calendar_date, luhn_valid, ssn_issuable
+from agentunit.privacy.detection.engine import Candidate, Recogniser, Span
+from agentunit.privacy.detection.numbers import (
+    GAP,
+    NUMBER_END,
+    check_ipv4,
+    digits_of,
+    joined,
+    part_of_decimal,
+    without_extension,
+)
+
+_PHONE_WORD = (
+    r"(?:tele?(?:phone|fon|fono)?|phone|t\xc3\xa9l|mobile|mob|cell(?:phone|ular)?|fax|desk|landline|hotline|whats ?app"
+    r"|sms|call|dial|text|reach|ring|contact|handy|(?:my|his|her|their) number)"
+)
+_PHONE_WORDS = re.compile(rf"(?i:(?:\b|_){_PHONE_WORD}(?:\b|_))".encode("latin-1"))
+_OTHER_NUMBERS = re.compile(
+    rb"(?i)(?:\b|_)(?:order|ids?\b|ref|ticket|invoice|account|acct|case|flight|reserv|booking|confirm|card|zip|postal|price"
+    rb"|item|sku|track|serial|imei|product|policy|ssn|social|iban|version|model|date|born|amount|total|isbn|room|gift"
+    rb"|certif|member|passport|licen|patient|record|code)"
+)
+_DATE_FORM = re.compile(
+    rb"(?:19|20)[0-9]{2}[-./ ][01]?[0-9][-./ ][0-3]?[0-9]\b|[0-3]?[0-9][-./ ][01]?[0-9][-./ ](?:19|20)[0-9]{2}\b"
+)
+_DECIMAL = re.compile(rb"[0-9]+[.][0-9]+|(?:19|20)[0-9]{2}[-/ ](?:19|20)[0-9]{2}")
+_IN_PHONES = b"0123456789 ./-()+"
+_MOST_PHONE_BYTES = 28
+_MONTHS = (b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec")
+_MONTH_NAME = re.compile(rb"[A-Za-z]{3,}")
+_DIGITS = re.compile(rb"[0-9]+")
+
+
+def check_spoken_phone(candidate: Candidate) -> Sequence[Span]:
+    """Seven to fifteen digits spoken of as a phone, where no nearer word calls them something else."""
+    # The words between may have taken the bracket of an area code.
+    if b")" in candidate.written and b"(" not in candidate.written and candidate.before(1) == b"(":
+        candidate = candidate._replace(start=candidate.start - 1)
+    number = without_extension(candidate.written).strip()
+    digits = digits_of(number)
+    if not 7 <= len(digits) <= 15 or len(set(digits)) < 3 or joined(candidate):
+        return ()
+    if _DATE_FORM.match(number) or _DECIMAL.fullmatch(number):
+        return ()
+    nearest_words = _PHONE_WORDS.split(candidate.before(32))[-1]
+    return () if _OTHER_NUMBERS.search(nearest_words) else candidate.whole()
+
+
+def check_phone_before_word(candidate: Candidate) -> Sequence[Span]:
+    """The number that ends where the match starts, held to the same rules."""
+    window = candidate.before(_MOST_PHONE_BYTES)
+    number = window[len(window.rstrip(_IN_PHONES)) :].lstrip(b" ./-)")
+    return check_spoken_phone(candidate._replace(start=candidate.start - len(number))) if len(number) >= 6 else ()
+
+
+def check_spoken_ssn(candidate: Candidate) -> Sequence[Span]:
+    """Nine digits in any writing that can have been issued."""
+    return candidate.whole() if ssn_issuable(digits_of(candidate.written).decode("ascii")) else ()
+
+
+def check_spoken_card(candidate: Candidate) -> Sequence[Span]:
+    """Digits spoken of as a card that pass the Luhn check, whatever the issuer."""
+    digits = candidate.written
+    return candidate.whole() if luhn_valid(digits) and len(set(digits)) > 1 and not part_of_decimal(candidate) else ()
+
+
+def check_birth_date(candidate: Candidate) -> Sequence[Span]:
+    """A day of the calendar, in either order of day and month."""
+    written = candidate.written
+    parts = [int(each) for each in _DIGITS.findall(written)]
+    named = _MONTH_NAME.search(written)
+    if named is not None:
+        (day, year), month = parts, _MONTHS.index(named[0][:3].lower()) + 1
+        return candidate.whole() if _lived(year) and calendar_date(year, month, day) else ()
+    first, second, third = parts
+    if first > 31:
+        return candidate.whole() if _lived(first) and calendar_date(first, second, third) else ()
+    year = third if third > 99 else 2000 + third
+    either = calendar_date(year, second, first) or calendar_date(year, first, second)
+    return candidate.whole() if _lived(year) and either else ()
+
+
+def _lived(year: int) -> bool:
+    return 1880 <= year <= 2099
+
+
+def check_document(candidate: Candidate) -> Sequence[Span]:
+    """Letters and digits, at least four digits, and no date."""
+    written, after = candidate.written, candidate.after(2)
+    if len(digits_of(written)) < 4 or _DATE_FORM.match(written):
+        return ()
+    goes_on = after[:1].isalnum() or (after[:1] in (b"-", b".", b"/", b"_", b"@") and after[1:].isalnum())
+    return () if goes_on else candidate.whole()
+
+
+_QUOTES = r"(?:[\\\"'\x60*)\]]|\xe2\x80[\x98-\x9d]){0,4}"
+_OPEN = r"(?:[\\\"'\x60*(\[#]|\xe2\x80[\x98-\x9d]){0,4}"
+_WS = r"[ \t\r\n]{0,3}"
+_IS = (
+    rf"{_QUOTES}{_WS}(?:(?i:number|no|num|nr|id)\b\.?)?{_QUOTES}{_WS}"
+    rf"(?:(?i:is|was)\b|:|=|-|\xe2\x80\x93|\#|,)?{_WS}{_OPEN}"
+)
+_WORDS_BETWEEN = r"[A-Za-z ,.:=\"'\\()_*>|/\[\]-]{0,24}"
+_NUMBER = rf"[+(]{{0,2}}[0-9](?:(?:{GAP}|[()]){{0,2}}[0-9]){{6,16}}"
+_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
+_DAY = r"[0-3]?[0-9](?i:st|nd|rd|th)?"
+_DATE = (
+    r"(?:[12][0-9]{3}[-/.][01]?[0-9][-/.][0-3]?[0-9]|[0-3]?[0-9][-/. ][0-3]?[0-9][-/. ][12][0-9]{3}"
+    rf"|[0-3]?[0-9][-/.][0-3]?[0-9][-/.][0-9]{{2}}|{_DAY} (?:of )?{_MONTH},? [12][0-9]{{3}}"
+    rf"|{_MONTH} {_DAY},? [12][0-9]{{3}})\b"
+)
+
+CONTEXTS = (
+    Recogniser(
+        "date_of_birth",
+        "birth_date",
+        rf"(?:\b|_)(?i:born|birth|birthday|birthdate|d\.?o\.?b|geb(?:oren)?)(?:\b|_){_WORDS_BETWEEN}(?P<value>{_DATE})",
+        0.9,
+        check_birth_date,
+    ),
+    Recogniser(
+        "ssn",
+        "ssn_by_context",
+        rf"(?:\b|_)(?i:ssn|social[ _]security|social insurance)\b{_IS}"
+        r"(?P<value>[0-8][0-9]{2}[ .]?[0-9]{2}[ .]?[0-9]{4})\b",
+        0.9,
+        check_spoken_ssn,
+    ),
+    Recogniser(
+        "credit_card",
+        "card_by_context",
+        rf"(?:\b|_)(?i:cards?|credit|debit|visa|amex|mastercard|maestro|diners|pan|cc)(?:\b|_)"
+        rf"{_WORDS_BETWEEN}(?P<value>[0-9]{{12,19}})\b",
+        0.85,
+        check_spoken_card,
+    ),
+    Recogniser(
+        "ip_address",
+        "ipv4_by_context",
+        rf"(?:\b|_)(?i:ip|ipv4|address|addr|host|server|dns|ping|gateway|client|remote)(?:\b|_){_WORDS_BETWEEN}"
+        r"(?P<value>[1-9]\.[0-9]\.[0-9]\.[0-9])\b",
+        0.8,
+        check_ipv4,
+    ),
+    Recogniser(
+        "passport",
+        "passport",
+        rf"(?:\b|_)(?i:passport|passeport|reisepass|travel document)(?:\b|_){_IS}"
+        r"(?P<value>(?i:[A-Z]){0,2}[0-9]{6,9}|[A-Z0-9]{8,9})\b",
+        0.92,
+        check_document,
+    ),
+    Recogniser(
+        "driver_license",
+        "driver_license",
+        rf"(?i:(?:\b|_)(?:driv(?:er|ing)(?:'?s|\xe2\x80\x99s|s')?[ _]?(?:licen[cs]e|permit)|dl))(?:\b|_){_IS}"
+        r"(?P<value>[A-Z]{0,5}[0-9](?:[ -]?[A-Z0-9]){4,16}|[A-Z][A-Z0-9]{4,17})\b",
+        0.8,
+        check_document,
+    ),
+    Recogniser(
+        "medical_record",
+        "medical_record",
+        r"(?i:(?:\b|_)(?:mrn|(?:medical|health|patient)[ _]?records?|patient|nhs|medicare|health (?:card|insurance)))"
+        rf"(?:\b|_){_IS}"
+        r"(?P<value>(?i:[A-Z]){0,4}-?[0-9](?:[ -]?[0-9]){4,11})\b",
+        0.92,
+        check_document,
+    ),
+    Recogniser(
+        "phone",
+        "phone_by_context",
+        rf"(?i:(?:\b|_){_PHONE_WORD})(?:\b|_){_WORDS_BETWEEN}(?P<value>{_NUMBER}{NUMBER_END})",
+        0.9,
+        check_spoken_phone,
+    ),
+    # The number is read backwards from its last digit: patterns that count digits from every start cost too much.
+    Recogniser(
+        "phone",
+        "phone_before_context",
+        r"(?P<value>[0-9])[ \t]{0,2}\(?(?i:office|fax|mobile|cell|home|work|desk|phone|tel)\b",
+        0.9,
+        check_phone_before_word,
+    ),
+)

@@ -1,0 +1,116 @@
+"""Recognisers of credentials that show what they are: private keys, JSON web tokens, keys with a known beginning."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Sequence
+
+from agentunit.privacy.detection.assignments import check_random
+from agentunit.privacy.detection.engine import BETWEEN, Candidate, Recogniser, Span
+
+# A PEM file with a key of 16,384 bits has about 13,000 characters.
+_MOST_KEY_BYTES = 16_384
+_MOST_HEADER_CHARACTERS = 2_048
+_KEY_BODY = re.compile(rb"(?:[A-Za-z0-9+/=]{16,}|\\[nr]|[ \t\r\n])*")
+_PLACEHOLDER = re.compile(rb"(?i)x{6}|your|example|abcdefghijklmnop")
+_END_MARK = re.compile(rb"-----END [A-Z ]{0,40}-----")
+
+
+def check_jwt(candidate: Candidate) -> Sequence[Span]:
+    """A token whose first part is the Base64 of a JSON object."""
+    header = candidate.written.partition(b".")[0]
+    if len(header) > _MOST_HEADER_CHARACTERS:
+        return ()
+    try:
+        decoded = json.loads(base64.urlsafe_b64decode(header + b"=" * (-len(header) % 4)))
+    except (ValueError, binascii.Error, RecursionError):
+        return ()
+    return candidate.whole() if isinstance(decoded, dict) else ()
+
+
+def check_private_key(candidate: Candidate) -> Sequence[Span]:
+    """The key from its first mark to its last, or as far as it goes where the last is cut off."""
+    buffer, end = candidate.buffer, candidate.end
+    next_mark = buffer.find(b"-----", end, end + _MOST_KEY_BYTES)
+    closing = _END_MARK.match(buffer, next_mark) if next_mark >= 0 else None
+    if closing is not None and BETWEEN not in buffer[end:next_mark]:
+        return [Span(candidate.start, closing.end(), candidate.confidence)]
+    body = _KEY_BODY.match(buffer, end, end + _MOST_KEY_BYTES)
+    cut = body.end() if body is not None else end
+    return [Span(candidate.start, end + len(buffer[end:cut].rstrip()), candidate.confidence)]
+
+
+def check_known(candidate: Candidate) -> Sequence[Span]:
+    """A key with a known beginning, unless it is written out as a placeholder."""
+    return () if _PLACEHOLDER.search(candidate.written[:256]) else candidate.whole()
+
+
+_W = "[A-Za-z0-9_-]"
+
+CREDENTIALS = (
+    Recogniser(
+        "private_key",
+        "pem",
+        r"-----BEGIN (?:[A-Z0-9]{2,10} ){0,3}PRIVATE KEY(?: BLOCK)?-----",
+        0.99,
+        check_private_key,
+    ),
+    Recogniser("jwt", "jwt", rf"\beyJ{_W}{{8,}}\.{_W}{{8,}}(?:\.{_W}*)?", 0.98, check_jwt, _MOST_KEY_BYTES),
+    Recogniser("api_key", "aws", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", 0.95),
+    Recogniser("api_key", "google", rf"\bAIza{_W}{{35}}|\bya29\.{_W}{{20,}}|\bGOCSPX-{_W}{{20,}}", 0.95, check_known),
+    Recogniser("api_key", "github", r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}", 0.95, check_known),
+    Recogniser("api_key", "gitlab", rf"\bgl(?:pat|dt|rt|ptt|cbt|soat|ft|imt|agent|oas)-{_W}{{20,}}", 0.95, check_known),
+    Recogniser("api_key", "slack", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}", 0.95, check_known),
+    Recogniser(
+        "api_key",
+        "slack_webhook",
+        r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/-]{20,}",
+        0.95,
+        check_known,
+    ),
+    Recogniser(
+        "api_key",
+        "stripe",
+        r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9+/=]{24,}",
+        0.95,
+        check_known,
+    ),
+    # OpenAI, Anthropic, OpenRouter, DeepSeek and others share the beginning.
+    Recogniser("api_key", "language_model", rf"\bsk-{_W}{{20,}}", 0.95, check_random),
+    Recogniser(
+        "api_key",
+        "model_host",
+        r"\bhf_[A-Za-z0-9]{30,}|\bgsk_[A-Za-z0-9]{40,}|\bxai-[A-Za-z0-9]{60,}|\br8_[A-Za-z0-9]{37}"
+        r"|\bpplx-[A-Za-z0-9]{40,}|\blsv2_[a-z]{2}_[A-Za-z0-9_]{30,}|\bnvapi-[A-Za-z0-9_-]{40,}",
+        0.95,
+        check_known,
+    ),
+    Recogniser(
+        "api_key",
+        "package_registry",
+        rf"\bnpm_[A-Za-z0-9]{{36}}\b|\bpypi-{_W}{{50,}}|\brubygems_[0-9a-f]{{48}}\b|\bdckr_pat_{_W}{{20,}}",
+        0.95,
+        check_known,
+    ),
+    Recogniser(
+        "api_key",
+        "mail_and_messages",
+        rf"\bSG\.{_W}{{16,32}}\.{_W}{{16,64}}|\b(?:AC|SK)[0-9a-f]{{32}}\b|\bkey-[0-9a-f]{{32}}\b"
+        rf"|\b[0-9]{{8,10}}:AA{_W}{{33}}\b|\b[0-9a-f]{{32}}-us[0-9]{{1,2}}\b",
+        0.9,
+        check_known,
+    ),
+    Recogniser(
+        "api_key",
+        "cloud",
+        rf"\bdop_v1_[0-9a-f]{{64}}\b|\bdapi[0-9a-f]{{32}}\b|\bhvs\.{_W}{{24,}}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{{32}}\b"
+        rf"|\bAGE-SECRET-KEY-1[A-Z0-9]{{58}}\b|\blin_api_[A-Za-z0-9]{{40}}\b|\bntn_[A-Za-z0-9]{{40,}}"
+        r"|\b[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
+        0.95,
+        check_known,
+    ),
+    Recogniser("api_key", "azure_account", r"\bAccountKey=(?P<value>[A-Za-z0-9+/]{86}==)", 0.98),
+)

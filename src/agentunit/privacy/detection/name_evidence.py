@@ -1,0 +1,167 @@
+"""What is known about a single word of a name, in points for and against it.
+
+``names`` reports a candidate that reaches ``ENOUGH``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from agentunit.privacy.detection.gazetteer import Kind, entries, fold, kinds_of
+from agentunit.privacy.detection.name_words import AMBIGUOUS, PARTICLES, PLAIN_WORDS, SUFFIXES, SURNAME_ENDINGS, THINGS
+
+ENOUGH = 3.0
+MOST_AROUND = 5.5
+"""The most points that the words around a candidate can give."""
+
+_CONTRACTIONS = ("n't", "'m", "'d", "'ll", "'ve", "'re", "'s")
+
+
+_MIXED = re.compile(r"[^\W\d_]*[a-zß-ÿ][A-ZÀ-Þ]")
+_MIXED_NAME = re.compile(r"(?:Mc|Mac|De|Di|Da|Del|Della|Du|La|Le|Van|Von|Fitz|Ben|Al|El|O['’]?|St)[A-ZÀ-Þ][a-zß-ÿ]+")
+
+
+def is_identifier(word: str) -> bool:
+    """Whether a word is written as programs write names: ``TextNode``, ``NaN``; or with a single letter: ``T-Shirt``.
+
+    >>> [is_identifier(word) for word in ("LookupError", "NaN", "T-Shirt", "McDonald", "LaToya", "Anne-Marie", "O'Neil")]
+    [True, True, True, False, False, False, False]
+    """
+    first, hyphen, _ = word.partition("-")
+    if hyphen and len(first) == 1:
+        return True
+    for part in re.split("[-'’]", word) if _MIXED.match(word) else ():
+        tail = len(part) - len(part.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        is_name = _MIXED_NAME.fullmatch(part) or (kinds_of(part) & (Kind.FIRST | Kind.LAST) and not tail)
+        if _MIXED.match(part) and not is_name:
+            return True
+    return False
+
+
+class Word:
+    """What is known about one word, worked out once.
+
+    ``as_first`` are its points as the first word of a name, ``inside`` those further inside (None where it ends the
+    name), ``alone`` those of the word by itself.
+    """
+
+    __slots__ = (
+        "alone",
+        "as_first",
+        "can_start",
+        "inside",
+        "is_first_only",
+        "is_initial",
+        "is_plain",
+        "is_place",
+        "is_surely_name",
+        "is_thing",
+    )
+
+    def __init__(self, word: str) -> None:
+        folded = fold(word)
+        kind = kinds_of(word)
+        if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS):
+            kind |= Kind.WORD
+        elif kind & Kind.FREQUENT_FIRST and folded not in AMBIGUOUS:
+            kind &= ~(Kind.WORD | Kind.RARE_WORD)
+        self.is_initial = len(word) == 1
+        self.is_thing = folded in THINGS or is_identifier(word)
+        self.is_first_only = bool(kind & Kind.FIRST) and not kind & Kind.PLACE
+        self.is_place = bool(kind & Kind.PLACE) and not kind & Kind.FREQUENT_FIRST
+        self.is_plain = bool(kind & (Kind.WORD | Kind.RARE_WORD))
+        self.is_surely_name = not self.is_plain and bool(kind & (Kind.FIRST | Kind.LAST) or _has_surname_ending(folded))
+        self.as_first = 0.0 if self.is_initial else _points_as_first(kind)
+        self.inside = None if self.is_thing else _points_inside(kind, folded, word)
+        self.alone = _points_alone(kind, folded)
+        self.can_start = not self.is_thing and _can_start(kind, folded, word, self.as_first)
+
+
+def _can_start(kind: int, folded: str, word: str, as_first: float) -> bool:
+    """Whether it is worth looking at a word as the first of a name: frequent plain words and short acronyms are not."""
+    if len(word) == 1:
+        return word not in "IA"
+    if folded in PARTICLES or folded in SUFFIXES or (word.isupper() and len(word) < 4):
+        return False
+    if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS):
+        return folded in AMBIGUOUS
+    if kind & Kind.WORD:
+        return folded in AMBIGUOUS or bool(kind & Kind.FREQUENT_LAST)
+    if kind & Kind.PLACE and kind & Kind.COUNTRY:
+        return bool(kind & Kind.FIRST)
+    return as_first >= 0 or bool(kind & Kind.LAST)
+
+
+def _points_as_first(kind: int) -> float:
+    if not kind & Kind.FIRST:
+        return -1.0 if kind & (Kind.WORD | Kind.RARE_WORD | Kind.PLACE) else 1.0
+    widespread = bool(kind & Kind.WIDESPREAD)
+    if kind & Kind.WORD:
+        return 1.0 if widespread else 0.0
+    if kind & Kind.RARE_WORD:
+        return 2.0 if widespread else 0.5
+    if kind & Kind.PLACE:
+        return 2.5 if kind & Kind.FREQUENT_FIRST else 2.0 if widespread else 1.0
+    return 3.0 if widespread else 2.5
+
+
+def _points_inside(kind: int, folded: str, word: str) -> float | None:
+    is_plain = kind & (Kind.WORD | Kind.RARE_WORD)
+    if kind & Kind.FREQUENT_LAST:
+        return 2.0
+    if kind & Kind.LAST:
+        return 1.0 if is_plain else 2.0
+    if is_plain:
+        return None
+    if _has_surname_ending(folded):
+        return 2.0
+    if kind & Kind.FIRST:
+        return 1.5
+    if kind & Kind.PLACE:
+        return 0.0
+    return 1.0 if word.isascii() else 1.5
+
+
+def _has_surname_ending(folded: str) -> bool:
+    return len(folded) > 4 and folded.endswith(SURNAME_ENDINGS)
+
+
+def _points_alone(kind: int, folded: str) -> float:
+    """A first name can stand alone; a surname or an unknown word needs a title or the like."""
+    if kind & (Kind.WORD | Kind.RARE_WORD):
+        if kind & Kind.WIDESPREAD:
+            return 1.0
+        if kind & Kind.FREQUENT_LAST and not kind & Kind.WORD:
+            return 0.5
+        return 0.0 if kind & (Kind.FIRST | Kind.LAST) else -1.0
+    if kind & Kind.PLACE:
+        if kind & Kind.COUNTRY:
+            return -1.0
+        return (
+            2.5 if kind & Kind.FREQUENT_FIRST else 1.5 if kind & Kind.WIDESPREAD else 0.5 if kind & Kind.LAST else 0.0
+        )
+    if kind & Kind.FREQUENT_LAST and not kind & Kind.FREQUENT_FIRST:
+        return 1.0
+    if kind & Kind.FIRST:
+        return 3.0 if kind & Kind.WIDESPREAD else 2.5
+    if kind & Kind.LAST or _has_surname_ending(folded):
+        return 1.0
+    return 0.5
+
+
+_SPECIAL = PLAIN_WORDS | THINGS | PARTICLES | SUFFIXES
+_UNKNOWN = functools.cache(Word)
+
+
+def about(word: str) -> Word:
+    """What is known about a word; words about which nothing is known share their answer.
+
+    >>> about("Qwxyzt") is about("Zyxwqt"), about("Mary").as_first > about("Qwxyzt").as_first
+    (True, True)
+    """
+    folded = word.lower()
+    is_unknown = len(word) > 3 and folded.isascii() and folded.isalpha() and folded not in entries()
+    if is_unknown and folded not in _SPECIAL and not _MIXED.match(word):
+        return _UNKNOWN("Qwxyzsson" if _has_surname_ending(folded) else "Qwxyzt")
+    return Word(word)

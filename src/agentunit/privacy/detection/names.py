@@ -1,0 +1,249 @@
+"""Names of people: capitalised words, what the gazetteer knows about them, and what stands around them."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from agentunit.privacy.detection.gazetteer import entries, fold
+from agentunit.privacy.detection.name_context import points_after, points_before
+from agentunit.privacy.detection.name_evidence import ENOUGH, MOST_AROUND, Word, about
+from agentunit.privacy.detection.name_words import OPENERS, PARTICLES, SUFFIXES
+from agentunit.privacy.findings import Finding
+
+LONGEST_WORD = 40
+LONGEST_NAME = 6
+"""How many words a name has at most."""
+
+
+def _upper_case_letters() -> str:
+    """The capital letters of the Latin, Greek and Cyrillic scripts, as ranges of a character class."""
+    ranges: list[list[int]] = []
+    for code in range(0x41, 0x2000):
+        letter = chr(code)
+        if unicodedata.category(letter) not in ("Lu", "Lt"):
+            continue
+        if not unicodedata.name(letter).startswith(("LATIN", "GREEK", "CYRILLIC")):
+            continue
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    return "".join(chr(first) if first == last else f"{chr(first)}-{chr(last)}" for first, last in ranges)
+
+
+_UPPER = _upper_case_letters()
+_REST = r"(?:[^\W\d_]|['’](?!s\b)(?=[^\W\d_])|-(?=[^\W\d_]))*"
+_CAPITALISED = rf"(?<![\w@#/\\.-])[{_UPPER}]{_REST}"
+_PARTICLE = "|".join(sorted(PARTICLES))
+_RUN = re.compile(
+    rf"{_CAPITALISED}(?![\w@])"
+    rf"(?:(?:(?<=[{_UPPER}])\.[ ]?|,?[ ](?=[JS]r\b)|-|"
+    rf"[ \u00a0](?:(?:{_PARTICLE})[ ]){{0,3}}(?:(?:al|el|ad|as|ash|an|ar|at|az|ul)-)?)"
+    rf"[{_UPPER}]{_REST}(?![\w@])){{0,11}}"
+)
+_LOWER_RUN = re.compile(r"(?<![\w@#/\\.-])[^\W\d_]{2,}(?![\w@])(?:[ ](?:[^\W\d_]\.(?=[ ])|[^\W\d_]+(?![\w@]))){0,11}")
+_WORD = re.compile(rf"[^\W\d_]{_REST}")
+
+
+class _Words(dict[str, Word]):
+    """What is known about each word met so far; forgets everything once it holds too many."""
+
+    def __missing__(self, word: str) -> Word:
+        if len(self) > 100_000:
+            self.clear()
+        known = about(word[:LONGEST_WORD])
+        if len(word) <= LONGEST_WORD:
+            self[word] = known
+        return known
+
+
+_words = _Words()
+_BEFORE_CODE = frozenset("`$%\\")
+_CODE_FOLLOWS = re.compile(r"\.[a-z_]|[(\[][\w'\")\]]|::|->|`|=[\w'\"]")
+
+
+def _in_code(text: str, start: int, end: int) -> bool:
+    """Whether a word is part of a program: ``os.path``, ``Line(``, `` `NaN` ``."""
+    return (start > 0 and text[start - 1] in _BEFORE_CODE) or _CODE_FOLLOWS.match(text, end) is not None
+
+
+def find_names(text: str) -> list[Finding]:
+    """The names of people in a text, in order.
+
+    >>> text = "Hi, I'm Mathias Ruud. I will fly to New York on Monday Morning."
+    >>> [text[f.start:f.end] for f in find_names(text)]
+    ['Mathias Ruud']
+    """
+    search = _Search(text)
+    known = _words
+    for run in (_LOWER_RUN if search.is_lower else _RUN).finditer(text):
+        words = run.group().split(" ")
+        if len(words) == 1:
+            # Most capitalised words open a sentence and are nothing else: the first look must be quick.
+            word = words[0]
+            if len(word) > 1 and known[word].can_start:
+                search.look_at_word(run.start(), word)
+            continue
+        for word in words:
+            if known[word].can_start:
+                search.look_at(run.start(), run.end(), words)
+                break
+    return search.findings()
+
+
+def find_names_in(texts: list[str]) -> list[list[Finding]]:
+    """The names of people in each text."""
+    return [find_names(text) for text in texts]
+
+
+class _Search:
+    """The names found so far in one text, and the lone words that become names if a full name repeats them."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.is_lower = text.islower()
+        self._found: list[Finding] = []
+        self._doubtful: list[tuple[int, int]] = []
+        self._parts: set[str] = set()
+
+    def findings(self) -> list[Finding]:
+        """All names; a lone word that is part of a full name elsewhere in the text is one too."""
+        has_speakers = any(self._is_speaker(finding.start, finding.end) for finding in self._found)
+        for start, end in self._doubtful:
+            if self.text[start:end] in self._parts:
+                self._found.append(Finding("name", start, end, 0.6, "part of a full name"))
+            elif has_speakers and self._is_speaker(start, end):
+                self._found.append(Finding("name", start, end, 0.6, "speaker in a dialogue"))
+        self._found.sort(key=lambda finding: finding.start)
+        return self._found
+
+    def look_at_word(self, start: int, word: str) -> None:
+        """Find out whether a word by itself is a name."""
+        if not word.isalpha():
+            self.look_at(start, start + len(word), [word])
+            return
+        known = _words[word]
+        if not self.is_lower or self._can_start_in_lower_case(known, start):
+            self._decide(((start, start + len(word), word),), known, known.alone)
+
+    def look_at(self, start: int, end: int, parts: list[str]) -> None:
+        """Find the names in a run of words, given in parts between spaces."""
+        words: list[tuple[int, int, str]] = []
+        if "".join(parts).isalpha():
+            for part in parts:
+                words.append((start, start + len(part), part))
+                start += len(part) + 1
+        else:
+            words = [(match.start(), match.end(), match.group()) for match in _WORD.finditer(self.text, start, end)]
+        known = [_words[word] for _, _, word in words]
+        n_words = len(words)
+        first = 0
+        while first < n_words:
+            begin = known[first]
+            if (
+                not begin.can_start
+                or (first and begin.as_first < 0 and not known[first - 1].is_plain)
+                or (self.is_lower and not self._can_start_in_lower_case(begin, words[first][0]))
+            ):
+                first += 1
+                continue
+            last, points = self._extend(words, known, first)
+            if last + 1 < n_words and known[last + 1].is_thing:
+                first = last + 2
+                continue
+            names_thing = last + 1 < n_words and self._names_thing(words, known, first, last)
+            if not names_thing and (not first or words[first - 1][2] not in OPENERS):
+                self._decide(words[first : last + 1], begin, points)
+            first = last + 1
+
+    def _names_thing(
+        self, words: list[tuple[int, int, str]], known: list[Word], first: int, last: int
+    ) -> bool:
+        """Whether a word that nobody is known by goes on with a plain one: "Codebase Navigator", "Smart Watch"."""
+        following = words[last + 1]
+        goes_on = self.text[words[last][1] : following[0]] == " " and len(following[2]) > 1
+        return first == last and goes_on and not self.is_lower and not known[first].is_surely_name
+
+    def _can_start_in_lower_case(self, word: Word, start: int) -> bool:
+        """Without capitals only a known name starts one, or a word after "my name is" and the like."""
+        return word.is_surely_name or (
+            not word.is_plain and points_before(self.text, start, word.is_first_only) >= ENOUGH
+        )
+
+    def _extend(self, words: list[tuple[int, int, str]], known: list[Word], first: int) -> tuple[int, float]:
+        """The last word of the candidate that starts here, and the points of its words together."""
+        last = first
+        best_inside = extra = 0.0
+        must_be_known = self.is_lower and known[first].is_surely_name
+        for i in range(first + 1, min(len(words), first + LONGEST_NAME)):
+            word, name = known[i], words[i][2]
+            if name.lower() in PARTICLES:
+                continue
+            if word.is_initial:
+                if name in "IA" and i + 1 == len(words):
+                    break
+                extra += 1.5
+            elif name.lower() in SUFFIXES:
+                extra += 1.0
+            elif (
+                word.inside is None or (self.is_lower and word.is_plain) or (must_be_known and not word.is_surely_name)
+            ):
+                break
+            else:
+                extra += 0.5 if best_inside and word.is_surely_name else 0.0
+                best_inside = max(best_inside, word.inside)
+            last = i
+        if known[first].is_initial and not best_inside:
+            return last, -MOST_AROUND
+        if last - first > 1 and not extra and not any(word.is_surely_name for word in known[first : last + 1]):
+            extra -= 1.0
+        return last, known[first].as_first + best_inside + min(extra, 2.0)
+
+    def _decide(self, words: Sequence[tuple[int, int, str]], first_word: Word, points: float) -> None:
+        """Report a candidate that has enough evidence, with what stands around it."""
+        text = self.text
+        start, end = words[0][0], words[-1][1]
+        is_single = len(words) == 1
+        if is_single:
+            points = first_word.alone
+        if points + MOST_AROUND < ENOUGH or (is_single and _in_code(text, start, end)):
+            return
+        before = points_before(text, start, first_word.is_first_only)
+        is_known = first_word.is_surely_name or any(_words[word].is_surely_name for _, _, word in words[1:])
+        points += before + points_after(text, end, is_known)
+        if self._found:
+            points += self._points_in_list(start, first_word)
+        if self.is_lower:
+            points -= 0.5
+        elif text[start:end].isupper():
+            points -= 2.5 if is_single else 1.0
+        if not is_single:
+            if (text[start - 1 : start] or "\n") == "\n" == (text[end : end + 1] or "\n"):
+                points += 0.5
+            if before < 2.0 and fold(text[start:end]) in entries():
+                return
+        if points < ENOUGH:
+            if is_single and points > 0:
+                self._doubtful.append((start, end))
+            return
+        self._found.append(Finding("name", start, end, round(min(0.9, 0.45 + 0.05 * points), 2), "name"))
+        if not is_single or first_word.is_surely_name:
+            self._parts.update(word for _, _, word in words if len(word) > 2 and not _words[word].is_place)
+
+    def _points_in_list(self, start: int, word: Word) -> float:
+        """What it says that only a comma or "and" stands between the last name and this place."""
+        end = self._found[-1].end
+        if not 1 < start - end <= 6:
+            return 0.0
+        between = self.text[end:start]
+        if between in (" and ", ", and ", " & "):
+            return 3.0
+        if between == " to ":
+            return 1.5
+        return 2.5 if between == ", " and word.alone > 0 else 0.0
+
+    def _is_speaker(self, start: int, end: int) -> bool:
+        """Whether the word opens a line and a colon follows."""
+        return self.text[end : end + 1] == ":" and (start == 0 or self.text[start - 1] == "\n")

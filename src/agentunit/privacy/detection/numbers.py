@@ -1,0 +1,223 @@
+"""Recognisers of numbers by their form alone: cards, phones, social security numbers, IPv4 addresses.
+
+What has no telling form (nine bare digits, a local phone number) is found by the words around it, in ``contexts``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agentunit.formulas.identifiers import card_range, longest_number, luhn_valid, ssn_issuable
+from agentunit.privacy.detection.engine import Candidate, Recogniser, Span
+
+# Space, no-break space, narrow no-break space; hyphen-minus, hyphen, no-break hyphen, en dash.
+SPACE = r"(?: |\xc2\xa0|\xe2\x80\xaf)"
+DASH = r"(?:-|\xe2\x80[\x90\x91\x93])"
+GAP = r"(?:[ ./-]|\xe2\x80[\x90\x91\x93\xaf]|\xc2\xa0)"
+# The end of a phone number: an extension, or the end of a word.
+NUMBER_END = rf"(?:{SPACE}?(?:[xX]|[eE]xt\.?|#){SPACE}?[0-9]{{1,6}}\b|\b)"
+
+_NOT_DIGITS = bytes(each for each in range(256) if not 48 <= each <= 57)
+_DIGITS = b"0123456789"
+_VERSION_WORDS = frozenset(b"version release build firmware ver rev revision v section chapter ec enzyme clause article".split())
+_JOINED = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_@%$")
+_JOINED_BEFORE = _JOINED | frozenset(b"#+/-")
+_INSIDE_NUMBERS = frozenset(b"-./:,")
+_CALENDAR = re.compile(rb"(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:19|20)[0-9]{2}\b")
+_SHORTEST_CLEAR_IPV4 = 9
+_NETWORK_WORD = re.compile(rb"(?i)(?:\b|_)(?:ip|ipv4|addr|address|host|server|dns|ping|gateway|client|remote)(?:\b|_)")
+_LAST_WORD = re.compile(rb"[a-z]+\Z")
+_GROUP = re.compile(rb"[0-9]+")
+_EXTENSION_MARK = re.compile(rb"[xXeE#]")
+_MOST_CARDS_IN_A_ROW = 8
+_LONGEST_PHONE_BYTES = 32
+
+
+def digits_of(written: bytes) -> bytes:
+    """The digits of a number written with separators."""
+    return written.translate(None, _NOT_DIGITS)
+
+
+def without_extension(written: bytes) -> bytes:
+    """A phone number without the extension that may follow it."""
+    return _EXTENSION_MARK.split(written, maxsplit=1)[0]
+
+
+def joined(candidate: Candidate, *, spaces_join: bool = False) -> bool:
+    """Whether a number is part of something longer; spaces to other digits count if it has spaces itself."""
+    before, after = candidate.before(2), candidate.after(2)
+    if before:
+        last = before[-1]
+        if last in _JOINED_BEFORE:
+            return True
+        if len(before) == 2 and before[0] in _DIGITS and (last in _INSIDE_NUMBERS or (spaces_join and last == 32)):
+            return True
+    if not after:
+        return False
+    next_joins = after[0] in _INSIDE_NUMBERS or (spaces_join and after[0] == 32)
+    return after[0] in _JOINED or (next_joins and after[1:].isdigit())
+
+
+def check_card(candidate: Candidate) -> Sequence[Span]:
+    """A card number of a range in use, or several in groups of four one after the other."""
+    digits = digits_of(candidate.written)
+    if len(digits) <= 19:
+        return candidate.whole() if _is_common_card(digits) and not part_of_decimal(candidate) else ()
+    groups = [match.span() for match in _GROUP.finditer(candidate.buffer, candidate.start, candidate.end)]
+    # A year or another number may stand before a card; a longer row of numbers is a table.
+    places = range(0, len(groups) - 3, 4 if len(groups) % 4 == 0 else 1)
+    if len(groups) > 4 * _MOST_CARDS_IN_A_ROW or (len(groups) % 4 and len(groups) > 7):
+        return ()
+    spans: list[Span] = []
+    for place in places:
+        start, end = groups[place][0], groups[place + 3][1]
+        if _is_common_card(digits_of(candidate.buffer[start:end])) and (not spans or spans[-1].end < start):
+            spans.append(Span(start, end, candidate.confidence))
+    return spans
+
+
+def _is_common_card(digits: bytes) -> bool:
+    if not luhn_valid(digits) or len(set(digits)) < 2:
+        return False
+    known = card_range(digits.decode("ascii"))
+    return known is not None and len(digits) in known.common
+
+
+def part_of_decimal(candidate: Candidate) -> bool:
+    """Whether digits belong to an amount, a signed number or a fraction."""
+    after = candidate.after(2)
+    return candidate.before(1) in (b".", b",", b"-", b"+", b"$") or (after[:1] in (b".", b",") and after[1:].isdigit())
+
+
+def check_ssn(candidate: Candidate) -> Sequence[Span]:
+    """A number that can have been issued and is no part of a longer one."""
+    written = candidate.written
+    if not ssn_issuable(digits_of(written).decode("ascii")) or joined(candidate, spaces_join=b" " in written):
+        return ()
+    return candidate.whole()
+
+
+def check_ipv4(candidate: Candidate) -> Sequence[Span]:
+    """Four octets that can be somebody's address, and no version."""
+    written = candidate.written
+    octets = written.split(b".")
+    if len(octets) != 4 or not 0 < int(octets[0]) < 224 or octets[0] == b"127":
+        return ()
+    before, after = candidate.before(32), candidate.after(2)
+    if before[-1:] in (b".", b"-") or (after[:1] in (b".", b"-") and after[1:].isalnum()):
+        return ()
+    if len(written) < _SHORTEST_CLEAR_IPV4 and octets[0] != b"10" and len(set(octets)) > 1:
+        # 1.11.1.7 numbers an enzyme or a section more often than a machine.
+        return candidate.whole() if _NETWORK_WORD.search(before) else ()
+    last_word = _LAST_WORD.search(before.lower().rstrip(b" .:\\\"'=#"))
+    if last_word is not None and last_word[0] in _VERSION_WORDS:
+        return ()
+    return candidate.whole()
+
+
+def check_north_american(candidate: Candidate) -> Sequence[Span]:
+    """Ten digits, or eleven after the trunk's 1."""
+    written = candidate.written
+    digits = digits_of(without_extension(written))
+    if len(digits) != 10 and (len(digits) != 11 or digits[:1] != b"1"):
+        return ()
+    if len(set(digits)) < 3 or joined(candidate, spaces_join=b"-" not in written and b"." not in written):
+        return ()
+    return candidate.whole()
+
+
+def check_national(candidate: Candidate) -> Sequence[Span]:
+    """A trunk 0 and nine to thirteen digits in groups, which are no date."""
+    number = without_extension(candidate.written)
+    if len(number) > _LONGEST_PHONE_BYTES or len(set(number)) < 4 or joined(candidate, spaces_join=b" " in number):
+        return ()
+    groups = _GROUP.findall(number)
+    if not 2 <= len(groups) <= 6 or not 9 <= sum(map(len, groups)) <= 13 or min(map(len, groups)) < 2:
+        return ()
+    if len(groups) == 6 and max(map(len, groups)) == 2:
+        return ()
+    return () if _CALENDAR.match(number) else candidate.whole()
+
+
+def check_international(candidate: Candidate) -> Sequence[Span]:
+    """A number after + or 00, with as many digits as its country has; numbers that follow are left out."""
+    whole = candidate.written
+    written = without_extension(whole)
+    digits = digits_of(written)
+    significant = digits.lstrip(b"0")
+    most = longest_number(significant.decode("ascii")) + written.count(b"(0)")
+    if len(significant) > most:
+        groups = list(_GROUP.finditer(written))
+        while groups and len(significant) > most:
+            significant = significant[: -len(groups.pop()[0])]
+        written = whole = written[: groups[-1].end()] if groups else b""
+    if not (8 if len(written) > len(digits) + 1 else 9) <= len(significant) or len(set(digits)) < 3:
+        return ()
+    kept = candidate._replace(end=candidate.start + len(whole))
+    return () if joined(kept, spaces_join=written[:1] != b"+" and b" " in written) else kept.whole()
+
+
+_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_LONG_OCTET = "(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9][0-9])"
+# Four parts of one digit each are a version more often than an address, unless all are the same.
+_IPV4 = "|".join(
+    [r"\.".join(_LONG_OCTET if place == n else _OCTET for place in range(4)) for n in range(4)]
+    + [r"\.".join(digit * 4) for digit in "123456789"]
+)
+_IN_FOURS = "[2-69][0-9]{{3}}(?:{gap}[0-9]{{4}}){{3,}}(?:{gap}[0-9]{{1,3}})?"
+# A chain of pairs with one separator is taken whole, so that a long one is one candidate.
+_PAIRS = "|".join(
+    f"(?:{gap}[0-9]{{2}}){{4,}}" for gap in (" ", r"\.", "-", "/", r"\xc2\xa0", r"\xe2\x80[\x90\x91\x93\xaf]")
+)
+
+NUMBERS = (
+    Recogniser(
+        "phone",
+        "phone_international",
+        rf"(?:\+|\b00{GAP}?)[1-9](?:{GAP}?(?:[0-9]|\([0-9]{{1,5}}\))){{5,16}}{NUMBER_END}",
+        0.9,
+        check_international,
+    ),
+    Recogniser(
+        "credit_card",
+        "card_in_groups",
+        rf"\b(?:{_IN_FOURS.format(gap=SPACE)}|{_IN_FOURS.format(gap=DASH)}"
+        rf"|3[0-9]{{3}}[ -][0-9]{{6}}[ -][0-9]{{4,5}})\b",
+        0.85,
+        check_card,
+    ),
+    Recogniser(
+        "credit_card",
+        "card_digits",
+        r"\b(?:(?:4[0-9]|5[0-8]|2[2-7]|6[0-9]|3[05689]|97)[0-9]{14}|(?:4|62)[0-9]{17,18}"
+        r"|(?:3[47]|18|21)[0-9]{13}|3[0689][0-9]{12})\b",
+        0.85,
+        check_card,
+    ),
+    Recogniser(
+        "ssn",
+        "ssn_in_groups",
+        rf"\b(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{{2}}|6[0-57-9][0-9]|66[0-57-9])"
+        rf"(?:{DASH}[0-9]{{2}}{DASH}| [0-9]{{2}} )[0-9]{{4}}\b",
+        0.98,
+        check_ssn,
+    ),
+    Recogniser("ip_address", "ipv4", rf"\b(?:{_IPV4})(?:\.[0-9]{{1,3}})*\b", 0.9, check_ipv4),
+    Recogniser(
+        "phone",
+        "phone_north_american",
+        rf"(?:\b1{GAP})?(?:\([2-9][0-9]{{2}}\)[ .-]?|\b[2-9][0-9]{{2}}{GAP})"
+        rf"[0-9]{{3}}{GAP}[0-9]{{4}}(?:[-./][0-9]+)*{NUMBER_END}",
+        0.9,
+        check_north_american,
+    ),
+    Recogniser(
+        "phone",
+        "phone_national",
+        rf"(?:(?:\(0[1-9][0-9]{{0,4}}\){SPACE}?[0-9]{{2}}|\b0[1-9](?:[0-9]{{1,4}}{GAP}[0-9]{{2}}|{GAP}[0-9]{{3}}))"
+        rf"(?:{GAP}?[0-9]){{3,9}}|\b0[1-9](?:{_PAIRS})){NUMBER_END}",
+        0.8,
+        check_national,
+    ),
+)

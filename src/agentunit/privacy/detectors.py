@@ -1,0 +1,101 @@
+"""The detectors of personal data by name: patterns (base install), with a language model's names, and Presidio."""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+
+from agentunit.backends.ner import PersonNames
+from agentunit.backends.presidio import PresidioAnalyzer
+from agentunit.backends.quality import BackendUnavailable
+from agentunit.privacy.detection import PatternDetector
+from agentunit.privacy.detection.gazetteer import Kind, kinds_of
+from agentunit.privacy.findings import Detector, Finding
+
+DETECTORS = ("patterns", "ner", "presidio")
+_NAME_CONFIDENCE = 0.75
+_WORD = re.compile(r"[^\W\d_]+")
+
+
+def detector_named(name: str, owner: str) -> Detector:
+    """The detector of this name; one that does not exist or cannot run here is refused with the way out."""
+    if name == "patterns":
+        return PatternDetector()
+    if name not in DETECTORS:
+        nearest = get_close_matches(name, DETECTORS, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise BackendUnavailable(f"{owner}: backend must be one of {', '.join(DETECTORS)}; received {name!r}{hint}")
+    detector: NerDetector | PresidioDetector = NerDetector() if name == "ner" else PresidioDetector()
+    reason = detector.unready()
+    if reason is not None:
+        raise BackendUnavailable(f"{owner}: backend {name!r} cannot run: {reason}")
+    return detector
+
+
+class NerDetector:
+    """Patterns, and the full names that only a language model takes for names. ``model`` names a spaCy model.
+
+    The model knows people whom no list does, but also takes towns, streets and products for people. So it is believed
+    only for names of two words or more, none of which is a plain word or a place.
+    """
+
+    name = "ner"
+
+    def __init__(self, model: str | None = None) -> None:
+        self._people = PersonNames(model)
+        self._patterns: Detector = PatternDetector()
+
+    def unready(self) -> str | None:
+        """Why it cannot run now; ``None`` when it can."""
+        return self._people.unready()
+
+    def find(self, texts: list[str]) -> list[list[Finding]]:
+        """The findings of each text."""
+        return [
+            _with_names(
+                findings,
+                [
+                    Finding("name", *span, _NAME_CONFIDENCE, "ner")
+                    for span in names
+                    if _is_full_name(text[slice(*span)])
+                ],
+            )
+            for text, findings, names in zip(texts, self._patterns.find(texts), self._people.find(texts), strict=True)
+        ]
+
+
+class PresidioDetector:
+    """Presidio with its default recognisers, under our names of the types. ``model`` names a spaCy model."""
+
+    name = "presidio"
+
+    def __init__(self, model: str | None = None) -> None:
+        self._analyzer = PresidioAnalyzer(model)
+
+    def unready(self) -> str | None:
+        """Why it cannot run now; ``None`` when it can."""
+        return self._analyzer.unready()
+
+    def find(self, texts: list[str]) -> list[list[Finding]]:
+        """The findings of each text."""
+        return [
+            [Finding(each.type, each.start, each.end, each.score, "presidio") for each in spans]
+            for spans in self._analyzer.find(texts)
+        ]
+
+
+def _is_full_name(name: str) -> bool:
+    words = _WORD.findall(name)
+    return len(words) > 1 and not any(
+        kinds_of(word) & (Kind.WORD | Kind.RARE_WORD | Kind.PLACE) for word in words if len(word) > 2
+    )
+
+
+def _with_names(findings: list[Finding], names: list[Finding]) -> list[Finding]:
+    """Names of the model beside what patterns found: a pattern's own type wins, and of two names the longer one."""
+    kept = [finding for finding in findings if finding.type != "name"]
+    candidates = [*names, *(finding for finding in findings if finding.type == "name")]
+    for name in sorted(candidates, key=lambda each: (each.start - each.end, -each.confidence, each.start)):
+        if all(name.end <= other.start or other.end <= name.start for other in kept):
+            kept.append(name)
+    return sorted(kept, key=lambda each: each.start)

@@ -1,0 +1,47 @@
+"""What a detector of personal data finds: a type, a place in the text, and how sure it is. Never the value itself."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+PII_TYPES = (
+    "email",
+    "phone",
+    "ssn",
+    "credit_card",
+    "name",
+    "address",
+    "iban",
+    "ip_address",
+    "mac_address",
+    "passport",
+    "driver_license",
+    "date_of_birth",
+    "api_key",
+    "private_key",
+    "jwt",
+    "password",
+    "crypto_address",
+    "medical_record",
+)
+"""The types that AgentUnit's own detector knows; the first six are the catalog's."""
+
+
+class Finding(NamedTuple):
+    """Personal data in a text, by its position there; ``rule`` names the recogniser that found it."""
+
+    type: str
+    start: int
+    end: int
+    confidence: float
+    rule: str = ""
+
+
+class Detector(Protocol):
+    """Anything that finds personal data. ``find`` gives, for each text, its findings in order, none overlapping."""
+
+    name: str
+
+    def find(self, texts: list[str]) -> list[list[Finding]]:
+        """The findings of each text."""
+        ...

@@ -1,0 +1,152 @@
+"""Whether a known value stands in a text, however it is written there: case, spacing, separators, escapes."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from html import unescape
+from unicodedata import combining, normalize
+from urllib.parse import unquote
+
+_WORD = re.compile(r"[^\W_]+")
+_NO_WORD = re.compile(r"[\W_]+")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
+_ESCAPE = re.compile(r'\\(?:u00a0|[nrtbf"/\\])')
+_EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
+_STREET_LINE = re.compile(r"(?=.*\d)(?=.*[^\W\d_])")
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+# Below it a value stands in half of all texts by chance: it counts only beside the name of its field.
+_SHORTEST_ALONE = 3
+_SHORTEST_RUN_TOGETHER = 6
+_SHORTEST_NUMBER = 5
+_FIELD_NAME_REACH = 40
+_NOTHING_SAID = frozenset({"none", "null", "unknown", "redacted", "na", "hidden", "masked", "undefined", "nan"})
+
+
+def plain(text: str) -> str:
+    """A text without what writers vary: case, accents, width, invisible marks, escapes of URLs, HTML and JSON."""
+    if "%" in text:
+        text = unquote(text)
+    if "&" in text:
+        text = unescape(text)
+    if "\\" in text:
+        text = _ESCAPE.sub(" ", text)
+    if text.isascii():
+        return text.lower()
+    text = normalize("NFKD", _INVISIBLE.sub("", text)).casefold()
+    return "".join(letter for letter in text if not combining(letter))
+
+
+class SearchedText:
+    """A text made ready for looking up many values."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    @cached_property
+    def plain(self) -> str:
+        """The text without what writers vary."""
+        return plain(self._text)
+
+    @cached_property
+    def squeezed(self) -> str:
+        """Its letters and digits alone."""
+        return _NO_WORD.sub("", self.plain)
+
+
+class KnownValue:
+    """A value of a field, which is looked for in texts. ``parts`` are those of an address; one part is the rule.
+
+    It matches on boundaries: 1 does not stand in 21. Of a value in several parts, half of them (or one that is a
+    street line) gives it away.
+
+    >>> phone = KnownValue("phone", "+1 555 010 9944")
+    >>> [phone.stands_in(SearchedText(text)) for text in ("call (555) 010-9944", "tel%3A5550109944", "0155501099440")]
+    [True, True, False]
+    """
+
+    def __init__(self, field: str, *parts: str) -> None:
+        self.field = field
+        self._patterns = [each for each in (_Pattern(part, field) for part in parts) if each.usable]
+        self.identity = tuple(pattern.squeezed for pattern in self._patterns)
+
+    @property
+    def usable(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self._patterns)
+
+    def stands_in(self, text: SearchedText) -> bool:
+        """Whether the value, or enough of its parts, stands in the text."""
+        found = [pattern for pattern in self._patterns if pattern.stands_in(text)]
+        if len(self._patterns) < 2:
+            return bool(found)
+        return 2 * len(found) >= len(self._patterns) or any(pattern.street_line for pattern in found)
+
+
+class _Pattern:
+    def __init__(self, value: str, field: str) -> None:
+        written = plain(value.strip())
+        self._words = _WORD.findall(written)
+        self.squeezed = "".join(self._words)
+        self.usable = bool(self.squeezed) and self.squeezed not in _NOTHING_SAID
+        self.street_line = len(self.squeezed) >= _SHORTEST_RUN_TOGETHER and bool(_STREET_LINE.match(written))
+        self._written = written
+        self._field_words = [] if len(self.squeezed) >= _SHORTEST_ALONE else field_words(field)
+        digits = sum(letter.isdigit() for letter in self.squeezed)
+        self._numeric = len(self.squeezed) >= _SHORTEST_NUMBER and 2 * digits >= len(self.squeezed)
+        self._hint = self._words[0] if self._email else self._national[-1] if self._numeric else self.squeezed
+
+    @property
+    def _email(self) -> bool:
+        return bool(_EMAIL.fullmatch(self._written))
+
+    @cached_property
+    def _national(self) -> list[str]:
+        """The spellings of a number, the longest first: a telephone number also without its country's code."""
+        spellings = [self.squeezed]
+        if self.squeezed.isdigit() and self._written.startswith(("+", "00")):
+            bare = self.squeezed.removeprefix("00")
+            codes = (1,) if bare.startswith(("1", "7")) else (2, 3)
+            spellings += [bare, *(bare[code:] for code in codes if len(bare) - code >= 8)]
+        return spellings
+
+    def stands_in(self, text: SearchedText) -> bool:
+        if self._hint not in text.squeezed:
+            return False
+        return any(self._counts(text.plain, found) for found in self._expression.finditer(text.plain))
+
+    def _counts(self, text: str, found: re.Match[str]) -> bool:
+        if not self._field_words:
+            return True
+        before = _WORD.findall(text[max(0, found.start() - _FIELD_NAME_REACH) : found.start()])[-4:]
+        return any(word in self._field_words for word in before)
+
+    @cached_property
+    def _expression(self) -> re.Pattern[str]:
+        if self._email:
+            body = r"[\W_]{0,3}(?:at|dot)?[\W_]{0,3}".join(map(re.escape, self._words))
+        elif self._numeric:
+            spelled = (r"[\s.\-()/_]{0,2}".join(map(re.escape, spelling)) for spelling in self._national)
+            body = f"(?:{'|'.join(f'0?{each}' if each != self.squeezed else each for each in spelled)})"
+        else:
+            least = 0 if len(self.squeezed) >= _SHORTEST_RUN_TOGETHER else 1
+            body = rf"[\W_]{{{least},3}}".join(map(re.escape, self._words))
+        number = self.squeezed.isdigit()
+        # Scripts without spaces have no boundaries to stand on.
+        left = "" if _unspaced(self.squeezed[0]) else r"(?<![^\W_])" + (r"(?<!\d[.,])" if number else "")
+        right = "" if _unspaced(self.squeezed[-1]) else r"(?![^\W_])" + (r"(?![.,]\d)" if number else "")
+        return re.compile(left + body + right)
+
+
+def _unspaced(letter: str) -> bool:
+    return letter.isalpha() and ("\u0e00" <= letter <= "\u0eff" or letter >= "\u2e80")
+
+
+def field_words(name: str) -> list[str]:
+    """The words of a field's name, however it is written.
+
+    >>> field_words("customerEmail"), field_words("Phone-Number"), field_words("user_id")
+    (['customer', 'email'], ['phone', 'number'], ['user', 'id'])
+    """
+    return [word.lower() for word in _WORD.findall(_CAMEL.sub("_", name))]

@@ -1,0 +1,1 @@
+"""What agents use and emit: energy, carbon and resources."""

@@ -1,0 +1,75 @@
+"""How well a run used the machine it was given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+from typing import Any
+
+from agentunit.core.results import MetricResult
+from agentunit.formulas.utilisation import utilisation_score
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import Item, number_at
+from agentunit.sustainability.energy import check_positive
+from agentunit.sustainability.used_energy import resources_of
+
+
+@dataclass(frozen=True)
+class ResourceUtilizationMetric(ItemMetric):
+    """How near CPU, memory and GPU come to what they are meant to be used: 1.0 from 50 % to 120 % of each target.
+
+    Less and more are penalised; the mean over what was measured. ``cpu_percent`` is of the processors that the process
+    may use, ``memory_gb`` is the peak. Measured while the agent runs, or read from ``trace.metadata``.
+
+    >>> metric = ResourceUtilizationMetric(target_cpu_percent=80.0)
+    >>> metric.evaluate({"id": "q1"}, {"metadata": {"cpu_percent": 20.0, "memory_gb": 4.0}}, "done").value
+    0.75
+    """
+
+    target_cpu_percent: float = 80.0
+    target_memory_gb: float = 4.0
+    target_gpu_percent: float = 80.0
+
+    info = MetricInfo(
+        name="resource_utilization",
+        family="sustainability",
+        summary="How near CPU, memory and GPU come to their targets.",
+        direction="higher",
+        range=(0.0, 1.0),
+        inputs=(
+            "trace.metadata.cpu_percent or trace.metadata.memory_gb or trace.metadata.gpu_percent "
+            "or trace.metadata.resource_use",
+        ),
+        detail_keys=("cpu_percent", "memory_gb", "gpu_percent", "scores", "shared"),
+        backend="measured",
+        trust={"measured": "measured", "recorded": "recorded"},
+        extra="sustainability",
+        probes=("resources",),
+    )
+    name = info.name
+
+    def __post_init__(self) -> None:
+        for parameter in ("target_cpu_percent", "target_memory_gb", "target_gpu_percent"):
+            check_positive("ResourceUtilizationMetric", parameter, getattr(self, parameter))
+
+    def judge(self, item: Item) -> MetricResult:
+        """Compare what was used with the targets."""
+        resources = resources_of(item)
+        detail: dict[str, Any] = {"scores": {}, "shared": resources.get("shared") is True, "backend": "recorded"}
+        for key, in_resources, target in (
+            ("cpu_percent", "cpu_percent", self.target_cpu_percent),
+            ("memory_gb", "memory_peak_gb", self.target_memory_gb),
+            ("gpu_percent", "gpu_percent", self.target_gpu_percent),
+        ):
+            measured = number_at(f"trace.metadata['resource_use'][{in_resources!r}]", resources.get(in_resources))
+            recorded = number_at(f"trace.metadata[{key!r}]", item.trace_metadata.get(key))
+            used = measured if recorded is None else recorded
+            detail[key] = used
+            if used is not None:
+                detail["scores"][key] = utilisation_score(used, target)
+                if used == measured:
+                    detail["backend"] = "measured"
+        if not detail["scores"]:
+            return self.unscored("no CPU, memory or GPU use was measured or recorded")
+        scores = detail["scores"].values()
+        return MetricResult(self.name, fsum(scores) / len(scores), detail)

@@ -1,0 +1,1 @@
+"""What traces lack, and the settings that would add it."""

@@ -1,0 +1,1 @@
+"""The spans of one trace become one record."""

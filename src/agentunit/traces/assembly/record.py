@@ -1,0 +1,201 @@
+"""The spans of one trace become one record: the border behind which nothing knows of spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.outcome import Outcome
+from agentunit.core.records import Record
+from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.traces.assembly.activity import activity_of, attribute_agents
+from agentunit.traces.assembly.autogen_runtime import calls_in_messages, question_in_messages
+from agentunit.traces.assembly.calls import failure_of, model_calls, model_event, retrieval_events
+from agentunit.traces.assembly.conversation import answer_of, message_events, question_of
+from agentunit.traces.assembly.tool_calls import ToolCalls
+from agentunit.traces.assembly.tree import Node, grow, nearest_above, top_down
+from agentunit.traces.spans import ReadingNotes, Span
+
+_AGENT_WORK = ("llm", "tool", "retrieval", "agent", "message")
+# These instrumentations state on an agent's span the tokens of its own steps, without those of agents below it.
+_OWN_STEPS_ONLY = ("openinference.instrumentation.smolagents",)
+
+
+def assemble(spans: Sequence[Span], notes: ReadingNotes, session_id: str | None = None) -> Record | None:
+    """One record of the spans of one trace; ``None`` when no agent was at work in it, which is counted.
+
+    With a ``session_id`` the spans are those of all its traces: the first question, the last answer, and all between.
+
+    >>> asked = {"openinference.span.kind": "AGENT", "input.value": "Why?", "output.value": "Because."}
+    >>> record = assemble([Span("t1", "s1", name="helper", attributes=asked)], ReadingNotes())
+    >>> record.case.id, record.case.query, record.outcome.output
+    ('t1', 'Why?', 'Because.')
+    """
+    nodes = grow(spans, notes)
+    _count(nodes, notes)
+    tops = _tops(nodes)
+    if not any(node.facts.kind in _AGENT_WORK or _speaks(node) for node in nodes):
+        notes.problems["traces without any work of an agent make no case"] += 1
+        return None
+    if any(node.facts.kind == "message" for node in nodes) and not any(node.facts.kind == "llm" for node in nodes):
+        nodes = sorted([*nodes, *calls_in_messages(nodes)], key=lambda node: node.start_s)
+    attribute_agents(nodes)
+    calls = model_calls(nodes)
+    activity = activity_of(nodes)
+    events = [model_event(node) for node in calls]
+    events += ToolCalls(nodes, calls).events()
+    events += retrieval_events(nodes)
+    events += message_events(calls)
+    events += _other_events(nodes)
+    if session_id is not None:
+        events += _turns(tops, nodes, calls, {each.payload.get("content") for each in events if each.type == "message"})
+    events.sort(key=_when)
+    trace = TraceLog(
+        events, _metadata(nodes, calls, spans), activity.interactions, activity.handoffs, agent_roles=activity.roles
+    )
+    question = question_in_messages(nodes) or question_of(tops, nodes, calls)
+    expected = next((node.facts.expected for node in nodes if node.facts.expected is not None), None)
+    case = DatasetCase(session_id or spans[0].trace_id, question, expected_output=expected)
+    failed = next((error for node in tops if (error := failure_of(node)) is not None), None)
+    outcome = Outcome(success=None if failed is None else False, output=answer_of(tops, nodes, calls), error=failed)
+    return Record(case, trace, outcome)
+
+
+def _turns(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node], said: set[Any]) -> list[TraceEvent]:
+    """What was asked and answered in each trace of a session, where no message of a model call holds it."""
+    events = []
+    by_trace = [_by_trace(some) for some in (tops, nodes, calls)]
+    for trace_id in by_trace[0]:
+        own_tops, own_nodes, own_calls = (some.get(trace_id, []) for some in by_trace)
+        ends = [node.span.end_s for node in own_tops if node.span.end_s is not None]
+        for role, text, at in (
+            ("user", question_of(own_tops, own_nodes, own_calls), own_tops[0].span.start_s),
+            ("assistant", answer_of(own_tops, own_nodes, own_calls), max(ends, default=own_tops[0].span.start_s)),
+        ):
+            if text and text not in said:
+                events.append(TraceEvent("message", {"role": role, "content": text}, at))
+    return events
+
+
+def _by_trace(nodes: Sequence[Node]) -> dict[str, list[Node]]:
+    found: dict[str, list[Node]] = {}
+    for node in nodes:
+        found.setdefault(node.span.trace_id, []).append(node)
+    return found
+
+
+def _count(nodes: Sequence[Node], notes: ReadingNotes) -> None:
+    notes.n_traces += len({node.span.trace_id for node in nodes})
+    notes.n_spans += len(nodes)
+    for node in nodes:
+        kind = node.facts.kind
+        notes.scopes[node.span.scope] += 1
+        notes.kinds[kind or "other"] += 1
+        if kind is None:
+            notes.unplaced[node.span.name] += 1
+    if notes.kinds["evaluation"]:
+        for node in top_down(nodes):
+            around = node.parent is not None and node.parent.within_evaluation
+            node.within_evaluation = around or node.facts.kind == "evaluation"
+
+
+def _tops(nodes: Sequence[Node]) -> list[Node]:
+    """The outermost spans that mean something here: a web server's span around an agent does not."""
+    around = nearest_above(nodes, lambda node: node.facts.kind is not None)
+    tops = [node for node in nodes if around[node] is None and not node.within_evaluation]
+    return [node for node in tops if node.facts.kind in ("agent", "chain", "llm")]
+
+
+def _speaks(node: Node) -> bool:
+    return node.facts.kind == "chain" and (node.facts.input is not None or node.facts.output is not None)
+
+
+def _other_events(nodes: Sequence[Node]) -> list[TraceEvent]:
+    """Embeddings, evaluations and spans that nobody knows, so that nothing is lost."""
+    events = []
+    for node in nodes:
+        facts, span = node.facts, node.span
+        payload: dict[str, Any] = {}
+        if facts.kind == "embedding" and (node.parent is None or node.parent.facts.kind != "embedding"):
+            payload = {"model": facts.model, "usage": facts.usage, "cost": facts.cost}
+        elif facts.kind == "evaluation":
+            payload = {"name": facts.tool or span.name, "score": facts.output}
+        elif facts.kind is None:
+            payload = {"name": span.name, "error": failure_of(node)}
+        else:
+            continue
+        payload = {name: value for name, value in payload.items() if value is not None}
+        payload |= {"duration_s": node.duration_s} if node.duration_s is not None else {}
+        payload["span_id"] = span.span_id
+        events.append(TraceEvent(facts.kind or "span", payload, span.start_s))
+    return events
+
+
+def _metadata(nodes: Sequence[Node], calls: Sequence[Node], spans: Sequence[Span]) -> dict[str, Any]:
+    trace_ids = list(dict.fromkeys(span.trace_id for span in spans))
+    metadata: dict[str, Any] = {"trace_id": trace_ids[0] if len(trace_ids) == 1 else trace_ids}
+    for name in ("session_id", "user_id"):
+        value = next((getattr(node.facts, name) for node in nodes if getattr(node.facts, name)), None)
+        if value is not None:
+            metadata[name] = value
+    starts = [node.span.start_s for node in nodes if node.span.start_s is not None]
+    ends = [node.span.end_s for node in nodes if node.span.end_s is not None]
+    # A session also holds the time that the user took.
+    if starts and ends and max(ends) >= min(starts) and len(trace_ids) == 1:
+        metadata["duration_s"] = max(ends) - min(starts)
+    service = next((node.span.resource.get("service.name") for node in nodes if node.span.resource), None)
+    if service:
+        metadata["service"] = service
+    scopes = sorted({node.span.scope for node in nodes if node.span.scope})
+    if scopes:
+        metadata["instrumentation"] = scopes
+    if not any(node.facts.usage for node in calls):
+        usage = _carried_usage(nodes)
+        if usage is not None:
+            metadata["usage"], metadata["usage_from"] = usage, "totals on the spans around the model calls"
+    cost = _stated_cost(nodes, calls)
+    if cost is not None:
+        metadata["cost"] = cost
+    return metadata
+
+
+def _carried_usage(nodes: Sequence[Node]) -> dict[str, Any] | None:
+    """Totals on agents and steps, for traces whose model calls state no tokens or are not there at all."""
+    carriers = [
+        node
+        for node in nodes
+        if node.facts.usage and node.facts.kind in ("agent", "chain") and not node.within_evaluation
+    ]
+    if not carriers:
+        return None
+    around = nearest_above(nodes, lambda node: bool(node.facts.usage))
+    outermost = [node for node in carriers if node.span.scope in _OWN_STEPS_ONLY or around[node] is None]
+    total: dict[str, Any] = {}
+    for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
+        counts = [node.facts.usage.get(name) for node in outermost if node.facts.usage]
+        if all(isinstance(count, int) for count in counts):
+            total[name] = sum(count for count in counts if count is not None)
+    cached = [(node.facts.usage or {}).get("prompt_tokens_details", {}).get("cached_tokens", 0) for node in outermost]
+    if any(cached):
+        total["prompt_tokens_details"] = {"cached_tokens": sum(cached)}
+    return total or None
+
+
+def _stated_cost(nodes: Sequence[Node], calls: Sequence[Node]) -> float | None:
+    """The cost of a whole trace, where the trace states it or where calls of other kinds than models have one."""
+    total = next((node.facts.trace_total_cost for node in nodes if node.facts.trace_total_cost is not None), None)
+    if total is not None:
+        return total
+    beside = [
+        node.facts.cost
+        for node in nodes
+        if node.facts.cost is not None and node.facts.kind in ("retrieval", "embedding")
+    ]
+    if beside and all(node.facts.cost is not None for node in calls):
+        return sum(beside) + sum(node.facts.cost for node in calls if node.facts.cost is not None)
+    return None
+
+
+def _when(event: TraceEvent) -> float:
+    return float("inf") if event.timestamp is None else event.timestamp

@@ -1,0 +1,215 @@
+"""The tool calls of a trace as events: spans, completed by what the models asked for and were told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from agentunit.core.trace import TraceEvent
+from agentunit.traces.assembly.calls import failure_of, known
+from agentunit.traces.assembly.tree import Node, nearest_above
+from agentunit.traces.vocabularies.facts import Message, ToolRequest
+from agentunit.traces.vocabularies.wrappings import unwrapped_arguments, unwrapped_result
+
+
+class ToolCalls:
+    """The tool calls of one trace."""
+
+    def __init__(self, nodes: Sequence[Node], calls: Sequence[Node]) -> None:
+        self._spans = [node for node in nodes if node.facts.kind == "tool" and not node.within_evaluation]
+        self._repeats = _repeats(nodes, self._spans)
+        self._requests = _requests(calls)
+        self._by_id, self._by_tool = _positions(self._requests)
+        self._results = _results(calls)
+        self._agents = {node.agent for node in nodes}
+        repeated = set(self._repeats.values())
+        counted = [node for node in self._spans if node not in repeated]
+        self._span_ids = {call_id for node in counted if (call_id := _call_id(node)) is not None}
+
+    def events(self) -> list[TraceEvent]:
+        """One event a call, in no particular order."""
+        events = []
+        taken: set[int] = set()
+        repeated = set(self._repeats.values())
+        for node in self._spans:
+            if node in repeated:
+                continue
+            events.append(self._event(node, self._request_of(node, taken)))
+        spans_tell = bool(events)
+        for position, (asker, request) in enumerate(self._requests):
+            if position in taken or request.name in self._agents:
+                continue
+            result = self._results.get(request.id or "")
+            if result is None and spans_tell:
+                continue
+            events.append(_requested_event(asker, request, result))
+        return events
+
+    def _request_of(self, node: Node, taken: set[int]) -> ToolRequest | None:
+        """What the model asked for when it caused this call, by id, else by name and arguments.
+
+        Google's ADK writes other ids into its messages than on its spans where the model gives none.
+        """
+        call_id, given = _call_id(node), _given(node)
+        candidates = self._by_id.get(call_id, []) if call_id is not None else []
+        best = next((position for position in candidates if self._is_open(position, node, taken)), None)
+        if best is None:
+            candidates = self._by_tool.get(_called_name(node.facts.tool), []) if node.facts.tool else []
+            best = next(
+                (
+                    position
+                    for position in candidates
+                    if self._is_open(position, node, taken)
+                    and self._requests[position][1].id not in self._span_ids
+                    and _agree(self._requests[position][1].arguments, given)
+                ),
+                None,
+            )
+        if best is None:
+            return None
+        taken.add(best)
+        return self._requests[best][1]
+
+    def _is_open(self, position: int, node: Node, taken: set[int]) -> bool:
+        return position not in taken and self._requests[position][0].start_s <= node.start_s
+
+    def _event(self, node: Node, request: ToolRequest | None) -> TraceEvent:
+        facts = node.facts
+        arguments = _given(node)
+        if request is not None and not isinstance(arguments, dict):
+            # Some instrumentations write a lone argument without its name, or none at all.
+            arguments = request.arguments if request.arguments is not None else arguments
+        inner = self._repeats.get(node)
+        result = unwrapped_result(facts.output if facts.output is not None else inner and inner.facts.output)
+        value, failed = result.value, result.failed
+        call_id = facts.tool_call_id or result.call_id or (request.id if request else None)
+        told = self._results.get(call_id or "") or (self._results.get(request.id or "") if request else None)
+        if told is not None:
+            value = told.content if value is None else value
+            failed = failed or told.failed
+        error = failure_of(node) or (failure_of(inner) if inner is not None else None)
+        if error is not None and error.rstrip().endswith(":") and isinstance(value, str):
+            # An exception without a message; what the model was told of it says more.
+            error = f"{error.rstrip()} {value}"
+        if error is None and failed:
+            error = value if isinstance(value, str) and value.strip() else "the tool reported a failure"
+        payload = {
+            "name": facts.tool or node.span.name,
+            "arguments": arguments,
+            "status": "success" if error is None else "error",
+            "result": value,
+            "error": error,
+            "id": call_id,
+            "agent": node.agent,
+            "duration_s": node.duration_s,
+            "cost": facts.cost,
+            "span_id": node.span.span_id,
+        }
+        return TraceEvent("tool_call", known(payload), node.span.start_s)
+
+
+def _call_id(node: Node) -> str | None:
+    facts = node.facts
+    return facts.tool_call_id or unwrapped_arguments(facts.input)[1] or unwrapped_result(facts.output).call_id
+
+
+def _given(node: Node) -> Any:
+    return unwrapped_arguments(node.facts.input)[0]
+
+
+def _agree(requested: Any, given: Any) -> bool:
+    """Whether the arguments of a request and of a call can be the same; a call may tell less than was asked."""
+    if given is None or requested is None or requested == given:
+        return True
+    if isinstance(requested, dict):
+        if isinstance(given, dict):
+            return all(name in given and given[name] == value for name, value in requested.items()) or not given
+        return len(requested) == 1 and str(next(iter(requested.values()))) == str(given)
+    return False
+
+
+def _requested_name(name: str) -> str:
+    return name.strip("'\"").lower()
+
+
+def _called_name(name: str) -> str:
+    return name.lower().replace(" ", "_")
+
+
+def _positions(requests: Sequence[tuple[Node, ToolRequest]]) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+    """Where the requests of each call id, and of each tool, stand in the list."""
+    by_id: dict[str, list[int]] = {}
+    by_tool: dict[str, list[int]] = {}
+    for position, (_, request) in enumerate(requests):
+        if request.id is not None:
+            by_id.setdefault(request.id, []).append(position)
+        by_tool.setdefault(_requested_name(request.name), []).append(position)
+    return by_id, by_tool
+
+
+def _repeats(nodes: Sequence[Node], tools: Sequence[Node]) -> dict[Node, Node]:
+    """Spans within which the same call was seen once more, by another instrumentation, and that second span."""
+    around = nearest_above(nodes, lambda node: node.facts.kind in ("tool", "agent", "llm"))
+    repeats: dict[Node, Node] = {}
+    for node in tools:
+        outer = around[node]
+        if outer is not None and outer.facts.kind == "tool" and outer.facts.tool == node.facts.tool:
+            repeats[outer] = node
+    return repeats
+
+
+def _requests(calls: Sequence[Node]) -> list[tuple[Node, ToolRequest]]:
+    """The tool calls that models asked for, each once: outputs come back as inputs of the calls that follow."""
+    found: list[tuple[Node, ToolRequest]] = []
+    seen: set[str] = set()
+    for node in calls:
+        for message in node.facts.output_messages:
+            for request in message.tool_calls:
+                if request.id is None or request.id not in seen:
+                    found.append((node, request))
+                    seen.add(request.id or "")
+    return found
+
+
+def _results(calls: Sequence[Node]) -> dict[str, Message]:
+    """What models were told of their tool calls, by the id of the call."""
+    results: dict[str, Message] = {}
+    for node in calls:
+        waiting: list[str] = []
+        for message in node.facts.input_messages:
+            waiting += [request.id for request in message.tool_calls if request.id]
+            if message.role != "tool" and message.failed is None:
+                continue
+            # Results without an id come in the order of the calls that they answer.
+            call_id = message.tool_call_id or (waiting[0] if waiting else None)
+            if call_id in waiting:
+                waiting.remove(call_id)
+            known = results.get(call_id or "")
+            if call_id and (known is None or (known.failed is None and message.failed is not None)):
+                results[call_id] = message
+    return results
+
+
+def _requested_event(asker: Node, request: ToolRequest, result: Message | None) -> TraceEvent:
+    content = None if result is None else result.content
+    failed = result is not None and (result.failed or (result.failed is None and _tells_of_failure(content)))
+    # A result whose text was not recorded says nothing of how the call went.
+    status = "error" if failed else None if content is None else "success"
+    payload = {
+        "name": request.name,
+        "arguments": request.arguments,
+        "status": status,
+        "result": content,
+        "error": content if status == "error" else None,
+        "id": request.id,
+        "agent": asker.agent,
+        "derived_from": "the model's messages: the trace has no span for this call",
+    }
+    # Asked for, but whether it was ever called nobody knows: that is no call to count.
+    kind = "tool_request" if result is None else "tool_call"
+    return TraceEvent(kind, known(payload), asker.span.end_s or asker.span.start_s)
+
+
+def _tells_of_failure(content: str | None) -> bool:
+    """Whether a result says of itself that the call failed; without a span nothing else can tell."""
+    return content is not None and content.lstrip().lower().startswith(("error", "traceback (most recent call last)"))

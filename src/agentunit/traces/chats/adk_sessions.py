@@ -1,0 +1,161 @@
+"""Sessions of Google's Agent Development Kit: events by author, in the spelling of its API or of its Python types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.interactions import HandoffEvent
+from agentunit.core.outcome import Outcome
+from agentunit.core.records import Record
+from agentunit.core.results import InputError
+from agentunit.core.trace import TraceLog
+from agentunit.traces.chats.content import text_of
+from agentunit.traces.chats.conversation import Conversation, payload_of_function
+from agentunit.traces.chats.messages import add_function_response
+from agentunit.traces.chats.plain_data import as_dict, as_list, as_name, as_time, without_nones
+from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
+from agentunit.traces.chats.token_counts import gemini_counts
+from agentunit.traces.chats.turns import HUMANS, Turn, interactions_of
+from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.spans import ReadingNotes
+
+_TRANSFER_TOOLS = ("transfer_to_agent", "transfer_to_other_agent")
+_UNREADABLE_EVENT = "an event has no author; it was left out"
+
+
+def _matches(opening: Opening) -> bool:
+    value = opening.value
+    if isinstance(value, dict) and _is_event(value):
+        return True
+    if isinstance(value, dict) and isinstance(value.get("events"), list):
+        return any(map(_is_event, value["events"][:3]))
+    marks = (b'"invocationId"', b'"invocation_id"')
+    return value is None and {"id", "events"} <= opening.keys and any(mark in opening.head for mark in marks)
+
+
+def _is_event(value: Any) -> bool:
+    return isinstance(value, dict) and "author" in value and _either(value, "invocationId", "invocation_id") is not None
+
+
+def _either(value: dict[str, Any], *spellings: str) -> Any:
+    """A member that the API spells in camelCase and the Python types in snake_case."""
+    return next((value[name] for name in spellings if value.get(name) is not None), None)
+
+
+def _read(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
+    ids = CaseIds()
+    loose: list[Any] = []
+    stem = PurePath(source.name).name.split(".")[0] or "session"
+
+    def build(row: Any, _: dict[str, Any]) -> Record | None:
+        if _is_event(row):
+            loose.append(row)
+            return None
+        return _record(row, ids, stem, notes)
+
+    yield from records_of_rows(source, file_rows(source), build)
+    if loose:
+        # A file of bare events is one session.
+        yield _record({"events": loose}, ids, stem, notes)
+
+
+class _Session(Conversation):
+    """A session as it is read, event by event."""
+
+    def __init__(self, notes: ReadingNotes) -> None:
+        super().__init__(notes)
+        self.turns: list[Turn] = []
+        self.handoffs: list[HandoffEvent] = []
+        self.error: str | None = None
+
+    def add(self, value: Any) -> None:
+        event = as_dict(value)
+        author = as_name(event.get("author"))
+        if author is None:
+            self.notes.problems[_UNREADABLE_EVENT] += 1
+            return
+        if event.get("partial") is True:
+            return  # the whole of it follows
+        at = as_time(event.get("timestamp"))
+        usage = _either(event, "usageMetadata", "usage_metadata")
+        if isinstance(usage, dict):
+            model = as_name(_either(event, "modelVersion", "model_version"))
+            self.model_call(gemini_counts(usage), model=model, agent=author, at=at)
+        parts = [as_dict(part) for part in as_list(as_dict(event.get("content")).get("parts"))]
+        text = text_of(parts)
+        is_user = author.lower() in HUMANS
+        self.say("user" if is_user else "assistant", text, agent=author, at=at)
+        if text and text.strip():
+            self.turns.append(Turn(author, text, at))
+        for part in parts:
+            self._add_call_or_result(part, author, at)
+        self._add_handoff(event, parts, author, at)
+        self._add_error(event, author)
+
+    def _add_call_or_result(self, part: dict[str, Any], author: str, at: float | None) -> None:
+        call = _either(part, "functionCall", "function_call")
+        if call is not None:
+            found = payload_of_function(call)
+            if found is None:
+                self.notes.problems["a function call has no name; it was left out"] += 1
+            else:
+                self.call(found[0], found[1], call_id=found[2], agent=author, at=at)
+        answer = as_dict(_either(part, "functionResponse", "function_response"))
+        if answer:
+            # ADK's documentation asks tools to answer {"status": "error", "error_message": …} when they fail.
+            told = as_dict(answer.get("response"))
+            error_key = "error_message" if told.get("status") == "error" and "error_message" in told else "error"
+            add_function_response(self, answer, agent=author, at=at, error_key=error_key)
+
+    def _add_handoff(self, event: dict[str, Any], parts: list[dict[str, Any]], author: str, at: float | None) -> None:
+        target = as_name(_either(as_dict(event.get("actions")), "transferToAgent", "transfer_to_agent"))
+        for part in parts if target is None else []:
+            # Sessions of early versions tell the target in the tool's answer only.
+            answer = as_dict(_either(part, "functionResponse", "function_response"))
+            if answer.get("name") in _TRANSFER_TOOLS:
+                target = as_name(as_dict(answer.get("response")).get("target_agent_name"))
+        if target is not None:
+            self.handoffs.append(HandoffEvent(author, target, timestamp=at))
+
+    def _add_error(self, event: dict[str, Any], author: str) -> None:
+        code = as_name(_either(event, "errorCode", "error_code"))
+        message = as_name(_either(event, "errorMessage", "error_message"))
+        if code is None and message is None:
+            return
+        self.error = ": ".join(part for part in (code, message) if part)
+        for call in self.waiting_calls():
+            if call.get("agent") == author:
+                call["derived_from"] = "the error that ended the agent's turn while the call was open"
+                self.result(None, call_id=call.get("id"), name=call["name"], failed=True, error=self.error)
+
+
+def _record(row: Any, ids: CaseIds, fallback_id: str, notes: ReadingNotes) -> Record:
+    session = as_dict(row)
+    events = session.get("events")
+    if not isinstance(events, list):
+        raise NoConversation(f"an ADK session needs a list of 'events'; received {events!r:.60}")
+    if events and not any(isinstance(event, dict) and "author" in event for event in events):
+        raise NoConversation("none of the session's events has an author, so it is no ADK session")
+    talk = _Session(notes)
+    for event in events:
+        talk.add(event)
+    session_id = as_name(session.get("id"))
+    app = as_name(_either(session, "appName", "app_name"))
+    case = DatasetCase(
+        ids.unique(session_id or fallback_id),
+        talk.first_asked,
+        metadata=without_nones(app_name=app, user_id=_either(session, "userId", "user_id")),
+    )
+    metadata = without_nones(
+        source_format=ADK_SESSION.name, session_id=session_id, state=as_dict(session.get("state")) or None
+    )
+    trace = TraceLog(talk.events, metadata, interactions_of(talk.turns), talk.handoffs)
+    return Record(case, trace, Outcome(output=talk.last_answer, error=talk.error))
+
+
+ADK_SESSION = TraceFormat(
+    "adk-session", "sessions of Google's Agent Development Kit: {id, events: [{author, content, …}]}", _matches, _read
+)

@@ -1,0 +1,128 @@
+"""One conversation as it is put together, message by message, into the events of a trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agentunit.core.trace import TraceEvent
+from agentunit.traces.chats.plain_data import as_data, as_dict, without_nones
+from agentunit.traces.spans import ReadingNotes
+
+_ORPHAN = "a tool result answers no recorded call; it was kept as a call without arguments"
+
+
+class Conversation:
+    """The events of one conversation. A tool call and its result, told by id, become one event.
+
+    ``first_asked`` is the first thing the user said, ``last_answer`` the last thing the agent did.
+
+    >>> talk = Conversation(ReadingNotes())
+    >>> talk.call("search", '{"q": "Oslo"}', call_id="c1")
+    >>> talk.result("no such page", call_id="c1", failed=True)
+    >>> talk.events[0].payload["status"], talk.events[0].payload["arguments"]
+    ('error', {'q': 'Oslo'})
+    """
+
+    def __init__(self, notes: ReadingNotes) -> None:
+        self.events: list[TraceEvent] = []
+        self.notes = notes
+        self.first_asked: str | None = None
+        self.last_answer: str | None = None
+        # Calls that wait for their result, oldest first: some providers use an id again.
+        self._waiting: list[dict[str, Any]] = []
+
+    def say(
+        self, role: str, text: str | None, *, agent: str | None = None, at: float | None = None, **more: Any
+    ) -> None:
+        """A message; one without words is no event."""
+        if text is None or not text.strip():
+            return
+        if role == "user" and self.first_asked is None:
+            self.first_asked = text
+        elif role == "assistant":
+            self.last_answer = text
+        payload = {"role": role, "content": text, **without_nones(agent=agent, **more)}
+        self.events.append(TraceEvent("message", payload, at))
+
+    def model_call(
+        self,
+        usage: dict[str, Any] | None,
+        *,
+        model: str | None = None,
+        cost: float | None = None,
+        agent: str | None = None,
+        at: float | None = None,
+    ) -> None:
+        """A call of a language model; without tokens and cost there is nothing to tell."""
+        if usage or cost is not None:
+            payload = without_nones(model=model, usage=usage, cost=cost, agent=agent)
+            self.events.append(TraceEvent("llm_call", payload, at))
+
+    def call(
+        self,
+        name: str,
+        arguments: Any,
+        *,
+        call_id: str | None = None,
+        agent: str | None = None,
+        at: float | None = None,
+        kind: str = "tool_call",
+    ) -> None:
+        """A tool call. It has no status until its result comes: whether it succeeded is unknown."""
+        payload = {"name": name, "arguments": as_data(arguments), **without_nones(id=call_id, agent=agent)}
+        self.events.append(TraceEvent(kind, payload, at))
+        self._waiting.append(payload)
+
+    def result(
+        self,
+        result: Any,
+        *,
+        call_id: str | None = None,
+        name: str | None = None,
+        failed: bool = False,
+        error: str | None = None,
+        agent: str | None = None,
+        at: float | None = None,
+        kind: str = "tool_call",
+    ) -> None:
+        """The result of a call: of the oldest one with that id, or, where results have no ids, with that name."""
+        payload = self._answered(call_id, name)
+        if payload is None:
+            self.notes.problems[_ORPHAN] += 1
+            payload = {"name": name or "", **without_nones(id=call_id, agent=agent)}
+            self.events.append(TraceEvent(kind, payload, at))
+        payload["status"] = "error" if failed else "success"
+        if result is not None:
+            payload["result"] = result
+        if failed:
+            payload["error"] = error or (result if isinstance(result, str) and result else "the tool failed")
+
+    def waiting_calls(self) -> list[dict[str, Any]]:
+        """The payloads of calls that have no result yet, oldest first."""
+        return list(self._waiting)
+
+    def _answered(self, call_id: str | None, name: str | None) -> dict[str, Any] | None:
+        for position, payload in enumerate(self._waiting):
+            same = payload.get("id") == call_id if call_id is not None else payload["name"] == name or name is None
+            if same:
+                return self._waiting.pop(position)
+        return None
+
+
+def payload_of_function(value: Any) -> tuple[str, Any, str | None] | None:
+    """Name, arguments and id of a tool call, in the shapes of the common providers; ``None`` when it has no name.
+
+    >>> payload_of_function({"id": "c1", "type": "function", "function": {"name": "search", "arguments": "{}"}})
+    ('search', '{}', 'c1')
+    >>> payload_of_function({"id": "c1", "name": "search", "args": {"q": "Oslo"}})
+    ('search', {'q': 'Oslo'}, 'c1')
+    """
+    call = as_dict(value)
+    function = call.get("function")
+    inner = function if isinstance(function, dict) else call
+    name = function if isinstance(function, str) else inner.get("name")
+    if not isinstance(name, str) or not name:
+        return None
+    arguments = next((inner[key] for key in ("arguments", "args", "input", "parameters") if key in inner), None)
+    call_id = next((call[key] for key in ("call_id", "id") if isinstance(call.get(key), str)), None)
+    return name, arguments, call_id

@@ -1,0 +1,1 @@
+"""The OTLP receiver: requests in, a durable spool, record files out."""

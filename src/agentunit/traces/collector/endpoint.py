@@ -1,0 +1,168 @@
+"""OTLP over HTTP: the paths, the headers and the answers, as the specification has them."""
+
+from __future__ import annotations
+
+import io
+import socket
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
+
+from agentunit.core.results import encode_json
+from agentunit.traces.collector.answers import JSON, PROTOBUF, failure, success
+from agentunit.traces.collector.bounded_server import BoundedServer
+from agentunit.traces.collector.request import PROTOBUF_MISSING, protobuf_installed
+from agentunit.traces.collector.request_body import PatientSocket, Refused, read_body, skip_body
+
+if TYPE_CHECKING:
+    from agentunit.traces.collector.receiver import Receiver
+
+_SIGNALS = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
+_MEDIA_TYPES = (PROTOBUF, JSON)
+
+
+class OtlpServer(BoundedServer):
+    """The server of a receiver."""
+
+    def __init__(self, receiver: Receiver, host: str, port: int) -> None:
+        self.receiver = receiver
+        super().__init__(
+            host,
+            port,
+            _Handler,
+            most_connections=receiver.limits.connections,
+            on_full=lambda: receiver.count(busy=1),
+        )
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    server: OtlpServer
+    protocol_version = "HTTP/1.1"
+    server_version = "agentunit"
+    sys_version = ""
+    wbufsize = -1
+    disable_nagle_algorithm = True
+
+    def setup(self) -> None:
+        """Read through a socket that knows its limits of time."""
+        super().setup()
+        self.rfile.close()
+        limits = self.server.receiver.limits
+        self._patient = PatientSocket(
+            self.connection, idle_s=limits.idle_s, stall_s=limits.stall_s, request_s=limits.request_s
+        )
+        self.rfile = io.BufferedReader(self._patient, 1 << 16)
+
+    def handle_one_request(self) -> None:
+        """Wait for a request and answer it; a sender that went away needs no answer."""
+        self._patient.await_request()
+        try:
+            super().handle_one_request()
+        except (ConnectionError, TimeoutError):
+            self.close_connection = True
+
+    def handle_expect_100(self) -> bool:
+        """The go-ahead is given when there is room for the body."""
+        return True
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: requests are counted, not listed."""
+
+    def do_GET(self) -> None:
+        """``/health``, for whoever waits until the receiver is up."""
+        if self._path() == "/health":
+            self._answer(200, encode_json({"status": "ok", **to_builtins(self.server.receiver.counts)}), JSON)
+        else:
+            self._refuse(Refused(404, "there is only POST /v1/traces and /v1/logs, and GET /health"))
+
+    def do_POST(self) -> None:
+        """Spans or log records."""
+        receiver = self.server.receiver
+        self.server.active(1)
+        try:
+            receiver.count(requests=1)
+            self._take(receiver)
+        except Refused as refused:
+            receiver.count(**{"busy" if refused.retry_after_s else "refused": 1})
+            if not refused.retry_after_s:
+                receiver.tell_once(f"a request was refused ({refused.status}): {refused.message}")
+            self._refuse(refused)
+        except (ConnectionError, TimeoutError):
+            # Without an answer the sender tries again, as it should.
+            receiver.count(busy=1)
+            self.close_connection = True
+        except Exception as error:  # noqa: BLE001  # one request that trips us up must not end the others
+            receiver.count(refused=1)
+            receiver.tell_once(f"a request could not be read ({type(error).__name__}: {error}); it was refused")
+            self._refuse(Refused(500, f"{type(error).__name__}: {error}"))
+        finally:
+            self.server.active(-1)
+
+    def _take(self, receiver: Receiver) -> None:
+        limits = receiver.limits
+        signal = _SIGNALS.get(self._path())
+        if signal is None:
+            raise Refused(404, f"there is only POST /v1/traces and /v1/logs; received {self._path()[:200]}")
+        media_type = self._media_type()
+        if media_type not in _MEDIA_TYPES:
+            raise Refused(415, f"Content-Type must be {PROTOBUF} or {JSON}; received {media_type[:100]!r}")
+        if receiver.stopping:
+            raise Refused(503, "the collector is being stopped", retry_after_s=1)
+        if signal == "metrics":
+            receiver.tell_once("metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)")
+            skip_body(self.rfile, self.headers, limits.longest_request_bytes, self._go_ahead)
+            receiver.count(dropped_metrics=1)
+            self._answer(200, success(media_type, signal), media_type)
+            return
+        if media_type == PROTOBUF and not protobuf_installed():
+            raise Refused(415, PROTOBUF_MISSING)
+        with receiver.room.share() as share:
+            body = read_body(self.rfile, self.headers, share, limits.longest_request_bytes, self._go_ahead)
+            self._answer(200, receiver.take(signal, media_type, body), media_type)
+
+    def _path(self) -> str:
+        return self.path.split("?")[0].rstrip("/")
+
+    def _media_type(self) -> str:
+        return (self.headers.get("Content-Type") or "").split(";")[0].strip().lower()
+
+    def _go_ahead(self) -> None:
+        if self.headers.get("Expect", "").lower() == "100-continue":
+            self.send_response_only(100)
+            self.end_headers()
+            self.wfile.flush()
+
+    def _refuse(self, refused: Refused) -> None:
+        media_type = self._media_type()
+        # What is left of the request would be taken for the next one.
+        self.close_connection = True
+        answer_type = media_type if media_type in _MEDIA_TYPES else JSON
+        self._answer(refused.status, failure(answer_type, refused.message), answer_type, refused.retry_after_s)
+        self._drain()
+
+    def _answer(self, status: int, body: bytes, media_type: str, retry_after_s: int | None = None) -> None:
+        self.connection.settimeout(self.server.receiver.limits.stall_s)
+        self.send_response(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(body)))
+        if retry_after_s is not None:
+            self.send_header("Retry-After", str(retry_after_s))
+        if self.close_connection or self.server.receiver.stopping:
+            self.close_connection = True
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+        self.wfile.flush()
+
+    def _drain(self) -> None:
+        """Let the sender finish: a connection closed over unread bytes loses the answer with them."""
+        limits = self.server.receiver.limits
+        n_left = limits.longest_request_bytes
+        with suppress(OSError):
+            self.connection.shutdown(socket.SHUT_WR)
+            while n_left > 0 and (piece := self.rfile.read1(1 << 16)):
+                n_left -= len(piece)

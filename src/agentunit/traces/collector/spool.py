@@ -1,0 +1,251 @@
+"""Spans on their way from the network into record files: kept in SQLite, so that a killed process loses none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sqlite3
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime, timezone
+from math import inf
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from agentunit.traces.collector.spool_file import SpoolError, hold_folder, open_spool_file
+from agentunit.traces.spans import LogEvent, Span, SpanEvent
+
+FOLDER = ".spool"
+
+_Kept = TypeVar("_Kept", Span, SpanEvent)
+
+
+class Added(NamedTuple):
+    """What one request brought. Spans that were there already, as in a retry, are in neither of the first two."""
+
+    n_new: int
+    n_replaced: int
+    n_new_logs: int
+
+
+class SpooledTrace(Struct):
+    """All that is kept of one trace, at one moment. ``file`` is where its record lies or will lie, if that is fixed."""
+
+    trace_id: str
+    day: str
+    file: str | None
+    revision: int
+    spans: list[Span]
+    n_loose_logs: int
+
+
+class SpanSpool:
+    """The spool of one folder, for one process at a time. What ``add`` took in survives a kill -9 after it returns.
+
+    All methods may be called from any thread.
+    """
+
+    def __init__(self, out: str | os.PathLike[str]) -> None:
+        self.folder = Path(out) / FOLDER
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.path = self.folder / "spans.db"
+        self._lock = threading.Lock()
+        self._holder = hold_folder(self.folder)
+        try:
+            self._connection = open_spool_file(self.path)
+        except BaseException:
+            self._holder.close()
+            raise
+
+    def __enter__(self) -> SpanSpool:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        with self._lock:
+            self._connection.close()
+            self._holder.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._connection.execute("BEGIN IMMEDIATE")
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException as error:
+                # SQLite may have rolled back by itself (a full disk): what went wrong first is what counts.
+                with suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                if isinstance(error, sqlite3.Error):
+                    raise SpoolError(f"{self.path} cannot be written: {error}") from error
+                raise
+
+    # What comes in
+
+    def add(self, spans: Sequence[Span], logs: Sequence[LogEvent] = (), *, now: float | None = None) -> Added:
+        """Keep what one request brought, all of it or (with a ``SpoolError``) nothing.
+
+        A span that is there already is kept once; if it came with other content, the newer one is kept.
+        """
+        now = time.time() if now is None else now
+        day = datetime.fromtimestamp(now, timezone.utc).strftime("%Y-%m-%d")
+        span_rows: dict[str, list[tuple[str, str, bytes]]] = {}
+        rooted = set()
+        for span in spans:
+            row = (span.trace_id, span.span_id, _encoded(span))
+            span_rows.setdefault(span.trace_id, []).append(row)
+            if span.parent_id is None:
+                rooted.add(span.trace_id)
+        log_rows = _log_rows(logs)
+        n_new = n_replaced = n_new_logs = 0
+        with self._transaction() as connection:
+            for trace_id in span_rows.keys() | log_rows.keys():
+                new, replaced = _add_spans(connection, span_rows.get(trace_id, []))
+                new_logs = _changed(
+                    connection, "INSERT OR IGNORE INTO logs VALUES (?, ?, ?, ?, ?)", log_rows.get(trace_id, [])
+                )
+                # A retry brings nothing new, and must not make the record be written again.
+                if new or replaced or new_logs:
+                    connection.execute(
+                        "INSERT INTO traces VALUES (?, ?, ?, ?, ?, 1, 0, NULL, NULL) ON CONFLICT DO UPDATE SET"
+                        " last_at = excluded.last_at, has_root = max(has_root, excluded.has_root),"
+                        " n_spans = n_spans + excluded.n_spans, revision = revision + 1",
+                        (trace_id, day, now, int(trace_id in rooted), new),
+                    )
+                n_new, n_replaced, n_new_logs = n_new + new, n_replaced + replaced, n_new_logs + new_logs
+        return Added(n_new, n_replaced, n_new_logs)
+
+    # What goes out
+
+    def due(self, *, rooted_before: float, rootless_before: float, most: int) -> list[str]:
+        """Traces to write: quiet since these times, with and without their root. The longest quiet come first."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT trace_id FROM traces WHERE revision > written AND n_spans > 0"
+                " AND last_at <= CASE WHEN has_root THEN ? ELSE ? END ORDER BY last_at LIMIT ?",
+                (rooted_before, rootless_before, most),
+            ).fetchall()
+        return [trace_id for (trace_id,) in rows]
+
+    def trace(self, trace_id: str) -> SpooledTrace:
+        """All spans of a trace, with the log records that belong to them as their events."""
+        with self._lock:
+            connection = self._connection
+            day, file, revision = connection.execute(
+                "SELECT day, file, revision FROM traces WHERE trace_id = ?", (trace_id,)
+            ).fetchone()
+            span_rows = connection.execute(
+                "SELECT span FROM spans WHERE trace_id = ? ORDER BY rowid", (trace_id,)
+            ).fetchall()
+            log_rows = connection.execute(
+                "SELECT span_id, event FROM logs WHERE trace_id = ? ORDER BY rowid", (trace_id,)
+            ).fetchall()
+        spans = [_decoded(data, _span_decoder, Span) for (data,) in span_rows]
+        by_id = {span.span_id: span for span in spans}
+        joined = [(by_id[span_id], data) for span_id, data in log_rows if span_id in by_id]
+        for span, data in joined:
+            span.events.append(_decoded(data, _event_decoder, SpanEvent))
+        for span in {span.span_id: span for span, _ in joined}.values():
+            span.events.sort(key=lambda event: inf if event.timestamp is None else event.timestamp)
+        return SpooledTrace(trace_id, day, file, revision, spans, len(log_rows) - len(joined))
+
+    def size(self, trace_id: str) -> tuple[int, int]:
+        """The revision of a trace, and how many bytes it has in the spool."""
+        with self._lock:
+            revision, n_bytes = self._connection.execute(
+                "SELECT revision, (SELECT coalesce(sum(length(span)), 0) FROM spans WHERE trace_id = ?1)"
+                " + (SELECT coalesce(sum(length(event)), 0) FROM logs WHERE trace_id = ?1)"
+                " FROM traces WHERE trace_id = ?1",
+                (trace_id,),
+            ).fetchone()
+        return int(revision), int(n_bytes)
+
+    def fix_file(self, trace_id: str, file: str) -> None:
+        """Say where the record of a trace will lie, before it is written: so it is the same place after a crash."""
+        with self._transaction() as connection:
+            connection.execute("UPDATE traces SET file = ? WHERE trace_id = ?", (file, trace_id))
+
+    def mark_written(self, trace_id: str, revision: int, *, problem: str | None = None) -> None:
+        """The record of a trace as it was at ``revision`` is written, or cannot be made for this reason."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE traces SET written = ?, problem = ? WHERE trace_id = ?", (revision, problem, trace_id)
+            )
+
+    def remove_recorded(self, *, before: float) -> int:
+        """Forget traces that are recorded and quiet since ``before``; says how many. Others stay."""
+        with self._transaction() as connection:
+            # Log records whose spans never came are in no record, but they will not be waited for longer either.
+            gone = "trace_id IN (SELECT trace_id FROM traces WHERE last_at < ? AND problem IS NULL"
+            gone += " AND (revision = written OR n_spans = 0))"
+            connection.execute(f"DELETE FROM spans WHERE {gone}", (before,))
+            connection.execute(f"DELETE FROM logs WHERE {gone}", (before,))
+            return connection.execute(f"DELETE FROM traces WHERE {gone}", (before,)).rowcount
+
+    def n_open(self) -> int:
+        """How many traces have spans that are in no record yet."""
+        with self._lock:
+            (n_open,) = self._connection.execute(
+                "SELECT count(*) FROM traces WHERE revision > written AND n_spans > 0"
+            ).fetchone()
+        return int(n_open)
+
+
+_span_decoder = msgspec.msgpack.Decoder(Span)
+_event_decoder = msgspec.msgpack.Decoder(SpanEvent)
+_OPENS_JSON = b"{"
+
+
+def _encoded(kept: Span | SpanEvent) -> bytes:
+    try:
+        return msgspec.msgpack.encode(kept)
+    except (OverflowError, UnicodeError):
+        # A number of more than 64 bits, or half a surrogate pair: rare, but no reason to lose a span.
+        return json.dumps(msgspec.to_builtins(kept)).encode()
+
+
+def _decoded(data: bytes, decoder: msgspec.msgpack.Decoder[_Kept], kind: type[_Kept]) -> _Kept:
+    if data.startswith(_OPENS_JSON):
+        return msgspec.convert(json.loads(data), kind)
+    return decoder.decode(data)
+
+
+def _changed(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> int:
+    before = connection.total_changes
+    connection.executemany(statement, rows)
+    return connection.total_changes - before
+
+
+def _add_spans(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, bytes]]) -> tuple[int, int]:
+    n_new = _changed(connection, "INSERT OR IGNORE INTO spans VALUES (?, ?, ?)", rows)
+    if n_new == len(rows):
+        return n_new, 0
+    changed = [(data, trace_id, span_id, data) for trace_id, span_id, data in rows]
+    replace = "UPDATE spans SET span = ? WHERE trace_id = ? AND span_id = ? AND span <> ?"
+    return n_new, _changed(connection, replace, changed)
+
+
+def _log_rows(logs: Sequence[LogEvent]) -> dict[str, list[tuple[str, str, bytes, int, bytes]]]:
+    """Log records have no id: a retry is known by its content, and equal ones within a request by their number."""
+    rows: dict[str, list[tuple[str, str, bytes, int, bytes]]] = {}
+    copies: Counter[tuple[str, str, bytes]] = Counter()
+    for trace_id, span_id, event in logs:
+        data = _encoded(event)
+        key = (trace_id, span_id, hashlib.blake2b(data, digest_size=16).digest())
+        rows.setdefault(trace_id, []).append((*key, copies[key], data))
+        copies[key] += 1
+    return rows

@@ -1,0 +1,1 @@
+"""Spans as other tools export them."""

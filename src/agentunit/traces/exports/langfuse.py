@@ -1,0 +1,214 @@
+"""Exports of Langfuse: traces with their observations, and observations or traces alone, from its API, UI or storage.
+
+An observation becomes a span whose attributes have the names by which Langfuse itself takes in OpenTelemetry
+(``langfuse.observation.type``, ``.input``, ``.output``, ``.model.name``, ``.usage_details``, ``.cost_details``, …).
+Values are as the export has them: Langfuse's API gives inputs and outputs as data, its UI and storage as JSON in a
+text. What Langfuse received by OpenTelemetry it keeps in the metadata of an observation: those attributes stand beside
+its own, and the metadata hold the rest.
+
+What is said of a trace (``langfuse.trace.name``, ``.input``, ``.output``, ``.total_cost``, ``.scores``,
+``langfuse.session.id``, …) stands on the earliest of its root observations. A trace that comes without observations is
+a span by itself, with the trace's id as its span id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import inf
+from typing import Any, NamedTuple
+
+from agentunit.core.results import InputError
+from agentunit.traces.exports.langfuse_names import OF_A_TRACE, OF_AN_OBSERVATION, cost_details, field, usage_details
+from agentunit.traces.exports.row_nesting import NoSpan, shown
+from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.json_files.stream import json_values
+from agentunit.traces.span_values import as_mapping, decoded_json, flat_attributes, identifier, seconds_since_1970
+from agentunit.traces.spans import ReadingNotes, Span
+
+_TYPES = frozenset(
+    ("SPAN", "EVENT", "GENERATION", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
+)
+# Where the metadata keep what Langfuse received by OpenTelemetry.
+_OF_OPENTELEMETRY = ("scope", "attributes", "resourceAttributes")
+_ONLY_A_TRACE_HAS = ("sessionId", "userId", "htmlPath", "totalCost", "bookmarked", "observations")
+
+
+class _Trace(NamedTuple):
+    about: Mapping[str, Any]
+    observations: list[Any]
+
+
+def read_langfuse_export(source: Source, notes: ReadingNotes) -> Iterator[Span | InputError]:
+    """The observations of an export as spans. Every observation becomes a span, or an ``InputError``."""
+    for value in json_values(source, into=("data",)):
+        if isinstance(value, InputError):
+            yield value
+            continue
+        try:
+            decoded = decoded_json(value.data)
+        except ValueError as error:
+            yield InputError(source.name, value.line, f"no JSON: {error}")
+            continue
+        for each in decoded if isinstance(decoded, list) else [decoded]:
+            for span in _spans_in(each, notes):
+                yield span if isinstance(span, Span) else InputError(source.name, value.line, span.reason)
+
+
+def _spans_in(value: Any, notes: ReadingNotes) -> Iterator[Span | NoSpan]:
+    if not isinstance(value, dict):
+        yield NoSpan(f"an observation should be an object; received {shown(value)}")
+        return
+    trace = _trace_in(value)
+    if trace is not None:
+        yield from _spans_of(trace, notes)
+    elif _is_observation(value):
+        yield _span(value, {}, notes)
+    else:
+        names = ", ".join(sorted(value)[:8])
+        yield NoSpan(f"the object is no trace and no observation of Langfuse; its names are: {names or 'none'}")
+
+
+def _trace_in(value: Mapping[str, Any]) -> _Trace | None:
+    """A trace as the UI (beside its observations), the API (around them) or the storage (alone) writes it."""
+    beside = value.get("trace")
+    if isinstance(beside, dict) and "id" in beside:
+        scores = {"scores": value["scores"]} if value.get("scores") else {}
+        return _Trace({**beside, **scores}, _observations(value) or _observations(beside))
+    observations = _observations(value)
+    if observations or (isinstance(value.get("observations"), list) and "id" not in value):
+        return _Trace(value, observations)
+    return _Trace(value, []) if _is_trace(value) else None
+
+
+def _observations(value: Mapping[str, Any]) -> list[Any]:
+    """Observations with what they are; lists of traces have only their ids."""
+    observations = value.get("observations")
+    if not isinstance(observations, list) or all(isinstance(each, str) for each in observations):
+        return []
+    return observations
+
+
+def _spans_of(trace: _Trace, notes: ReadingNotes) -> Iterator[Span | NoSpan]:
+    about, observations = trace
+    if not observations:
+        yield _span_of_trace(about, notes)
+        return
+    found = [
+        _span(row, about, notes)
+        if isinstance(row, dict)
+        else NoSpan(f"an observation should be an object; received {shown(row)}")
+        for row in observations
+    ]
+    spans = [span for span in found if isinstance(span, Span)]
+    known = {span.span_id for span in spans}
+    roots = [span for span in spans if span.parent_id not in known]
+    if spans:
+        root = min(roots or spans, key=lambda span: inf if span.start_s is None else span.start_s)
+        root.attributes = {**_named(about, OF_A_TRACE, notes), **root.attributes}
+    yield from found
+
+
+def _span_of_trace(about: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
+    trace_id = identifier(about.get("id"))
+    if trace_id is None:
+        return NoSpan(f"the trace has no observations and no id; its id is {shown(about.get('id'))}")
+    start_s = _time(about, "timestamp", notes)
+    latency_s = about.get("latency")
+    return Span(
+        trace_id,
+        trace_id,
+        name=_text(about.get("name")),
+        start_s=start_s,
+        end_s=start_s + latency_s if start_s is not None and latency_s.__class__ in (int, float) else None,
+        attributes=_named(about, OF_A_TRACE, notes),
+    )
+
+
+def _span(row: Mapping[str, Any], trace: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
+    span_id = identifier(row.get("id"))
+    trace_id = identifier(field(row, "traceId")) or identifier(trace.get("id"))
+    if span_id is None or trace_id is None:
+        part, value = ("id", row.get("id")) if span_id is None else ("trace id", field(row, "traceId"))
+        return NoSpan(f"the observation has no {part}; it is {shown(value)}")
+    metadata = as_mapping(row.get("metadata")) or {}
+    scope, received, resource = (as_mapping(metadata.get(name)) or {} for name in _OF_OPENTELEMETRY)
+    own = {
+        **_named(row, OF_AN_OBSERVATION, notes),
+        "langfuse.observation.usage_details": usage_details(row),
+        "langfuse.observation.cost_details": cost_details(row),
+    }
+    return Span(
+        trace_id,
+        span_id,
+        parent_id=_parent_id(row, notes),
+        name=_text(row.get("name")),
+        start_s=_time(row, "startTime", notes),
+        end_s=_time(row, "endTime", notes),
+        status="error" if row.get("level") == "ERROR" else "unset",
+        status_message=_text(field(row, "statusMessage")),
+        attributes=flat_attributes({**received, **own}, notes, nested=False),
+        scope=_text(scope.get("name")),
+        resource=flat_attributes(resource, notes, nested=False),
+    )
+
+
+def _named(row: Mapping[str, Any], names: Mapping[str, tuple[str, ...]], notes: ReadingNotes) -> dict[str, Any]:
+    found = {
+        name: next((value for each in fields if (value := field(row, each)) not in (None, {}, [])), None)
+        for name, fields in names.items()
+    }
+    for name in ("langfuse.observation.metadata", "langfuse.trace.metadata"):
+        metadata = as_mapping(found.get(name))
+        if metadata is not None:
+            found[name] = {key: value for key, value in metadata.items() if key not in _OF_OPENTELEMETRY} or None
+    return flat_attributes(found, notes, nested=False)
+
+
+def _parent_id(row: Mapping[str, Any], notes: ReadingNotes) -> str | None:
+    value = field(row, "parentObservationId")
+    parent_id = identifier(value)
+    if parent_id is None and value not in (None, ""):
+        notes.problems["a parent's id that is no text was left out"] += 1
+    return parent_id
+
+
+def _time(row: Mapping[str, Any], name: str, notes: ReadingNotes) -> float | None:
+    value = field(row, name)
+    moment = seconds_since_1970(value)
+    if moment is None and value not in (None, ""):
+        notes.problems["a span's time that is neither ISO 8601 nor a number was left out"] += 1
+    return moment
+
+
+def _text(value: Any) -> str:
+    return value if value.__class__ is str else ""
+
+
+def _is_observation(value: Mapping[str, Any]) -> bool:
+    kind = value.get("type")
+    return isinstance(kind, str) and kind.upper() in _TYPES and "id" in value and field(value, "startTime") is not None
+
+
+def _is_trace(value: Mapping[str, Any]) -> bool:
+    names = sum(field(value, name, missing=inf) is not inf for name in _ONLY_A_TRACE_HAS)
+    return "id" in value and "timestamp" in value and names > 1 and field(value, "traceId") is None
+
+
+def _matches(opening: Opening) -> bool:
+    value = opening.value
+    if isinstance(value, dict):
+        data = value.get("data")
+        value = data[0] if isinstance(data, list) and data else value
+    if isinstance(value, dict):
+        trace = _trace_in(value)
+        if trace is None:
+            return _is_observation(value)
+        first = trace.observations[0] if trace.observations else None
+        return _is_observation(first) if isinstance(first, dict) else _is_trace(trace.about)
+    head = opening.head
+    return b'"parentObservationId"' in head or b'"parent_observation_id"' in head
+
+
+LANGFUSE_EXPORT = TraceFormat(
+    "langfuse", "traces and observations of Langfuse, from its API, UI or storage", _matches, read_langfuse_export
+)

@@ -1,0 +1,104 @@
+"""Where spans as JSON objects lie in a file, before any of them is read.
+
+They may stand alone, in arrays, in ``{"data": […]}`` or ``{"spans": […]}``, under names of the exporter's choice
+(``{"session 1": […]}``), nested in each other (``child_spans``), or column by column as pandas writes them by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from agentunit.traces.exports.spellings import spelling_of
+from agentunit.traces.span_values import as_mapping
+from agentunit.traces.spans import ReadingNotes
+
+_NESTED_SPANS = "child_spans"
+_OBJECTS_AS_TEXT = ("context", "trace", "record", "record_attributes", "resource_attributes")
+
+
+class NoSpan(NamedTuple):
+    """Something that stands where a span should, and why it is none."""
+
+    reason: str
+
+
+def rows_in(value: Any, notes: ReadingNotes) -> Iterator[dict[str, Any] | NoSpan]:
+    """The rows that a JSON value is or holds, parents before the spans nested in them."""
+    waiting = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, list):
+            waiting.extend(reversed(found))
+            continue
+        if not isinstance(found, dict):
+            yield NoSpan(f"a span should be an object; received {shown(found)}")
+            continue
+        row = _prepared(found)
+        if spelling_of(row) is None:
+            held = _held_by(row, notes)
+            if isinstance(held, NoSpan):
+                yield held
+            else:
+                waiting.extend(reversed(held))
+        elif all(isinstance(column, dict) for column in row.values()):
+            waiting.extend(reversed(rows_of_columns(row)))
+        else:
+            yield row
+            waiting.extend(reversed(_nested_in(row)))
+
+
+def _prepared(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as the spellings expect it: databases write names in capitals, and objects as texts."""
+    if "RECORD_ATTRIBUTES" in row:
+        row = {name.lower(): value for name, value in row.items()}
+    texts = {name: as_mapping(row[name]) for name in _OBJECTS_AS_TEXT if row.get(name).__class__ is str}
+    return {**row, **{name: value for name, value in texts.items() if value is not None}} if texts else row
+
+
+def _held_by(holder: dict[str, Any], notes: ReadingNotes) -> list[Any] | NoSpan:
+    trace, spans, data = holder.get("trace"), holder.get("spans"), holder.get("data")
+    if isinstance(trace, dict):
+        for name in holder.keys() - {"trace"}:
+            notes.problems[f"{name!r} beside a trace is no part of its spans, and was left out"] += 1
+        return [trace]
+    if isinstance(spans, list):
+        return [_in_its_trace(each, holder) for each in spans]
+    if isinstance(data, list):
+        return data
+    # Under names of the exporter's choice anything may stand: what holds no span at all is another format.
+    if all(isinstance(each, list) for each in holder.values()) and any(
+        isinstance(row, dict) and spelling_of(_prepared(row)) for rows in holder.values() for row in rows
+    ):
+        return list(holder.values())
+    names = ", ".join(sorted(str(name) for name in holder)[:8])
+    return NoSpan(f"the object is no span and holds none; its names are: {names or 'none'}")
+
+
+def _in_its_trace(row: Any, trace: dict[str, Any]) -> Any:
+    """A row with what is said once for all spans of its trace."""
+    if not isinstance(row, dict):
+        return row
+    processes = trace.get("processes")
+    if isinstance(processes, dict) and "process" not in row:
+        return {**row, "process": processes.get(str(row.get("processID")))}
+    return row if "context" in row or "trace_id" not in trace else {"trace_id": trace["trace_id"], **row}
+
+
+def _nested_in(row: dict[str, Any]) -> list[Any]:
+    nested = row.get(_NESTED_SPANS)
+    if not isinstance(nested, list):
+        return []
+    inherited = {"trace_id": row.get("trace_id"), "parent_span_id": row.get("span_id")}
+    return [{**inherited, **each} if isinstance(each, dict) else each for each in nested]
+
+
+def rows_of_columns(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows of a table that is written column by column, each column as an object of index and value."""
+    indices = dict.fromkeys(index for column in columns.values() for index in column)
+    return [{name: column.get(index) for name, column in columns.items()} for index in indices]
+
+
+def shown(value: Any) -> str:
+    """A value that was received, short enough for a message."""
+    return "missing" if value is None else f"{value!r:.60}"

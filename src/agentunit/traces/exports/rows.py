@@ -1,0 +1,188 @@
+"""Spans that stand in a file as JSON objects, in the spelling of whatever tool exported them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from agentunit.core.results import InputError
+from agentunit.traces.exports.row_events import events_of
+from agentunit.traces.exports.row_nesting import NoSpan, rows_in, shown
+from agentunit.traces.exports.spellings import SPELLINGS, Spelling, at, first_at, spelling_of
+from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.json_files.stream import json_values
+from agentunit.traces.span_values import (
+    as_mapping,
+    decoded_json,
+    duration_s,
+    flat_attributes,
+    identifier,
+    seconds_since_1970,
+    span_status,
+)
+from agentunit.traces.spans import ReadingNotes, Span, SpanStatus
+
+_OPENINFERENCE_KINDS = frozenset(
+    ("LLM", "CHAIN", "TOOL", "AGENT", "RETRIEVER", "EMBEDDING", "RERANKER", "GUARDRAIL", "EVALUATOR", "PROMPT")
+)
+
+
+def read_span_rows(source: Source, notes: ReadingNotes) -> Iterator[Span | InputError]:
+    """The spans of a file. Every row becomes a span, or an ``InputError`` that says what it lacks."""
+    for value in json_values(source, into=("data",)):
+        if isinstance(value, InputError):
+            yield value
+            continue
+        try:
+            decoded = decoded_json(value.data)
+        except ValueError as error:
+            yield InputError(source.name, value.line, f"no JSON: {error}")
+            continue
+        for row in rows_in(decoded, notes):
+            span = span_of(row, notes) if isinstance(row, dict) else row
+            yield span if isinstance(span, Span) else InputError(source.name, value.line, span.reason)
+
+
+def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
+    """A row as a span; what it has that cannot be read is counted in the notes."""
+    spelling = spelling_of(row)
+    if spelling is None:
+        return NoSpan("the object is no span: it has no trace id and span id under a known name")
+    span_id = _first_identifier(row, spelling.span_id)
+    trace_id = _first_identifier(row, spelling.trace_id)
+    if span_id is None or trace_id is None:
+        part, path = ("span", spelling.span_id[0]) if span_id is None else ("trace", spelling.trace_id[0])
+        return NoSpan(f"the span has no {part} id; its {path} is {shown(at(row, path))}")
+    attributes = _attributes(row, spelling.attributes, spelling.nested, notes)
+    kind = first_at(row, spelling.kind)
+    if isinstance(kind, str) and kind.upper() in _OPENINFERENCE_KINDS:
+        attributes.setdefault("openinference.span.kind", kind.upper())
+    resource = _attributes(row, spelling.resource, spelling.nested, notes)
+    service = first_at(row, spelling.service)
+    if isinstance(service, str) and service:
+        resource.setdefault("service.name", service)
+    start_s = _time(row, spelling.start, spelling, notes)
+    status, message = _status(row, spelling, attributes, notes)
+    return Span(
+        trace_id,
+        span_id,
+        parent_id=_parent_id(row, spelling, trace_id, notes),
+        name=_text(first_at(row, spelling.span_name)),
+        start_s=start_s,
+        end_s=_end_s(row, spelling, start_s, notes),
+        status=status,
+        status_message=message,
+        attributes=attributes,
+        events=events_of(row, spelling, notes),
+        scope=_text(first_at(row, spelling.scope))
+        or _text(attributes.get("otel.scope.name") or attributes.get("otel.library.name")),
+        resource=resource,
+    )
+
+
+def _attributes(row: Mapping[str, Any], paths: tuple[str, ...], nested: bool, notes: ReadingNotes) -> dict[str, Any]:
+    value = first_at(row, paths)
+    if value is None or value == "":
+        value = {
+            name[len(path) + 1 :]: each
+            for path in paths
+            for name, each in row.items()
+            if name.startswith(f"{path}.")
+        }  # fmt: skip
+    mapping = as_mapping(value)
+    if mapping is None:
+        notes.problems["attributes that are no object were left out"] += 1
+        return {}
+    return flat_attributes(mapping, notes, nested=nested)
+
+
+def _first_identifier(row: Mapping[str, Any], paths: tuple[str, ...]) -> str | None:
+    return next((found for path in paths if (found := identifier(at(row, path))) is not None), None)
+
+
+def _parent_id(row: Mapping[str, Any], spelling: Spelling, trace_id: str, notes: ReadingNotes) -> str | None:
+    for path in spelling.parent_id:
+        value = at(row, path)
+        if isinstance(value, list):
+            value = _referenced_parent(value, trace_id)
+        parent_id = identifier(value)
+        if parent_id is not None:
+            return parent_id
+        if value is not None and value.__class__ not in (str, int):
+            notes.problems["a parent's id that is no text was left out"] += 1
+    return None
+
+
+def _referenced_parent(references: list[Any], trace_id: str) -> Any:
+    """The parent among Jaeger's references, where a span of another trace is a link and no parent."""
+    own = [
+        each
+        for each in references
+        if isinstance(each, dict) and identifier(each.get("traceID", trace_id)) == trace_id
+    ]  # fmt: skip
+    own.sort(key=lambda each: each.get("refType") != "CHILD_OF")
+    return own[0].get("spanID") if own else None
+
+
+def _time(row: Mapping[str, Any], paths: tuple[str, ...], spelling: Spelling, notes: ReadingNotes) -> float | None:
+    value = first_at(row, paths)
+    moment = seconds_since_1970(value, spelling.time_unit_s)
+    if moment is None and value not in (None, "", 0):
+        notes.problems["a span's time that is neither ISO 8601 nor a number was left out"] += 1
+    return moment
+
+
+def _end_s(row: Mapping[str, Any], spelling: Spelling, start_s: float | None, notes: ReadingNotes) -> float | None:
+    end_s = _time(row, spelling.end, spelling, notes)
+    value = first_at(row, spelling.duration)
+    if end_s is not None or value is None or start_s is None:
+        return end_s
+    elapsed_s = duration_s(value, spelling.duration_unit_s)
+    if elapsed_s is None:
+        notes.problems["a span's duration that cannot be read was left out"] += 1
+        return None
+    return start_s + elapsed_s
+
+
+def _status(
+    row: Mapping[str, Any], spelling: Spelling, attributes: Mapping[str, Any], notes: ReadingNotes
+) -> tuple[SpanStatus, str]:
+    value = first_at(row, spelling.status)
+    message = _text(first_at(row, spelling.status_message)) or _text(attributes.get("otel.status_description"))
+    if value in (None, {}):
+        value = attributes.get("otel.status_code")
+        error = attributes.get("error")
+        if value is None and error not in (None, False, "false", "False"):
+            return "error", message or ("" if error in (True, "true", "True") else _text(error))
+        if value is None:
+            return "unset", message
+    status = span_status(value)
+    if status is None:
+        notes.problems["a span's status that OpenTelemetry does not know was left out"] += 1
+    return status or "unset", message
+
+
+def _text(value: Any) -> str:
+    return value if value.__class__ is str else ""
+
+
+def _matches(opening: Opening, spelling: Spelling) -> bool:
+    if opening.value is not None:
+        row = next(rows_in(opening.value, ReadingNotes()), None)
+        return isinstance(row, dict) and spelling_of(row) is spelling
+    names = (*spelling.marks, spelling.attributes)
+    return all(any(_quoted(path) in opening.head for path in paths) for paths in names) and not any(
+        _quoted(name) in opening.head for name in spelling.foreign
+    )
+
+
+def _quoted(path: str) -> bytes:
+    return f'"{path.rpartition(".")[2]}"'.encode()
+
+
+SPAN_ROW_FORMATS = tuple(
+    TraceFormat(spelling.name, spelling.summary, partial(_matches, spelling=spelling), read_span_rows)
+    for spelling in SPELLINGS
+)
+"""One format for each spelling; all are read alike, row by row, so that a mixture does no harm."""

@@ -1,0 +1,203 @@
+"""How tools spell a span as a JSON object: one table, so that one reader reads them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+Paths = tuple[str, ...]
+
+MICROSECOND, NANOSECOND = 1e-6, 1e-9
+
+
+class Spelling(NamedTuple):
+    """Where the parts of a span stand in a row; of several places the first that holds something counts.
+
+    A place is a name, or names with dots between them that lead into nested objects: ``context.trace_id`` is the column
+    of that name as well as ``{"context": {"trace_id": …}}``. A row is told by ``marks``: it has one name of each, and
+    none of ``foreign``. Numbers are in ``time_unit_s`` and ``duration_unit_s``; without the first their size tells,
+    without the second only texts of ISO 8601 are durations. With ``nested``, objects in attributes are dotted names.
+    """
+
+    name: str
+    summary: str
+    marks: tuple[Paths, ...]
+    trace_id: Paths
+    span_id: Paths
+    parent_id: Paths
+    span_name: Paths
+    start: Paths
+    end: Paths
+    status: Paths
+    status_message: Paths
+    attributes: Paths
+    resource: Paths
+    scope: Paths
+    events: Paths
+    service: Paths = ()
+    duration: Paths = ()
+    event_columns: Paths = ()
+    kind: Paths = ()
+    foreign: frozenset[str] = frozenset()
+    time_unit_s: float | None = None
+    duration_unit_s: float | None = None
+    nested: bool = True
+
+
+SPELLINGS = (
+    Spelling(
+        name="span-json",
+        summary="spans as JSON objects: Phoenix exports, the console exporter of OpenTelemetry's SDKs, Patronus",
+        marks=(("context.trace_id", "trace_id"), ("context.span_id", "span_id")),
+        foreign=frozenset({"resourceSpans", "resource_spans"}),
+        trace_id=("context.trace_id", "trace_id"),
+        span_id=("context.span_id", "span_id"),
+        parent_id=("parent_id", "parent_span_id", "parent.span_id"),
+        span_name=("name", "span_name"),
+        start=("start_time_unix_nano", "start_time", "start_timestamp", "timestamp"),
+        end=("end_time_unix_nano", "end_time", "end_timestamp"),
+        duration=("duration",),
+        status=("status.status_code", "status.code", "status_code", "status"),
+        status_message=("status.description", "status.message", "status_message"),
+        attributes=("attributes", "span_attributes"),
+        resource=("resource.attributes", "resource_attributes"),
+        scope=("instrumentation_scope.name", "scope.name", "scope_name", "otel_scope_name"),
+        service=("service_name",),
+        events=("events", "logs"),
+        kind=("span_kind",),
+    ),
+    Spelling(
+        name="span-json-camel",
+        summary="spans as JSON objects with traceId and spanId, outside of OTLP's envelope",
+        marks=(("traceId",), ("spanId",)),
+        foreign=frozenset({"resourceSpans", "resource_spans"}),
+        trace_id=("traceId",),
+        span_id=("spanId",),
+        parent_id=("parentSpanId", "parentId"),
+        span_name=("name", "spanName"),
+        start=("startTimeUnixNano", "startTime", "timestamp"),
+        end=("endTimeUnixNano", "endTime"),
+        status=("status.code", "status.statusCode", "statusCode", "status"),
+        status_message=("status.message", "statusMessage"),
+        attributes=("attributes", "spanAttributes"),
+        resource=("resource.attributes", "resourceAttributes"),
+        scope=("instrumentationScope.name", "scope.name", "scopeName"),
+        service=("serviceName",),
+        events=("events",),
+        kind=("spanKind",),
+    ),
+    Spelling(
+        name="clickhouse",
+        summary="rows of the OpenTelemetry collector's ClickHouse table (TraceId, SpanId, SpanAttributes, …)",
+        marks=(("TraceId",), ("SpanId",)),
+        trace_id=("TraceId",),
+        span_id=("SpanId",),
+        parent_id=("ParentSpanId",),
+        span_name=("SpanName",),
+        start=("Timestamp",),
+        end=(),
+        duration=("Duration",),
+        duration_unit_s=NANOSECOND,
+        status=("StatusCode",),
+        status_message=("StatusMessage",),
+        attributes=("SpanAttributes",),
+        resource=("ResourceAttributes",),
+        scope=("ScopeName",),
+        service=("ServiceName",),
+        events=("Events",),
+        event_columns=("Events.", "Events"),
+    ),
+    Spelling(
+        name="trulens",
+        summary="events of TruLens and of Snowflake's AI observability (record, record_attributes, trace)",
+        marks=(("record_attributes",), ("trace",)),
+        # The root of an evaluation stands in no trace: its record is what it belongs to.
+        trace_id=("trace.trace_id", "record_attributes.ai.observability.record_id"),
+        span_id=("trace.span_id", "event_id"),
+        parent_id=("trace.parent_id", "record.parent_span_id"),
+        span_name=("record.name",),
+        start=("start_timestamp",),
+        end=("timestamp",),
+        status=("record.status.code", "record.status"),
+        status_message=("record.status.message",),
+        attributes=("record_attributes",),
+        resource=("resource_attributes",),
+        scope=("scope.name",),
+        events=("record.events",),
+        nested=False,
+    ),
+    Spelling(
+        name="jaeger",
+        summary="Jaeger's JSON (traceID, spanID, operationName, tags)",
+        marks=(("traceID",), ("spanID",)),
+        trace_id=("traceID",),
+        span_id=("spanID",),
+        parent_id=("references", "parentSpanID"),
+        span_name=("operationName",),
+        start=("startTime",),
+        end=(),
+        duration=("duration",),
+        time_unit_s=MICROSECOND,
+        duration_unit_s=MICROSECOND,
+        status=(),
+        status_message=(),
+        attributes=("tags",),
+        resource=("process.tags",),
+        scope=(),
+        service=("process.serviceName",),
+        events=("logs",),
+    ),
+    Spelling(
+        name="zipkin",
+        summary="Zipkin's JSON, version 2 (traceId, id, parentId, tags)",
+        marks=(("traceId",), ("id",), ("localEndpoint", "duration", "tags")),
+        # Observations of Langfuse have a traceId and an id as well.
+        foreign=frozenset({"type", "startTime"}),
+        trace_id=("traceId",),
+        span_id=("id",),
+        parent_id=("parentId",),
+        span_name=("name",),
+        start=("timestamp",),
+        end=(),
+        duration=("duration",),
+        time_unit_s=MICROSECOND,
+        duration_unit_s=MICROSECOND,
+        status=(),
+        status_message=(),
+        attributes=("tags",),
+        resource=(),
+        scope=(),
+        service=("localEndpoint.serviceName",),
+        events=("annotations",),
+    ),
+)
+
+
+def at(row: Mapping[str, Any], path: str) -> Any:
+    """What stands at a place in a row; ``None`` when there is nothing."""
+    if path in row:
+        return row[path]
+    name, dot, rest = path.partition(".")
+    inner = row.get(name) if dot else None
+    return at(inner, rest) if isinstance(inner, dict) else None
+
+
+def first_at(row: Mapping[str, Any], paths: Iterable[str]) -> Any:
+    """What stands at the first of several places that holds something, be it an empty text only if no other does."""
+    empty = None
+    for path in paths:
+        value = at(row, path)
+        if value is not None and value != "":
+            return value
+        empty = value if empty is None else empty
+    return empty
+
+
+def spelling_of(row: Mapping[str, Any]) -> Spelling | None:
+    """The spelling a row is written in; ``None`` when it is no span of any."""
+    for spelling in SPELLINGS:
+        if all(any(at(row, path) is not None for path in paths) for paths in spelling.marks) and not (
+            spelling.foreign and not spelling.foreign.isdisjoint(row)
+        ):
+            return spelling
+    return None

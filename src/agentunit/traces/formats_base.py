@@ -1,0 +1,40 @@
+"""What a trace format is: how to recognise it, and how to read it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from agentunit.core.records import Record
+from agentunit.core.results import InputError
+from agentunit.traces.spans import PackedSpan, ReadingNotes, Span
+
+
+class Source(NamedTuple):
+    """One file as a format reads it: its name for messages, and its decompressed bytes from the beginning."""
+
+    name: str
+    stream: io.BufferedIOBase
+
+
+class Opening(NamedTuple):
+    """The start of a file, by which its format is told.
+
+    ``head`` has no byte order mark and no leading white space. ``value`` is the first JSON value of the file when it
+    is complete within the part that was looked at (for an array: its first element), ``keys`` are the names in it.
+    """
+
+    path: str
+    head: bytes
+    value: Any
+    keys: frozenset[str]
+
+
+class TraceFormat(NamedTuple):
+    """A format by its name for ``--from``. ``read`` yields spans, or whole records, and what it could not read."""
+
+    name: str
+    summary: str
+    matches: Callable[[Opening], bool]
+    read: Callable[[Source, ReadingNotes], Iterator[Span | PackedSpan | Record | InputError]]

@@ -1,0 +1,257 @@
+"""Spans of many files put together by trace or session, in memory that is bounded by the largest of them."""
+
+from __future__ import annotations
+
+import tempfile
+from array import array
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from types import TracebackType
+from typing import IO, Literal, NamedTuple
+
+import msgspec
+
+from agentunit.core.results import InputError, encode_json
+from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
+
+GroupBy = Literal["trace", "session"]
+Unpack = Callable[[bytes, ReadingNotes], Span | LogEvent]
+
+# What is read beyond this goes into a temporary file until its turn comes.
+MEMORY_BYTES = 64 << 20
+
+# A larger group is no run of an agent, and would be decoded into several times as much memory.
+LARGEST_GROUP_BYTES = 512 << 20
+
+_SPAN_OVERHEAD_BYTES = 120
+_HEADER_BYTES = 8
+_ORDER: Literal["little"] = "little"
+
+_msgpack = msgspec.msgpack.Encoder()
+_msgpack_decoder = msgspec.msgpack.Decoder(Span)
+_json_decoder = msgspec.json.Decoder(Span)
+
+
+class SpoolFailed(RuntimeError):
+    """The temporary file that holds spans until their trace is complete could not be written or read."""
+
+
+class SpanGroup(NamedTuple):
+    """The spans of one trace, or of all traces of one session. ``id`` is the trace's or session's id."""
+
+    id: str
+    trace_ids: tuple[str, ...]
+    spans: list[Span]
+
+
+class _Trace:
+    """One trace as it is collected: spans in memory, and where those before them lie in the file."""
+
+    __slots__ = ("n_bytes", "runs", "session", "waiting")
+
+    def __init__(self) -> None:
+        self.n_bytes = 0
+        self.session: str | None = None
+        self.waiting: list[tuple[bytes, int]] = []
+        self.runs = array("Q")
+
+
+class SpanGroups:
+    """Collects spans with ``add``; iterating then gives each group once, in the order of first appearance.
+
+    With ``group_by="session"``, ``session_of`` is asked for the session's id of each span, and whether the span is a
+    root. A root's answer counts, else the first within a trace; a trace without one stays alone. Log records are put
+    into the events of their span. A group that is too large comes as an ``InputError``. Use it as a context manager:
+    the temporary file goes with it.
+    """
+
+    def __init__(
+        self,
+        notes: ReadingNotes,
+        group_by: GroupBy = "trace",
+        session_of: Callable[[PackedSpan], tuple[str, bool] | None] | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+        largest_group_bytes: int = LARGEST_GROUP_BYTES,
+    ) -> None:
+        if group_by == "session" and session_of is None:
+            raise ValueError("SpanGroups: group_by='session' needs session_of, but it is None")
+        self._notes = notes
+        self._session_of = session_of if group_by == "session" else None
+        self._memory_bytes = memory_bytes
+        self._largest_group_bytes = largest_group_bytes
+        self._traces: dict[str, _Trace] = {}
+        self._unpacks: list[Unpack] = []
+        self._numbers: dict[int, int] = {}
+        self._n_waiting_bytes = 0
+        self._file: IO[bytes] | None = None
+
+    def __enter__(self) -> SpanGroups:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        """How many traces there are."""
+        return len(self._traces)
+
+    def close(self) -> None:
+        """Let go of the temporary file."""
+        if self._file is not None:
+            # On a full disk closing tries once more to write what could not be written, which was told already.
+            with suppress(OSError):
+                self._file.close()
+            self._file = None
+
+    def add(self, span: PackedSpan | Span) -> None:
+        """Take a span in. Raises ``SpoolFailed`` when there is no room for it."""
+        packed = span if isinstance(span, PackedSpan) else _packed(span)
+        trace = self._traces.get(packed.trace_id)
+        if trace is None:
+            trace = self._traces[packed.trace_id] = _Trace()
+        if self._session_of is not None:
+            self._find_session(trace, packed)
+        trace.waiting.append((packed.data, self._number(packed.unpack)))
+        n_bytes = len(packed.data)
+        trace.n_bytes += n_bytes
+        self._n_waiting_bytes += n_bytes + _SPAN_OVERHEAD_BYTES
+        if self._n_waiting_bytes > self._memory_bytes:
+            self._move_to_file()
+
+    def __iter__(self) -> Iterator[SpanGroup | InputError]:
+        for group, trace_ids in self._groups():
+            n_bytes = sum(self._traces[trace_id].n_bytes for trace_id in trace_ids)
+            if n_bytes > self._largest_group_bytes:
+                for trace_id in trace_ids:
+                    self._traces[trace_id].waiting.clear()
+                limit = self._largest_group_bytes >> 20
+                yield InputError(group, None, f"its spans are {n_bytes >> 20} MiB, more than {limit}, and are left out")
+                continue
+            spans, logs = [], []
+            for trace_id in trace_ids:
+                for data, unpack in self._spans(self._traces[trace_id]):
+                    unpacked = unpack(data, self._notes)
+                    if isinstance(unpacked, LogEvent):
+                        logs.append(unpacked)
+                    else:
+                        # A damaged span may name two traces; it stays where it was put.
+                        unpacked.trace_id = trace_id
+                        spans.append(unpacked)
+            if logs:
+                self._put_into_spans(logs, spans)
+            if spans:
+                yield SpanGroup(group, tuple(trace_ids), spans)
+
+    def _groups(self) -> Iterator[tuple[str, list[str]]]:
+        if self._session_of is None:
+            yield from ((trace_id, [trace_id]) for trace_id in self._traces)
+            return
+        groups: dict[tuple[bool, str], list[str]] = {}
+        for trace_id, trace in self._traces.items():
+            key = (False, trace_id) if trace.session is None else (True, trace.session)
+            groups.setdefault(key, []).append(trace_id)
+        yield from ((key[1], trace_ids) for key, trace_ids in groups.items())
+
+    def _find_session(self, trace: _Trace, packed: PackedSpan) -> None:
+        found = self._session_of(packed) if self._session_of is not None else None
+        if found is None:
+            return
+        session, at_root = found
+        if trace.session is not None and trace.session != session:
+            self._notes.problems["spans of one trace name different sessions: the root's, else the first, counts"] += 1
+        if trace.session is None or at_root:
+            trace.session = session
+
+    def _number(self, unpack: Unpack) -> int:
+        number = self._numbers.get(id(unpack))
+        if number is None:
+            number = self._numbers[id(unpack)] = len(self._unpacks)
+            self._unpacks.append(unpack)
+        return number
+
+    def _move_to_file(self) -> None:
+        """Write what waits in memory as one run a trace, so that a trace is read back in few pieces."""
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile(prefix="agentunit-spans-")  # noqa: SIM115  # closed by close()
+            offset = self._file.seek(0, 2)
+            for trace in self._traces.values():
+                if not trace.waiting:
+                    continue
+                run = b"".join(_framed(trace.waiting))
+                self._file.write(run)
+                trace.runs.extend((offset, len(run)))
+                trace.waiting = []
+                offset += len(run)
+            self._file.flush()
+        except OSError as error:
+            raise SpoolFailed(_no_room(error)) from error
+        self._n_waiting_bytes = 0
+
+    def _spans(self, trace: _Trace) -> Iterator[tuple[bytes, Unpack]]:
+        for at in range(0, len(trace.runs), 2):
+            yield from self._run(trace.runs[at], trace.runs[at + 1])
+        waiting, trace.waiting = trace.waiting, []
+        for data, number in waiting:
+            yield data, self._unpacks[number]
+
+    def _run(self, offset: int, n_bytes: int) -> Iterator[tuple[bytes, Unpack]]:
+        if self._file is None:
+            raise SpoolFailed("the spans were let go of before they were read")
+        try:
+            self._file.seek(offset)
+            run = self._file.read(n_bytes)
+        except OSError as error:
+            raise SpoolFailed(_no_room(error)) from error
+        at = 0
+        while at < len(run):
+            header = int.from_bytes(run[at : at + _HEADER_BYTES], _ORDER)
+            at += _HEADER_BYTES
+            length = header >> 32
+            yield run[at : at + length], self._unpacks[header & 0xFFFFFFFF]
+            at += length
+
+    def _put_into_spans(self, logs: list[LogEvent], spans: list[Span]) -> None:
+        by_id = {(span.trace_id, span.span_id): span for span in spans}
+        touched: dict[int, Span] = {}
+        for log in logs:
+            span = by_id.get((log.trace_id, log.span_id))
+            if span is None:
+                self._notes.problems["a log record whose span is missing was left out"] += 1
+            else:
+                span.events.append(log.event)
+                touched[id(span)] = span
+        for span in touched.values():
+            span.events.sort(key=lambda event: float("inf") if event.timestamp is None else event.timestamp)
+
+
+def _packed(span: Span) -> PackedSpan:
+    try:
+        return PackedSpan(span.trace_id, _msgpack.encode(span), _unpack_msgpack)
+    except (TypeError, OverflowError, UnicodeEncodeError):
+        # Numbers beyond 64 bits, half surrogate pairs, and objects of other libraries.
+        return PackedSpan(span.trace_id, encode_json(span), _unpack_json)
+
+
+def _unpack_msgpack(data: bytes, _: ReadingNotes) -> Span:
+    return _msgpack_decoder.decode(data)
+
+
+def _unpack_json(data: bytes, _: ReadingNotes) -> Span:
+    return _json_decoder.decode(data)
+
+
+def _framed(waiting: list[tuple[bytes, int]]) -> Iterator[bytes]:
+    for data, number in waiting:
+        yield (len(data) << 32 | number).to_bytes(_HEADER_BYTES, _ORDER)
+        yield data
+
+
+def _no_room(error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    return (
+        f"spans that wait for the rest of their trace cannot be kept in {tempfile.gettempdir()}: {reason}. "
+        "Set the environment variable TMPDIR to a folder with more room"
+    )

@@ -1,0 +1,1 @@
+"""JSON files of any size, read value by value."""

@@ -1,0 +1,1 @@
+"""Spans captured while an agent works."""

@@ -1,0 +1,1 @@
+"""OTLP, as JSON and as protobuf: export requests of OpenTelemetry become spans."""

@@ -1,0 +1,127 @@
+"""Spans and log records of OTLP's protocol buffers, made into ours; needs the extra ``otel``."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from math import isfinite
+from typing import Any
+
+from agentunit.traces.otlp.levels import Encoding
+from agentunit.traces.otlp.values import GENAI_EVENTS, TOO_LONG
+from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, ReadingNotes, Span, SpanEvent, SpanStatus
+
+_STATUSES: dict[int, SpanStatus] = {0: "unset", 1: "ok", 2: "error"}
+_NANOSECONDS = 10**9
+
+
+class ProtobufMissing(RuntimeError):
+    """A protobuf file was given and the optional package that reads it is not installed."""
+
+
+class Messages:
+    """OTLP's message types, loaded when the first of them is needed."""
+
+    def __init__(self) -> None:
+        try:
+            from google.protobuf.message import DecodeError  # type: ignore[import-untyped,unused-ignore]
+            from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+            from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord
+            from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+            from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
+        except ImportError:
+            hint = 'reading OTLP protobuf needs the extra otel: pip install "agentunit-eval[otel]"'
+            raise ProtobufMissing(hint) from None
+        self.damage: type[Exception] = DecodeError
+        self._scope: Any = InstrumentationScope
+        self._log: Any = LogRecord
+        self._resource: Any = Resource
+        self._span: Any = SpanMessage
+        self.encoding = Encoding(self.resource_attributes, self.scope_name, self.span)
+
+    def resource_attributes(self, data: bytes | None, notes: ReadingNotes) -> dict[str, Any]:
+        """The attributes of a resource."""
+        message = self._parsed(self._resource, data or b"", "resource", notes)
+        return {} if message is None else _attributes(message.attributes, notes)
+
+    def scope_name(self, data: bytes | None, notes: ReadingNotes) -> str:
+        """The name of a scope."""
+        message = self._parsed(self._scope, data or b"", "scope", notes)
+        return "" if message is None else str(message.name)
+
+    def span(self, data: bytes, resource: dict[str, Any], scope: str, notes: ReadingNotes) -> Span:
+        """A span. Of one that is damaged only the trace id is left."""
+        message = self._parsed(self._span, data, "span", notes)
+        if message is None:
+            return Span(data[2:18].hex() if data.startswith(b"\x0a\x10") else "", "", scope=scope, resource=resource)
+        return Span(
+            trace_id=message.trace_id.hex(),
+            span_id=message.span_id.hex(),
+            parent_id=message.parent_span_id.hex() if any(message.parent_span_id) else None,
+            name=message.name,
+            start_s=_seconds(message.start_time_unix_nano),
+            end_s=_seconds(message.end_time_unix_nano),
+            status=_STATUSES.get(message.status.code, "unset"),
+            status_message=message.status.message,
+            attributes=_attributes(message.attributes, notes),
+            events=[
+                SpanEvent(event.name, _seconds(event.time_unix_nano), _attributes(event.attributes, notes))
+                for event in message.events
+            ],
+            scope=scope,
+            resource=resource,
+        )
+
+    def trace_id(self, data: bytes) -> str | None:
+        """The trace id of a span, or ``None``."""
+        message = self._span.FromString(data)
+        return message.trace_id.hex() if any(message.trace_id) else None
+
+    def log_event(self, data: bytes, notes: ReadingNotes) -> LogEvent | None:
+        """A log record that belongs to a span and carries contents of a GenAI call; ``None`` for any other."""
+        message = self._log.FromString(data)
+        attributes = _attributes(message.attributes, notes)
+        # Older packages do not know the field and find the name among the attributes only.
+        name = getattr(message, "event_name", "") or attributes.get("event.name")
+        if not isinstance(name, str) or not name.startswith(GENAI_EVENTS) or not any(message.trace_id):
+            return None
+        body = _plain(message.body)
+        if body is not None:
+            attributes["body"] = body
+        time = _seconds(message.time_unix_nano) or _seconds(message.observed_time_unix_nano)
+        return LogEvent(message.trace_id.hex(), message.span_id.hex(), SpanEvent(name, time, attributes))
+
+    def _parsed(self, kind: Any, data: bytes, what: str, notes: ReadingNotes) -> Any:
+        try:
+            return kind.FromString(data)
+        except self.damage:
+            notes.problems[f"a {what} that is no valid protobuf was left out"] += 1
+            return None
+
+
+def _attributes(pairs: Any, notes: ReadingNotes) -> dict[str, Any]:
+    attributes: dict[str, Any] = {}
+    for pair in pairs:
+        if pair.value.ByteSize() > LONGEST_ATTRIBUTE:
+            notes.problems[TOO_LONG] += 1
+            continue
+        value = _plain(pair.value)
+        if value is not None:
+            attributes[pair.key] = value
+    return attributes
+
+
+def _plain(value: Any) -> Any:
+    """A typed value as plain data, the same as it is read from JSON: bytes are base64."""
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [_plain(each) for each in value.array_value.values]
+    if kind == "kvlist_value":
+        return {pair.key: _plain(pair.value) for pair in value.kvlist_value.values}
+    if kind == "bytes_value":
+        return b64encode(value.bytes_value).decode()
+    plain = getattr(value, kind) if kind is not None else None
+    return None if plain.__class__ is float and not isfinite(plain) else plain
+
+
+def _seconds(nanoseconds: int) -> float | None:
+    return nanoseconds / _NANOSECONDS if nanoseconds else None

@@ -1,0 +1,243 @@
+"""Spans and log records of OTLP/JSON as plain data, made into ours: typed values, ids, times and statuses.
+
+Names are read as the specification writes them (``traceId``) and as protobuf does (``trace_id``). What is of a wrong
+type is left out and counted; the rest is kept.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+from agentunit.traces.span_values import identifier, seconds_since_1970, span_status
+from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, ReadingNotes, Span, SpanEvent, SpanStatus
+
+TOO_LONG = f"an attribute longer than {LONGEST_ATTRIBUTE >> 20} MiB was left out"
+UNDEFINED = "a part that OTLP does not define was left out"
+NOT_OF_GENAI = "a log record without a trace id or not of a GenAI call was left out"
+
+# Message contents travel in log records of these names; other log records say nothing about a span.
+GENAI_EVENTS = "gen_ai."
+
+_NO_VALUE = object()
+_KINDS = {
+    "stringValue": str, "string_value": str, "intValue": int, "int_value": int, "doubleValue": float,
+    "double_value": float, "boolValue": bool, "bool_value": bool, "arrayValue": list, "array_value": list,
+    "kvlistValue": dict, "kvlist_value": dict, "bytesValue": bytes, "bytes_value": bytes,
+}  # fmt: skip
+_LONG_NUMBER = 30
+_NANOSECONDS = 10**9
+_STATUSES: dict[int, SpanStatus] = {0: "unset", 1: "ok", 2: "error"}
+_TRUTHS = {"true": True, "false": False}
+
+_decoder = msgspec.json.Decoder()
+
+# The id of a trace, and that of a parent, is in many spans.
+_known_identifier = lru_cache(maxsize=1 << 12)(identifier)
+
+
+def decoded(data: bytes) -> Any:
+    """JSON as data, also with NaN, broken UTF-8 or half a surrogate pair in it; ``ValueError`` when it is no JSON."""
+    try:
+        return _decoder.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        pass
+    try:
+        value = json.loads(data.decode("utf-8", "replace"))
+        # Half a surrogate pair is no character; written out and read again, a question mark stands for it.
+        return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def span_of(row: dict[str, Any], resource: dict[str, Any], scope: str, notes: ReadingNotes, long: bool) -> Span:
+    """A span as OTLP/JSON writes it. With ``long``, some text in it may be longer than an attribute may be."""
+    status = _member(row, "status", "status", dict, notes) or {}
+    return Span(
+        trace_id=id_of(row, "traceId", "trace_id") or "",
+        span_id=id_of(row, "spanId", "span_id") or "",
+        parent_id=id_of(row, "parentSpanId", "parent_span_id"),
+        name=_member(row, "name", "name", str, notes) or "",
+        start_s=_time(row, "startTimeUnixNano", "start_time_unix_nano", notes),
+        end_s=_time(row, "endTimeUnixNano", "end_time_unix_nano", notes),
+        status=_status(status.get("code"), notes),
+        status_message=_member(status, "message", "message", str, notes) or "",
+        attributes=attributes_of(row.get("attributes"), notes, long),
+        events=_events(row.get("events"), notes, long) if row.get("events") else [],
+        scope=scope,
+        resource=resource,
+    )
+
+
+def log_event_of(row: dict[str, Any], notes: ReadingNotes, long: bool) -> LogEvent | None:
+    """A log record that belongs to a span and carries contents of a GenAI call; ``None`` for any other.
+
+    Its body is the attribute ``body``.
+    """
+    attributes = attributes_of(row.get("attributes"), notes, long)
+    name = row.get("eventName") or row.get("event_name") or attributes.get("event.name")
+    trace_id = id_of(row, "traceId", "trace_id")
+    if not isinstance(name, str) or not name.startswith(GENAI_EVENTS) or trace_id is None:
+        return None
+    body = plain_value(row.get("body"), notes)
+    if body is not _NO_VALUE:
+        if long and _too_long(body):
+            notes.problems[TOO_LONG] += 1
+        else:
+            attributes["body"] = body
+    time = _time(row, "timeUnixNano", "time_unix_nano", notes)
+    if time is None:
+        time = _time(row, "observedTimeUnixNano", "observed_time_unix_nano", notes)
+    return LogEvent(trace_id, id_of(row, "spanId", "span_id") or "", SpanEvent(name, time, attributes))
+
+
+def id_of(row: dict[str, Any], name: str, other_name: str) -> str | None:
+    """An id of a span, or ``None``."""
+    value = row.get(name) or row.get(other_name)
+    return _known_identifier(value) if value.__class__ is str else identifier(value)
+
+
+def attributes_of(pairs: Any, notes: ReadingNotes, long: bool) -> dict[str, Any]:
+    """The attributes of a list of keys and typed values. Lists and mappings in them stay what they are.
+
+    >>> attributes_of([{"key": "n", "value": {"intValue": "3"}}], ReadingNotes(), long=False)
+    {'n': 3}
+    """
+    attributes: dict[str, Any] = {}
+    if pairs.__class__ is not list:
+        if pairs is not None:
+            notes.problems["attributes that are no list were left out"] += 1
+        return attributes
+    for pair in pairs:
+        try:
+            key, typed = pair["key"], pair["value"]
+            value = typed.get("stringValue")
+            if value.__class__ is not str:
+                # Texts and whole numbers, nearly all there is in dense spans, do not go the long way.
+                number = typed.get("intValue")
+                value = int(number) if number.__class__ is str else plain_value(typed, notes)
+        except ValueError:
+            notes.problems["an attribute whose intValue is of another type was left out"] += 1
+            continue
+        except (KeyError, TypeError, AttributeError):
+            # A value that was never set is no attribute; anything else here is damage.
+            if not (pair.__class__ is dict and pair.get("value") is None and pair.get("key").__class__ is str):
+                notes.problems["an attribute without a key or a typed value was left out"] += 1
+            continue
+        if value is _NO_VALUE:
+            continue
+        if key.__class__ is not str:
+            notes.problems["an attribute without a key or a typed value was left out"] += 1
+        elif long and _too_long(value):
+            notes.problems[TOO_LONG] += 1
+        else:
+            attributes[key] = value
+    return attributes
+
+
+def plain_value(typed: Any, notes: ReadingNotes) -> Any:
+    """What a typed value holds, as plain data; an object of its own for nothing, or for what had to be left out."""
+    try:
+        return _plain_value(typed, notes)
+    except RecursionError:
+        notes.problems["an attribute that is nested too deeply was cut there"] += 1
+        return _NO_VALUE
+
+
+def _plain_value(typed: Any, notes: ReadingNotes) -> Any:
+    if typed.__class__ is not dict:
+        if typed is not None:
+            notes.problems["an attribute without a key or a typed value was left out"] += 1
+        return _NO_VALUE
+    for name, value in typed.items():
+        kind = _KINDS.get(name)
+        if kind is not None and value is not None:
+            plain = _of_kind(kind, value, notes)
+            if plain is _NO_VALUE:
+                notes.problems[f"an attribute whose {name} is of another type was left out"] += 1
+            return plain
+    if any(value is not None for value in typed.values()):
+        notes.problems["an attribute of a type that OTLP does not define was left out"] += 1
+    return _NO_VALUE
+
+
+def _of_kind(kind: type, value: Any, notes: ReadingNotes) -> Any:
+    given = value.__class__
+    if kind is str or kind is bytes:
+        return value if given is str else str(value) if given in (int, float) else _NO_VALUE
+    if kind is bool:
+        return value if given is bool else _TRUTHS.get(value, _NO_VALUE) if given is str else _NO_VALUE
+    if kind is int or kind is float:
+        return _number(kind, value) if given in (int, float, str) else _NO_VALUE
+    inner = value.get("values", []) if given is dict else value
+    if inner.__class__ is not list:
+        return _NO_VALUE
+    if kind is dict:
+        return attributes_of(inner, notes, long=False)
+    values = (plain_value(each, notes) for each in inner)
+    return [None if each is _NO_VALUE else each for each in values]
+
+
+def _number(kind: type, value: Any) -> Any:
+    try:
+        number = kind(value)
+    except (ValueError, OverflowError):
+        return _NO_VALUE
+    if kind is float:
+        return number if isfinite(number) else _NO_VALUE
+    return number if value.__class__ is not float or number == value else _NO_VALUE
+
+
+def _too_long(value: Any) -> bool:
+    if value.__class__ is str:
+        return len(value) > LONGEST_ATTRIBUTE
+    return value.__class__ in (list, dict) and len(msgspec.json.encode(value)) > LONGEST_ATTRIBUTE
+
+
+def _events(rows: Any, notes: ReadingNotes, long: bool) -> list[SpanEvent]:
+    events = []
+    for row in rows if isinstance(rows, list) else [rows]:
+        if not isinstance(row, dict):
+            notes.problems["an event that is no object was left out"] += 1
+            continue
+        name = _member(row, "name", "name", str, notes) or ""
+        time = _time(row, "timeUnixNano", "time_unix_nano", notes)
+        events.append(SpanEvent(name, time, attributes_of(row.get("attributes"), notes, long)))
+    return events
+
+
+def _status(code: Any, notes: ReadingNotes) -> SpanStatus:
+    if code is None:
+        return "unset"
+    status = _STATUSES.get(code) if code.__class__ is int else span_status(code)
+    if status is None:
+        notes.problems["a status code that OpenTelemetry does not know was left out"] += 1
+    return status or "unset"
+
+
+def _member(row: dict[str, Any], name: str, other_name: str, kind: type, notes: ReadingNotes) -> Any:
+    value = row.get(name)
+    if value is None:
+        value = row.get(other_name)
+    if value is None or value.__class__ is kind:
+        return value
+    notes.problems[f"a span's {name} that is no {'text' if kind is str else 'object'} was left out"] += 1
+    return None
+
+
+def _time(row: dict[str, Any], name: str, other_name: str, notes: ReadingNotes) -> float | None:
+    value = row.get(name)
+    if value is None:
+        value = row.get(other_name)
+    if value is None or value in (0, "0", ""):
+        return None
+    if value.__class__ is str and value.isdecimal() and len(value) < _LONG_NUMBER:
+        return int(value) / _NANOSECONDS
+    seconds = seconds_since_1970(value, 1 / _NANOSECONDS)
+    if seconds is None:
+        notes.problems[f"a {name} that is no time was left out"] += 1
+    return seconds

@@ -1,0 +1,254 @@
+"""The door: files and folders of traces in any known format come out as records."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from agentunit.core.records import Record
+from agentunit.core.results import InputError
+from agentunit.traces.assembly.record import assemble
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, replayed
+from agentunit.traces.expected import ExpectedAnswers
+from agentunit.traces.formats import detect, format_named, format_names, is_native, read_opening
+from agentunit.traces.formats_base import Source, TraceFormat
+from agentunit.traces.grouping import GroupBy, SpanGroup, SpanGroups, SpoolFailed
+from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
+from agentunit.traces.sessions import SessionRecords
+from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
+from agentunit.traces.vocabularies import facts_of
+
+_SPANS_A_TICK = 256
+_MOST_REMEMBERED = 1_000_000
+
+
+class TraceSource(Protocol):
+    """Where records come from, for those who read them and say how it went."""
+
+    notes: ReadingNotes
+    expected: ExpectedAnswers | None
+    on_progress: Callable[[], None]
+
+    def fraction(self) -> float | None:
+        """How far along the reading is, ``None`` where that cannot be known."""
+        ...
+
+    def __iter__(self) -> Iterator[Record | InputError]: ...
+
+
+class TraceFiles:
+    """The records of files and folders, streamed; what cannot be read is yielded in its place as an ``InputError``.
+
+    ``format`` forces a format by name; else each file's is told by how it begins. Spans of one trace are put together
+    whichever files they stand in, so their records come after all files were read; ``group_by="session"`` makes one
+    record of all traces of a session. ``expected`` completes the cases. ``notes`` says what was noticed on the way.
+    For progress there is ``fraction``, and ``on_progress``, which is called now and then while nothing is yielded.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str | os.PathLike[str]],
+        *,
+        format: str | None = None,
+        group_by: GroupBy = "trace",
+        expected: ExpectedAnswers | None = None,
+    ) -> None:
+        if group_by not in ("trace", "session"):
+            raise ValueError(f"TraceFiles: group_by must be trace or session; received {group_by!r}")
+        self.notes = ReadingNotes()
+        self.expected = expected
+        self.on_progress: Callable[[], None] = lambda: None
+        self._format = format
+        self._group_by = group_by
+        self._forced = None if format is None else format_named(format)
+        self._files = list(_files_in([os.fspath(path) for path in paths]))
+        self._size = sum(_size(path) for path, _ in self._files)
+        self._done_bytes = 0
+        self._n_groups = self._n_assembled = 0
+        self._raw: BinaryIO | None = None
+        self._passed_over: dict[str, str] = {}
+
+    def fraction(self) -> float | None:
+        """How far along the reading is, ``None`` where that cannot be known; traces are put together after it."""
+        if not self._size:
+            return None
+        here = 0
+        if self._raw is not None and not self._raw.closed and self._raw.seekable():
+            here = self._raw.tell()
+        read = (self._done_bytes + here) / self._size
+        return read if not self._n_groups else (read + self._n_assembled / self._n_groups) / 2
+
+    def __iter__(self) -> Iterator[Record | InputError]:
+        # One file names each case once; the same runs in two files or formats would count twice unnoticed.
+        seen: set[int] | None = set() if len(self._files) > 1 else None
+        for found in self._by_session(self._records()):
+            if isinstance(found, Record):
+                if seen is not None:
+                    self._note_repeated(found.case.id, seen)
+                if self.expected is not None:
+                    self.expected.join(found)
+            yield found
+
+    def _by_session(self, found: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
+        """Records of files that hold one a trace, put together where the user wants sessions."""
+        sessions = SessionRecords()
+        for each in found:
+            if self._group_by == "trace" or isinstance(each, InputError) or not sessions.hold(each):
+                yield each
+        yield from sessions.merged()
+
+    def _note_repeated(self, case_id: str, seen: set[int]) -> None:
+        known = hash(case_id)
+        if case_id and known in seen:
+            self.notes.problems["cases have the id of another case in these files: are they the same runs twice?"] += 1
+        elif len(seen) < _MOST_REMEMBERED:
+            seen.add(known)
+
+    def _records(self) -> Iterator[Record | InputError]:
+        with SpanGroups(self.notes, self._group_by, _session_of) as groups:
+            try:
+                for path, named in self._files:
+                    yield from self._file(path, named, groups)
+                    self._done_bytes += _size(path)
+                yield from self._assembled(groups)
+            except SpoolFailed as error:
+                yield InputError(self._files[0][0], None, str(error))
+
+    def _file(self, path: str, named: bool, groups: SpanGroups) -> Iterator[Record | InputError]:
+        name = "standard input" if path == STDIN else path
+        if not named and os.path.exists(path) and not os.path.isfile(path):
+            # Opening a pipe without a writer would wait for ever.
+            self._pass_over("pipes, devices and links to folders", name)
+            return
+        try:
+            self._raw = sys.stdin.buffer if path == STDIN else open(path, "rb")  # noqa: SIM115  # closed below
+        except OSError as error:
+            yield InputError(name, None, spoken_os_error(error))
+            return
+        try:
+            yield from self._stream(name, path, named, groups)
+        except ZstandardMissing as error:
+            yield InputError(name, None, str(error))
+        except BROKEN_STREAM as error:
+            yield InputError(name, None, f"the compressed file is cut off or damaged ({error})")
+        except OSError as error:
+            yield InputError(name, None, spoken_os_error(error))
+        finally:
+            if path != STDIN:
+                self._raw.close()
+            self._raw = None
+
+    def _stream(self, name: str, path: str, named: bool, groups: SpanGroups) -> Iterator[Record | InputError]:
+        if self._raw is None:
+            return
+        stream = decompressed(self._raw)
+        opening, taken = read_opening(path, stream)
+        if not taken.strip():
+            # An empty file holds nothing, which is no error; one that is damaged from the start says so here.
+            yield from RecordFile(path).read_from(replayed(taken, stream))
+            return
+        native = self._format == NATIVE_FORMAT or (self._forced is None and is_native(opening))
+        found = self._forced if self._forced is not None else None if native else detect(opening)
+        if found is None and not native and (opening.value is not None or not named or b"\0" in opening.head):
+            yield from self._unknown(name, sorted(opening.keys), named)
+            return
+        self.notes.n_files += 1
+        self.notes.formats[found.name if found else NATIVE_FORMAT] += 1
+        if found is None:
+            for each in RecordFile(path).read_from(replayed(taken, stream)):
+                if isinstance(each, Record):
+                    self._note_scopes(each.trace.metadata.get("instrumentation"))
+                yield each
+        else:
+            yield from self._formatted(found, Source(name, replayed(taken, stream)), groups)
+
+    def _note_scopes(self, scopes: object) -> None:
+        """Records that were made of spans say by whose: the advice of the doctor depends on it."""
+        if isinstance(scopes, list):
+            self.notes.scopes.update(scope for scope in scopes if isinstance(scope, str))
+
+    def _formatted(self, format: TraceFormat, source: Source, groups: SpanGroups) -> Iterator[Record | InputError]:
+        for count, each in enumerate(format.read(source, self.notes)):
+            if isinstance(each, (Span, PackedSpan)):
+                groups.add(each)
+                if count % _SPANS_A_TICK == 0:
+                    self._n_groups = len(groups)
+                    self.on_progress()
+            else:
+                yield each
+
+    def _unknown(self, name: str, keys: list[str], named: bool) -> Iterator[InputError]:
+        if not named:
+            # A folder also holds what was never meant to be read.
+            self._pass_over("files of no known format in the folder", name)
+            return
+        names = ", ".join(keys[:8])
+        holds = f"its first object has the names {names}" if names else "it does not begin like any of them"
+        yield InputError(name, None, f"no trace format that is known ({holds}); --from: {', '.join(format_names())}")
+
+    def _pass_over(self, what: str, name: str) -> None:
+        """Count what a folder holds beside traces; the first stands as an example of all."""
+        problem = self._passed_over.setdefault(what, f"{what} were passed over, such as {name}")
+        self.notes.problems[problem] += 1
+
+    def _assembled(self, groups: SpanGroups) -> Iterator[Record | InputError]:
+        self._n_groups = len(groups)
+        for group in groups:
+            self._n_assembled += 1 if isinstance(group, InputError) else len(group.trace_ids)
+            if isinstance(group, InputError):
+                yield group
+                continue
+            try:
+                record = assemble(group.spans, self.notes, _session_id(group, self._group_by))
+            except Exception as error:  # noqa: BLE001  # one odd trace must not cost the others
+                yield InputError(f"trace {group.id}", None, f"cannot be put together ({type(error).__name__}: {error})")
+                continue
+            if record is not None:
+                yield record
+
+
+def read_records(
+    *paths: str | os.PathLike[str], format: str | None = None, group_by: GroupBy = "trace"
+) -> Iterator[Record | InputError]:
+    """The records of files and folders of traces in any known format; ``"-"`` is standard input.
+
+    What cannot be read comes as an ``InputError`` with its file, line and reason, and ``score`` collects them.
+    """
+    yield from TraceFiles(paths, format=format, group_by=group_by)
+
+
+def _session_id(group: SpanGroup, group_by: GroupBy) -> str | None:
+    return group.id if group_by == "session" and group.id not in group.trace_ids else None
+
+
+def _session_of(packed: PackedSpan) -> tuple[str, bool] | None:
+    """The session that a span names, and whether the span is a root, whose word counts most."""
+    unpacked = packed.unpack(packed.data, ReadingNotes())
+    if isinstance(unpacked, LogEvent):
+        return None
+    session = facts_of(unpacked).session_id
+    return None if session is None else (session, unpacked.parent_id is None)
+
+
+def _files_in(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """The files of files and folders, with whether the user named them."""
+    for path in paths:
+        if path == STDIN or not os.path.isdir(path):
+            yield path, True
+            continue
+        for folder, folders, names in os.walk(path):
+            folders[:] = sorted(each for each in folders if not each.startswith("."))
+            linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
+            for name in sorted([*names, *linked]):
+                if not name.startswith("."):
+                    yield os.path.join(folder, name), False
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size if path != STDIN else 0
+    except OSError:
+        return 0

@@ -1,0 +1,193 @@
+"""Plain values out of attributes: JSON inside texts, numbers written as texts, and the text in a structure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import msgspec
+
+# Where the text of a question or an answer stands in the structures that frameworks pass around, best first.
+_QUESTION_KEYS = (
+    "input", "query", "question", "task", "prompt", "user_input", "user_message", "user_prompt", "user_msg", "request",
+    "message", "text", "content", "str_or_query_bundle", "query_str", "chat_input", "new_message", "inputs",
+)  # fmt: skip
+_ANSWER_KEYS = (
+    "output", "answer", "final_output", "final_answer", "response", "result", "output_text", "text", "content", "raw",
+    "generation", "completion", "return", "message", "summary", "outputs",
+)  # fmt: skip
+_DEEPEST = 6
+
+
+def from_json(value: Any) -> Any:
+    """A text that is a JSON object or array as data; anything else as it is.
+
+    >>> from_json('{"city": "Oslo"}'), from_json("{not json"), from_json(7)
+    ({'city': 'Oslo'}, '{not json', 7)
+    """
+    if value.__class__ is str and value[:1] in "{[" and value[-1:] in "}]" and value:
+        try:
+            return msgspec.json.decode(value)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            return value
+    return value
+
+
+def unquoted(value: Any) -> Any:
+    """A text written as a JSON string, without its quotes; JSON objects and arrays as data."""
+    if value.__class__ is str and len(value) > 1 and value[0] == value[-1] == '"':
+        try:
+            return msgspec.json.decode(value)
+        except (msgspec.DecodeError, UnicodeError):
+            return value
+    return from_json(value)
+
+
+def as_number(value: Any) -> float | None:
+    """A finite number, also one written as a text."""
+    if value.__class__ is bool or value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if isfinite(number) else None
+
+
+def as_amount(value: Any) -> float | None:
+    """A finite number of 0 or more, also one written as a text: what something cost."""
+    number = as_number(value)
+    return number if number is not None and number >= 0 else None
+
+
+def as_count(value: Any) -> int | None:
+    """A whole number of 0 or more, also one written as a text; anything else is no count.
+
+    >>> as_count(7), as_count("12"), as_count(3.0), as_count("many"), as_count(-1)
+    (7, 12, 3, None, None)
+    """
+    if value.__class__ is int:
+        return int(value) if value >= 0 else None
+    number = as_number(value)
+    return int(number) if number is not None and number >= 0 and number == int(number) else None
+
+
+def as_text(value: Any) -> str | None:
+    """A text that says something; anything else is ``None``."""
+    return value if value.__class__ is str and value.strip() else None
+
+
+def content_text(content: Any) -> str | None:
+    """The text of a message's content: a text, or the text parts of a list of parts.
+
+    >>> content_text([{"type": "text", "text": "Hello"}, {"type": "image_url", "image_url": "…"}])
+    'Hello'
+    """
+    if content.__class__ is str:
+        return str(content)
+    if isinstance(content, dict):
+        content = content.get("parts") or [content]
+    if not isinstance(content, (list, tuple)):
+        return None
+    texts = []
+    for part in content:
+        if isinstance(part, str):
+            texts.append(part)
+        elif isinstance(part, dict):
+            text = part.get("text", part.get("content"))
+            if isinstance(text, dict):
+                text = text.get("value")
+            kind = part.get("type", "text")
+            if isinstance(text, str) and kind in ("text", "input_text", "output_text", "refusal"):
+                texts.append(text)
+    return "\n".join(texts) if texts else None
+
+
+def question_in(value: Any) -> str | None:
+    """What was asked, in whatever a framework was called with; ``None`` when no text can be told from the rest.
+
+    >>> question_in({"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]})
+    'Why?'
+    >>> question_in('{"task": "Find it.", "stream": false}')
+    'Find it.'
+    """
+    return _text_in(unquoted(value), _QUESTION_KEYS, ("user", "human"), _DEEPEST)
+
+
+def answer_in(value: Any) -> str | None:
+    """What was answered, in whatever a framework returned; ``None`` when no text can be told from the rest."""
+    return _text_in(unquoted(value), _ANSWER_KEYS, ("assistant", "ai", "model"), _DEEPEST)
+
+
+def spoken(value: Any) -> str | None:
+    """A value as a text: texts as they are, data as JSON, nothing as ``None``."""
+    if value is None or value.__class__ is str:
+        return value or None
+    return msgspec.json.encode(value, enc_hook=str).decode()
+
+
+def _text_in(value: Any, keys: Sequence[str], roles: tuple[str, str] | tuple[str, ...], depth: int) -> str | None:
+    if value.__class__ is str:
+        return as_text(value)
+    if depth == 0 or value is None:
+        return None
+    if isinstance(value, dict):
+        return _text_in_mapping(value, keys, roles, depth)
+    if isinstance(value, (list, tuple)) and value:
+        return _text_in_list(value, keys, roles, depth)
+    return None
+
+
+def _text_in_mapping(value: Mapping[Any, Any], keys: Sequence[str], roles: tuple[str, ...], depth: int) -> str | None:
+    for name in ("messages", "chat_history"):
+        messages = value.get(name)
+        if isinstance(messages, (dict, list, tuple)) and messages:
+            found = _text_in(messages, keys, roles, depth - 1)
+            if found is not None:
+                return found
+    if "parts" in value and isinstance(value["parts"], (list, tuple)):
+        return content_text(value)
+    if "generations" in value:
+        return _text_in(value["generations"], ("text", "message", *keys), roles, depth - 1)
+    for key in keys:
+        if value.get(key) is not None:
+            found = _text_in(unquoted(value[key]), keys, roles, depth - 1)
+            if found is not None:
+                return found
+    for holder in ("kwargs", "args", "data", "blocks"):
+        if value.get(holder):
+            found = _text_in(value[holder], keys, roles, depth - 1)
+            if found is not None:
+                return found
+    texts = [each for each in value.values() if as_text(each)]
+    return texts[0] if len(value) == 1 and texts else None
+
+
+def _text_in_list(value: Sequence[Any], keys: Sequence[str], roles: tuple[str, ...], depth: int) -> str | None:
+    for each in reversed(value):
+        if isinstance(each, dict) and _role_of(each) in roles:
+            text = content_text(each.get("content", each.get("parts", each.get("blocks", each.get("text")))))
+            text = text if text is not None else _text_in(each.get("data"), keys, roles, depth - 1)
+            if text and text.strip():
+                return text
+        elif isinstance(each, (list, tuple)) and len(each) == 2 and each[0] in roles:
+            return as_text(each[1])
+    text = content_text(value)
+    if text and text.strip() and not any(isinstance(each, dict) and _role_of(each) for each in value):
+        return text
+    if len(value) == 1:
+        return _text_in(unquoted(value[0]), keys, roles, depth - 1)
+    return None
+
+
+def _role_of(message: Mapping[Any, Any]) -> str | None:
+    for key in ("role", "type"):
+        role = message.get(key)
+        if isinstance(role, str) and role.lower() in ("user", "human", "assistant", "ai", "model", "system", "tool"):
+            return role.lower()
+    # LangChain's own serialisation names the class: {"id": ["langchain", "schema", "messages", "HumanMessage"], …}.
+    name = message.get("id")
+    if isinstance(name, (list, tuple)) and name and isinstance(name[-1], str):
+        return {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai"}.get(name[-1])
+    return None

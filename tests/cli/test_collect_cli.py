@@ -1,0 +1,232 @@
+"""The collector as a process: what it prints, how it ends, and what is left when it is killed."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from agentunit.core.codec import decode_record
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
+
+TRACE = "0af7651916cd43dd8448eb211c80319c"
+
+
+class Collector:
+    """``agentunit collect`` in a process of its own, listening when this returns."""
+
+    def __init__(self, folder: Path, *arguments: str, stderr: int = subprocess.PIPE) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "agentunit", "collect", "--out", "traces", *arguments],
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.head = [self.process.stdout.readline() for _ in range(3)]
+        self.address = self.head[1].strip().partition("=")[2]
+
+    def post(self, *names: str, trace_id: str = TRACE) -> int:
+        attributes = [{"key": "gen_ai.operation.name", "value": {"stringValue": "execute_tool"}}]
+        spans = [
+            {"traceId": trace_id, "spanId": f"{number:016x}", "name": name, "attributes": attributes}
+            for number, name in enumerate(names, 1)
+        ]
+        body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+        connection = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=10)
+        with contextlib.closing(connection):
+            connection.request("POST", "/v1/traces", body, {"Content-Type": "application/json"})
+            return connection.getresponse().status
+
+    def end(self, number: int = signal.SIGINT) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        stdout, stderr = self.process.communicate(timeout=20)
+        return self.process.returncode, stdout, stderr or ""
+
+
+@pytest.fixture
+def collect(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
+    started: list[Collector] = []
+
+    def start(*arguments: str, **options: int) -> Collector:
+        started.append(Collector(tmp_path, "--port", "0", *arguments, **options))
+        return started[-1]
+
+    yield start
+    for collector in started:
+        collector.process.kill()
+        collector.process.communicate()
+
+
+def records(folder: Path) -> list[object]:
+    return [decode_record(path.read_bytes()) for path in sorted((folder / "traces").glob("*/*.jsonl"))]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_session_from_start_to_end(collect, tmp_path, number):
+    collector = collect("--quiet-s", "1000")
+    assert collector.head[0].startswith(f"listening on {collector.address}, writing to traces")
+    assert collector.head[1].strip() == f"OTEL_EXPORTER_OTLP_ENDPOINT={collector.address}"
+    assert collector.head[2].strip() == "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
+    assert collector.post("search", "book") == 200
+    assert records(tmp_path) == []  # the trace is still open
+    code, stdout, stderr = collector.end(number)
+    assert (code, stderr) == (0, "")
+    assert "1 traces written to traces; 2 spans received" in stdout
+    assert stdout.endswith("next: agentunit score traces\n")
+    (record,) = records(tmp_path)
+    assert record.case.id == TRACE
+
+
+def test_a_quiet_trace_is_written_while_it_runs(collect, tmp_path):
+    collector = collect("--quiet-s", "0")
+    collector.post("search")
+    assert collector.process.stdout.readline() == "1 traces written · 0 open · 1 spans\n"
+    assert len(records(tmp_path)) == 1
+    assert collector.end()[1] == "1 traces written to traces; 1 spans received\nnext: agentunit score traces\n"
+
+
+def test_a_session_without_spans_says_what_to_look_at(collect):
+    code, stdout, _ = collect().end()
+    assert code == 0
+    assert "nothing arrived: were both variables set before the agent started" in stdout
+
+
+def test_a_terminal_gets_one_line_that_is_rewritten(collect):
+    ours, theirs = os.openpty()
+    collector = collect("--quiet-s", "1000", stderr=theirs)
+    os.close(theirs)
+    collector.post("search")
+    watchdog = threading.Timer(20, collector.process.kill)
+    watchdog.start()
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the process is
+        while b"0 traces written \xc2\xb7 1 open \xc2\xb7 1 spans" not in shown:
+            shown += os.read(ours, 1024)
+        collector.process.send_signal(signal.SIGTERM)
+        while piece := os.read(ours, 1024):
+            shown += piece
+    watchdog.cancel()
+    os.close(ours)
+    assert b"1 open" in shown
+    assert b"\n" not in shown
+    assert shown.endswith(b"\r\x1b[K")
+
+
+def test_an_address_beyond_this_machine_is_warned_about(collect):
+    code, _, stderr = collect("--host", "0.0.0.0").end()
+    assert code == 0
+    assert "warning: 0.0.0.0 is not loopback: whoever reaches this address can send spans" in stderr
+
+
+def test_a_port_in_use(invoke):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = invoke("collect", "--port", port)
+    assert result.exit_code == 3
+    assert f"cannot listen on 127.0.0.1, port {port}: the port is in use" in result.stderr
+    assert "--port chooses another" in result.stderr
+
+
+def test_a_folder_in_use(collect, tmp_path, invoke):
+    collect()
+    result = invoke("collect", "--port", "0", "--out", tmp_path / "traces")
+    assert result.exit_code == 3
+    assert "another 'agentunit collect' is writing to" in result.stderr
+
+
+def test_a_folder_that_is_none(invoke):
+    Path("traces").write_text("a file")
+    result = invoke("collect", "--port", "0")
+    assert result.exit_code == 3
+    assert "cannot use traces as a folder: " in result.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--port", "65536"), ("--quiet-s", "nan"), ("--keep-h", "inf"), ("--quiet-s", "-1"), ("elsewhere",)],
+)
+def test_usage(invoke, arguments):
+    result = invoke("collect", *arguments)
+    assert result.exit_code == 2
+    assert "Error: " in result.stderr
+
+
+def test_a_host_that_is_none(invoke):
+    result = invoke("collect", "--host", "256.0.0.1.invalid", "--port", "0")
+    assert result.exit_code == 3
+    assert "cannot listen on 256.0.0.1.invalid, port 0" in result.stderr
+
+
+LOAD = """
+import itertools, logging, random, sys, time
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+logging.disable()
+memory, provider = InMemorySpanExporter(), TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(memory))
+tracer = provider.get_tracer("load")
+exporter = OTLPSpanExporter(endpoint=sys.argv[1] + "/v1/traces", timeout=0.5)
+for batch in itertools.count():
+    about = trace.SpanContext(10**30 + batch % 7, 1, False, trace.TraceFlags(1))
+    context = trace.set_span_in_context(trace.NonRecordingSpan(about))
+    names = [f"tool-{batch}-{number}" for number in range(random.randint(1, 9))]
+    for name in names:
+        attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        tracer.start_span(name, context, attributes=attributes).end()
+    if exporter.export(memory.get_finished_spans()).name == "SUCCESS":
+        print(*names, flush=True)
+    else:
+        time.sleep(0.005)
+    memory.clear()
+"""
+
+
+def test_killed_under_load_every_acknowledged_span_is_there_once(tmp_path):
+    pytest.importorskip("opentelemetry.exporter.otlp.proto.http")
+    collector = Collector(tmp_path, "--port", "0", "--quiet-s", "0")
+    port = collector.address.rsplit(":", 1)[1]
+    load = subprocess.Popen([sys.executable, "-c", LOAD, collector.address], stdout=subprocess.PIPE, text=True)
+    assert load.stdout is not None
+    watchdog = threading.Timer(40, load.kill)
+    watchdog.start()
+    acknowledged: list[str] = []
+    try:
+        for _ in range(3):
+            for _ in range(25):
+                acknowledged += load.stdout.readline().split()
+            collector.end(signal.SIGKILL)
+            collector = Collector(tmp_path, "--port", port, "--quiet-s", "0")
+        acknowledged += load.stdout.readline().split()
+    finally:
+        watchdog.cancel()
+        load.kill()
+        acknowledged += load.communicate()[0].split()
+        code, _, stderr = collector.end()
+    assert (code, stderr) == (0, "")
+    kept = Counter(
+        event.payload["name"]
+        for record in records(tmp_path)
+        for event in record.trace.events
+        if event.type == "tool_call"
+    )
+    assert len(acknowledged) > 75
+    assert {name: kept[name] for name in acknowledged} == dict.fromkeys(acknowledged, 1)
+    assert set(kept.values()) == {1}

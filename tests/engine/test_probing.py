@@ -1,0 +1,139 @@
+"""The engine measures what the chosen metrics ask for, wherever the agent runs, and not otherwise."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentunit.adapters.callable import CallableAgent
+from agentunit.adapters.command import CommandAgent
+from agentunit.core.case import DatasetCase
+from agentunit.core.trace import TraceLog
+from agentunit.engine.probing import probe_settings
+from agentunit.engine.rescoring import score_run
+from agentunit.engine.runner import plan_run, record
+from agentunit.engine.scored_run import run_from_store
+from agentunit.engine.suite import Suite
+from agentunit.metrics.base import CompositeMetric, MetricInfo
+from agentunit.metrics.registry import resolve_metrics
+from agentunit.probes.settings import ProbeSettings
+from agentunit.pytest_support.agent_loop import AgentLoop
+from agentunit.reports.figures import spoken_value
+from agentunit.store.sqlite import Store
+from agentunit.sustainability.metrics import CarbonMetric, EnergyMetric, ResourceUtilizationMetric
+
+
+def burning(query: str, trace: TraceLog) -> str:
+    end = time.process_time() + 0.25
+    while time.process_time() < end:
+        pass
+    return query
+
+
+async def burning_async(query: str, trace: TraceLog) -> str:
+    return burning(query, trace)
+
+
+def hanging(query: str, trace: TraceLog) -> str:
+    while True:
+        burning(query, trace)
+
+
+BURNING_PROGRAM = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\nprint('done')"
+AGENTS: dict[str, Any] = {
+    "thread": lambda: CallableAgent(burning, workers=1),
+    "fork": lambda: CallableAgent(burning, workers=1, start_method="fork"),
+    "spawn": lambda: CallableAgent(burning, workers=1, start_method="spawn"),
+    "coroutine": lambda: CallableAgent(burning_async),
+    "command": lambda: CommandAgent([sys.executable, "-S", "-c", BURNING_PROGRAM]),
+}
+
+
+def recorded(
+    tmp_path: Path, agent: Any, metrics: list[Any], **settings: Any
+) -> tuple[Store, str, list[dict[str, Any]]]:
+    suite = Suite(
+        dataset=[{"id": f"q{n}", "query": "?"} for n in range(2)],
+        agent=agent,
+        metrics=metrics,
+        concurrency=1,
+        **settings,
+    )
+    store = Store(tmp_path / "runs.db")
+    plan = plan_run(suite, store)
+    record(plan, store)
+    return store, plan.header.id, [each.record.trace.metadata for each in store.records(plan.header.id)]
+
+
+@pytest.mark.parametrize("where", AGENTS)
+def test_measured_where_it_runs(where: str, tmp_path: Path) -> None:
+    if where == "spawn" and __name__ not in sys.modules:
+        pytest.skip("this module cannot be imported by name")
+    metrics = [EnergyMetric(sample_interval=0.05), ResourceUtilizationMetric()]
+    _, _, found = recorded(tmp_path, AGENTS[where](), metrics)
+    assert len(found) == 2
+    for metadata in found:
+        use = metadata["resource_use"]
+        assert 0.15 <= use["cpu_s"] <= 0.6
+        assert use["sample_interval_s"] == 0.05
+        assert metadata["energy_kwh"] == use["energy_kwh"] > 0
+        assert metadata["cpu_percent"] > 0
+
+
+def test_a_call_cut_short_keeps_what_was_measured(tmp_path: Path) -> None:
+    _, _, found = recorded(tmp_path, hanging, [EnergyMetric(sample_interval=0.05)], timeout_s=0.6)
+    for metadata in found:
+        assert metadata["failure"] == "timeout"
+        assert metadata["resource_use"]["cpu_s"] >= 0.2
+
+
+def test_nothing_is_measured_unasked(tmp_path: Path) -> None:
+    _, _, found = recorded(tmp_path, lambda query: "x", resolve_metrics(["answer_correctness"]))
+    assert all("resource_use" not in metadata and "energy_kwh" not in metadata for metadata in found)
+
+
+def test_tables_show_wh_and_grams(tmp_path: Path) -> None:
+    metrics = [EnergyMetric(sample_interval=0.05), CarbonMetric()]
+    store, run_id, found = recorded(tmp_path, burning, metrics)
+    score_run(store, run_id, metrics)
+    rows = {row.metric: row for row in run_from_store(store, run_id).summary().metrics}
+    energy = rows["energy_consumption"]
+    assert energy.mean == 1.0
+    assert energy.amount is not None
+    assert energy.amount.total == pytest.approx(1e3 * sum(each["energy_kwh"] for each in found))
+    assert spoken_value(energy, "score").split(",")[0].endswith(" Wh")
+    assert spoken_value(rows["carbon_emissions"], "score").split(",")[0].endswith(" g")
+
+
+def test_a_test_measures_too() -> None:
+    loop = AgentLoop()
+    try:
+        case = DatasetCase("q1", "?")
+        agent = CallableAgent(burning, workers=1)
+        measured = loop.ask(agent, case, timeout_s=None, seed=None, lasting=True, measured=ProbeSettings(0.05))
+        unmeasured = loop.ask(agent, case, timeout_s=None, seed=None, lasting=True)
+    finally:
+        loop.close()
+    assert measured.trace.metadata["resource_use"]["cpu_s"] >= 0.15
+    assert "resource_use" not in unmeasured.trace.metadata
+
+
+def test_settings_come_from_the_metrics_and_their_parts() -> None:
+    both = CompositeMetric([EnergyMetric(sample_interval=0.2), ResourceUtilizationMetric()])
+    assert probe_settings(resolve_metrics(["cost"])) is None
+    assert probe_settings([CarbonMetric()]) == ProbeSettings(1.0)
+    assert probe_settings([CarbonMetric(), both]) == ProbeSettings(0.2)
+    assert both.info.probes == ("energy", "resources")
+
+
+def test_a_probe_that_nobody_has_is_refused() -> None:
+    class Weather:
+        name = "weather"
+        info = MetricInfo("weather", "custom", "", probes=("rain",))
+
+    with pytest.raises(ValueError, match="metric 'weather': probes must be among energy, resources; received 'rain'"):
+        probe_settings([Weather()])

@@ -1,0 +1,104 @@
+"""Postal addresses: what is found and what is left, a text with the addresses in ⟦double brackets⟧."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agentunit.privacy.detection.addresses import find_addresses, find_addresses_in
+
+STREETS = [
+    "I live at ⟦12 High Street⟧ now.",
+    "The venue is ⟦740 Water Street Southwest⟧, and it is full.",
+    "Drive to ⟦15555 East 14th Street, Suite 366⟧.",
+    "It is at ⟦375 40th Street⟧.",
+    "Enter on ⟦Sludevej 13⟧ please.",
+    "The shop in ⟦Hauptstraße 5, 10115 Berlin⟧ is open.",
+    "Send it to ⟦ul. Jesionowa 127⟧ today.",
+    "He went to ⟦36 rue de Pologne⟧ yesterday.",
+    "Meet me at ⟦Via delle Coste 41⟧ at noon.",
+    "The house in ⟦Rákóczi út 66.⟧ burned.",
+    "He lives on the north side of ⟦Joaquin Suarez 2906⟧.",
+    "send it to ⟦0605 πεντέλης 210 apt. 999\ndelmas, mp 35739⟧",
+]
+
+WITH_TAIL = [
+    "Ship to ⟦14 Crown Street, Suite 321, London, United Kingdom 75419⟧, please.",
+    "New address: ⟦224 Bond Street\n Suite 413\n Warwick\n United States⟧",
+    "⟦971 Kesk 53\n Suite 343\n Pärnu\n Estonia⟧",
+    "⟦6076 Piroska u. 97.\nPorto Alegre\n, RS\n Brazil 95828⟧\nMobile: 99 57 74",
+    "Bill ⟦1 Main St, Springfield, IL 62704⟧. Thanks!",
+    "⟦99449 18 McPherson Road Suite 019 CHARLEROI Victoria⟧? I am away.",
+    "⟦Storgarden 52 Trajanka Forks\n Suite 894\n HARSTAD\n Norway 95441⟧",
+    "Call at ⟦12 Main Street⟧\nThanks\nJohn",
+    "her address: ⟦450 Præstevænget 15⟧, København V",
+]
+
+BOXES_AND_FLATS = [
+    "Write to ⟦P.O. Box 255⟧ only.",
+    "⟦PSC 6293, Box 8158\nAPO AP 04336⟧",
+    "⟦Unit 0822 Box 8858\nDPO AA 13319⟧",
+    "⟦USNS Bergman\nFPO AP 93757⟧",
+    "They meet at ⟦the corner of Kuusiku 7 and Alexander Flat⟧.",
+    '{"address1": "⟦833 Highland Drive⟧", "address2": "⟦Suite 740⟧", "city": "Denver"}',
+    "Mrs. Barbara Yudina ⟦Apt. 675⟧",
+]
+
+NO_ADDRESSES = [
+    "I moved on 12 May 2020 and paid 35 dollars.",
+    "Windows 95 and Boeing 747 are old.",
+    "Flight 123 leaves from Gate 5 at 10 am.",
+    "See Chapter 3, Table 4 and Unit 2.",
+    "In 2020 Anna won 3 of 5 games.",
+    "The cost is $12 Main course included.",
+    "Version 2.0 of Python 3 runs on port 8080.",
+    "There are 3 ways to drive there.",
+]
+
+
+def marked(text: str) -> str:
+    for finding in reversed(find_addresses(text)):
+        text = f"{text[: finding.start]}⟦{text[finding.start : finding.end]}⟧{text[finding.end :]}"
+    return text
+
+
+@pytest.mark.parametrize("expected", STREETS + WITH_TAIL + BOXES_AND_FLATS + NO_ADDRESSES)
+def test_addresses_are_found_whole_and_near_misses_are_left(expected: str) -> None:
+    assert marked(re.sub("[⟦⟧]", "", expected)) == expected
+
+
+def test_a_country_or_code_makes_an_address_more_certain() -> None:
+    street, full = find_addresses("12 High Street")[0], find_addresses("12 High Street, Leeds, England 12345")[0]
+    assert 0.5 <= street.confidence < full.confidence < 1
+    assert street.type == full.type == "address"
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["12", "345 ", "Main ", "Street", "\n", ", ", "Apt. 5", " Ümit ", "rue de ", "Berlin", " 10115", "é"]
+        )
+    )
+)
+def test_findings_are_in_order_and_do_not_overlap(parts: list[str]) -> None:
+    text = "".join(parts)
+    ends = 0
+    for finding in find_addresses(text):
+        assert ends <= finding.start < finding.end <= len(text)
+        ends = finding.end
+
+
+@given(st.lists(st.text()))
+def test_any_texts_can_be_searched_together(texts: list[str]) -> None:
+    assert find_addresses_in(texts) == [find_addresses(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "piece", ["1234567890", "12 34 ", "1.2.", "Abc 12 ", "12 Abc\n", "Apt. ", "12 rue de la ", "the corner of "]
+)
+def test_repeated_pieces_are_searched_to_the_end(piece: str) -> None:
+    text = piece * 2_000 + "\nI live at 12 High Street, Leeds, United Kingdom 75419"
+    assert find_addresses(text)[-1].end == len(text)

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import subprocess
+import xml.etree.ElementTree as ET
+
+import pytest
+from rich.console import Console
+
+from agentunit import DatasetCase, Outcome, Record, TraceEvent, TraceLog
+from agentunit.core.interactions import AgentInteraction
+from agentunit.multiagent.drawing.shapes import STYLE
+from agentunit.multiagent.lanes import lanes_of
+from agentunit.reports.agents_console import lane_blocks, signs_used
+from agentunit.reports.case_console import print_case
+from agentunit.reports.case_view import view_case
+from agentunit.reports.html import write_html
+from agentunit.reports.reported_run import ReportedCase, open_run
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
+def message(agent: str, text: str, **more: object) -> TraceEvent:
+    return TraceEvent("message", {"role": "assistant", "agent": agent, "content": text, **more})
+
+
+def call(agent: str, status: str | None = None) -> TraceEvent:
+    return TraceEvent("tool_call", {"name": "pytest", "agent": agent, **({"status": status} if status else {})})
+
+
+def team(*, hub: str = "lead") -> Record:
+    """Three agents, one of whom the other two need; a call and a message fail."""
+    events = [
+        message(hub, "Write it.", to_agent="coder"),
+        message("coder", "Written.", to_agent=hub),
+        message(hub, "Test it.", to_agent="tester"),
+        call("tester", "error"),
+        call("tester", "success"),
+        call("tester"),
+    ]
+    said = [(hub, "coder", "Write it.", True), ("coder", hub, "Written.", True), (hub, "tester", "Test it.", False)]
+    interactions = [AgentInteraction(a, b, content=text, success=ok) for a, b, text, ok in said]
+    return Record(DatasetCase("built", "Build it."), TraceLog(events, interactions=interactions), Outcome(output="no"))
+
+
+def printed(record: Record, *, width: int = 100, full: bool = False) -> str:
+    stream = io.StringIO()
+    view = view_case(ReportedCase(0, 0, record.case.id, False, 1.0, record, {}))
+    print_case(view, {}, Console(file=stream, width=width, color_system=None), full=full)
+    return stream.getvalue()
+
+
+def test_the_terminal_shows_agents_links_and_lanes():
+    lines = [line.rstrip() for line in printed(team()).splitlines()]
+    assert "  ◇ a bottleneck: others need it to reach each other" in lines
+    assert any(line.startswith("  lead ◇ ") for line in lines)
+    links = lines[lines.index("Who writes to whom") + 1 :][:3]
+    assert [line.split() for line in links] == [
+        ["coder", "→", "lead", "1", "━" * 16],
+        ["lead", "→", "coder", "1", "━" * 16],
+        ["lead", "→", "tester", "1", "━" * 16, "✗", "1", "failed"],
+    ]
+    assert lines[lines.index("Lanes") + 1 :][:4] == [
+        "  lead    ●▲✗───",
+        "  coder   ▼●│───",
+        "  tester  ──▼✗■□",
+        "  ● message   ■ tool call   □ tool call, outcome unknown   ✗ failed   ▲ ▼ to whom   (by order)",
+    ]
+
+
+def test_long_lanes_are_cut_into_blocks_that_fit():
+    trace = TraceLog([message("ab"[number % 2], f"turn {number}") for number in range(400)])
+    lanes = lanes_of(trace)
+    blocks = lane_blocks(lanes, 60)
+    assert {line.cell_len for block in blocks for line in block.split()} <= set(range(61))
+    assert sum("".join(str(line) for line in block.split()).count("●") for block in blocks) == 400
+    record = Record(DatasetCase("q"), trace, "done")
+    assert "… and so on" in printed(record, width=60)
+    assert "… and so on" not in printed(record, width=60, full=True)
+    assert signs_used(lanes).startswith("● message   ▲ ▼ to whom")
+
+
+def test_one_agent_is_no_team():
+    record = Record(DatasetCase("q"), TraceLog([message("solo", "Done."), call("solo")]), "done")
+    view = view_case(ReportedCase(0, 0, "q", False, 1.0, record, {}))
+    assert (view.agents, view.network, view.lanes) == ([], None, None)
+    assert "Lanes" not in printed(record)
+
+
+def test_nothing_hostile_reaches_the_terminal_by_a_name(hostile_text):
+    text = printed(team(hub=hostile_text))
+    assert not set("\x1b\x00\u202e") & set(text)
+
+
+def page_of(record: Record, store, keep, path) -> str:
+    keep(store, [[record]], metrics=[])
+    write_html(open_run("run-1", store), path)
+    return path.read_text(encoding="utf-8")
+
+
+def as_xml(node: object) -> ET.Element:
+    tag, attributes, children = node
+    built = ET.Element(tag, attributes)
+    built.text = "".join(each for each in children if isinstance(each, str))
+    built.extend([as_xml(each) for each in children if not isinstance(each, str)])
+    return built
+
+
+def test_the_page_holds_drawings_and_their_style(store, keep, hostile_text, tmp_path):
+    page = page_of(team(hub=hostile_text), store, keep, tmp_path / "run.html")
+    assert STYLE in page
+    (body,) = re.findall(r'id="bodies">\n(.*)\n</script>', page)
+    view = json.loads(body)
+    graph, lanes = map(as_xml, view["pictures"])
+    assert (graph.get("class"), lanes.get("class")) == ("au-picture au-graph", "au-picture au-lanes")
+    assert {each.get("class") for each in graph.iter()} >= {"au-bottleneck", "au-cross", "au-failed"}
+    assert "network" not in view
+    assert "lanes" not in view
+    # The page's policy refuses styles in attributes, and names must never get into any.
+    for element in [*graph.iter(), *lanes.iter()]:
+        assert not {"style", "href", "id"}.intersection(element.keys())
+        assert not any(name.startswith("on") or "alert(1)" in value for name, value in element.items())
+
+
+def test_a_case_without_a_team_has_no_drawing(store, keep, tmp_path):
+    record = Record(DatasetCase("q"), TraceLog([message("solo", "Done.")]), "done")
+    assert '"pictures"' not in page_of(record, store, keep, tmp_path / "run.html").split('id="bodies"')[1].split("<")[0]
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_browser_draws_the_team(store, keep, hostile_text, tmp_path):
+    path = tmp_path / "run.html"
+    page_of(team(hub=hostile_text), store, keep, path)
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
+    flags += ["--disable-component-update", "--no-first-run", "--virtual-time-budget=3000", "--dump-dom"]
+    command = [str(CHROMIUM), *flags, f"--user-data-dir={tmp_path / 'profile'}", f"{path.resolve().as_uri()}#built"]
+    shown = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout.decode("utf-8", "replace")
+    graph, lanes = (ET.fromstring(found) for found in re.findall(r'<svg class="au-picture.*?</svg>', shown, re.DOTALL))
+    assert graph.find("title").text == "Who writes to whom: 3 agents, 3 links, 3 messages"
+    assert any(each.get("class") == "au-bottleneck" for each in graph.iter())
+    assert lanes.find("title").text == "What 3 agents did, by order: 6 marks, 2 failed"
+    assert shown.count("<script") == 3
