@@ -31,7 +31,7 @@ lint: $(VENV)/.dev
 	$(BIN)/python -m scripts.generate_docs --check
 
 unit: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 # A framework that cannot be installed here and now is skipped, and the tests say so.
 frameworks: $(VENV)/.dev

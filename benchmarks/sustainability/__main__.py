@@ -48,37 +48,40 @@ def _agreement(rounds: int, seconds: float) -> Answer:
     columns = (
         Column("work", "work"),
         Column("ours", "agentunit, mWh", decimals(2)),
+        Column("our_spread", "from run to run"),
         Column("range", "its range"),
-        Column("theirs", "CodeCarbon (process), mWh", decimals(2)),
-        Column("machine", "CodeCarbon (machine), mWh", decimals(2)),
-        Column("ratio", "agentunit / CodeCarbon (process)", decimals(2)),
-        Column("note", "CodeCarbon within our range"),
+        Column("theirs", "CodeCarbon, mWh", decimals(2)),
+        Column("their_spread", "from run to run"),
+        Column("within", "ours within their spread"),
+        Column("note", "theirs within our range"),
     )
     answer = Answer("energy", f"Energy of the processor over {seconds:g} s, both measuring the same run", columns)
     methods = set()
     for work, words in _WORK:
         found = [_figures("both", work, seconds) for _ in range(rounds)]
         methods |= {each["ours"]["cpu_method"] for each in found}
-        ours, low, high = (
-            1e6 * median(each["ours"][key] for each in found)
-            for key in ("energy_kwh", "energy_min_kwh", "energy_max_kwh")
-        )
-        theirs, machine = (1e6 * median(each[mode]["energy_kwh"] for each in found) for mode in ("process", "machine"))
+        low, high = (1e6 * median(each["ours"][key] for each in found) for key in ("energy_min_kwh", "energy_max_kwh"))
+        ours, theirs = ([1e6 * each[who]["energy_kwh"] for each in found] for who in ("ours", "theirs"))
         answer.add(
             work=words,
-            ours=ours,
-            range=f"{low:.2f} to {high:.2f}",
-            theirs=theirs,
-            machine=machine,
-            ratio=ours / theirs if theirs else None,
-            note="yes" if low <= theirs <= high else "NO",
+            ours=median(ours),
+            our_spread=_ends(ours),
+            range=_ends([low, high]),
+            theirs=median(theirs),
+            their_spread=_ends(theirs),
+            within="yes" if min(theirs) <= median(ours) <= max(theirs) else "NO",
+            note="yes" if low <= median(theirs) <= high else "NO",
         )
     answer.remarks.append(
-        f"Medians of {rounds} runs. AgentUnit's method here: {', '.join(sorted(methods))}. CodeCarbon models the "
-        "processor too: of the process, or of the whole machine with a floor of a tenth of its power. Memory, which it "
-        "adds as a constant, is left out."
+        f"Medians of {rounds} runs. AgentUnit's method here: {', '.join(sorted(methods))}. CodeCarbon follows the "
+        "process (tracking_mode='process') and models the processor too: 4 W a hardware thread for one that it does "
+        "not know. Memory, which it adds as a constant, is left out."
     )
     return answer
+
+
+def _ends(values: list[float]) -> str:
+    return f"{min(values):.2f} to {max(values):.2f}"
 
 
 def _overhead(rounds: int, seconds: float) -> Answer:

@@ -105,8 +105,8 @@ def test_tables_show_wh_and_grams(tmp_path: Path) -> None:
     assert energy.mean == 1.0
     assert energy.amount is not None
     assert energy.amount.total == pytest.approx(1e3 * sum(each["energy_kwh"] for each in found))
-    assert spoken_value(energy, "score").split(",")[0].endswith(" Wh")
-    assert spoken_value(rows["carbon_emissions"], "score").split(",")[0].endswith(" g")
+    assert spoken_value(energy, "score").split(",")[0].endswith("Wh")
+    assert spoken_value(rows["carbon_emissions"], "score").split(",")[0].endswith("g")
 
 
 def test_a_test_measures_too() -> None:

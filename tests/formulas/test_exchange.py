@@ -76,7 +76,7 @@ def test_dominance_refuses_what_is_no_amount(amount):
 
 
 def said(*pairs):
-    return [Message(sender, tuple(receivers)) for sender, receivers in pairs]
+    return [Message(pair[0], tuple(pair[1:])) for pair in pairs]
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,14 @@ def said(*pairs):
         (said("aa", "ab", "ba"), [], 1),
         ([Message("a", ("b", "c")), Message("c", ("a",))], [], 1),  # one of several receivers is enough
         ([Message("a", ("b",), wants_answer=False), *said("ac", "ca")], [], 1),
+        (said("ab", "b", "c"), [], 1),  # without a stated receiver, speaking is answering
+        (said("ab", "c", "b"), [], 1),
+        (said("ab", "c", "d"), [0], 1),
+        (said("ab", "c", "ab", "b"), [0], 2),  # asked again before b spoke
+        (said("ab", "ab", "b"), [], 2),  # both in one turn
+        (said("p", "np", "p", "np", "p"), [], 0),  # n reports back to p each time
+        (said("p", "np", "np", "p"), [], 1),
+        (said("a", "b", "a"), [], 0),
     ],
 )
 def test_unanswered_requests_by_hand(messages, unanswered, n_requests):

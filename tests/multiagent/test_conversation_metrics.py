@@ -82,6 +82,17 @@ def test_inferred_receivers_say_nothing_about_answers():
     assert "no request to a named agent" in result.detail["reason"]
 
 
+def test_whoever_speaks_without_a_stated_receiver_answers():
+    events = [says("a", to_agent="b"), says("b"), says("c", to_agent="d"), says("a"), says("b")]
+    result = judged(UnansweredRequestsMetric(), {"events": events})
+    assert (result.value, result.detail["requests"]) == (0.5, 2)
+    assert result.detail["open_requests"] == [{"from_agent": "c", "to_agent": ["d"], "position": 2}]
+
+
+def test_the_last_speaker_can_answer_too():
+    assert judged(UnansweredRequestsMetric(), {"events": [says("a", to_agent="b"), says("b")]}).value == 0.0
+
+
 def test_notifications_want_no_answer():
     told = {"from_agent": "a", "to_agent": "b", "interaction_type": "notification"}
     asked = {"from_agent": "a", "to_agent": ["c", "d"], "interaction_type": "request"}

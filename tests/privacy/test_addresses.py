@@ -34,6 +34,8 @@ WITH_TAIL = [
     "⟦99449 18 McPherson Road Suite 019 CHARLEROI Victoria⟧? I am away.",
     "⟦Storgarden 52 Trajanka Forks\n Suite 894\n HARSTAD\n Norway 95441⟧",
     "Call at ⟦12 Main Street⟧\nThanks\nJohn",
+    "On file: ⟦476 Maple Drive, Suite 432, New York, NY 10093⟧.",
+    "Ship to ⟦9 Elm Avenue, San Diego, CA 92164⟧ or ⟦8 Oak Lane, South Bend, IN 46236⟧.",
     "her address: ⟦450 Præstevænget 15⟧, København V",
 ]
 
@@ -56,6 +58,10 @@ NO_ADDRESSES = [
     "The cost is $12 Main course included.",
     "Version 2.0 of Python 3 runs on port 8080.",
     "There are 3 ways to drive there.",
+    "Look for the house in the book with DOI 10.1353/book.24372.",
+    "It stayed in Textual Cultures, Spring 2008, and moved from Disney's 1973 film.",
+    "Box Office Mojo is more reliable. Upvote 9. Downvote.",
+    "Address: google: Federico Lauria 2014 dissertation",
 ]
 
 

@@ -38,6 +38,8 @@ LONE_NAMES = [
     'He sang "you left me ⟦Mette⟧, four children".',
     '{"first_name": "⟦Raj⟧", "last_name": "⟦Sanchez⟧"}',
     "Best regards,\n⟦Daiki⟧",
+    'Customer name: ⟦Vexley⟧. {"name": "⟦Raj Sanchez⟧"}',
+    "We met ⟦Ronald McDonald⟧ and ⟦LaToya Jackson⟧.",
 ]
 
 NO_NAMES = [
@@ -57,6 +59,18 @@ NO_NAMES = [
     "I'm Sorry. I'd like that. You Can Do It.",
     "The USS Lorenzen left the harbour.",
     "German and French are taught in December.",
+    "Intern Name: Codebase Navigator\nSubgoal: Locate the function.",
+    "Ask the editor\nSubgoal: change it.",
+    "Airplane Mode: OFF\nData Roaming: ON",
+    "Line resumed. Line has 3 points.",
+    '{"name": "Bluetooth Speaker", "product_id": "1"}, {"name": "Smart Watch"}, {"name": "Indoor Security Camera"}',
+    '{"name": "T-Shirt"}, {"name": "E-Reader"}, {"name": "Tea Kettle"}, {"class_name": "TextNode"}',
+    "due to: LookupError: no invoice\nTypeError: it wants NaN values",
+    "filename = os.path.join(root, name)",
+    'name = "TOML Config"\nCall it with `Mia` or Mia(2) or mia::Mia.',
+    "Source candidates: Wikipedia discussion pages.",
+    "She bought 20 Valentine's cards.",
+    "In the Scikit-Learn changelog, the Co-Founder added it.",
 ]
 
 LOWER_CASE = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 
@@ -100,6 +101,109 @@ def test_fields_that_hold_parts_of_a_name_make_one_person():
     assert payload["result"] == {"first_name": "<NAME_1>", "last_name": "<NAME_1>", "n": 3}
     assert json.loads(payload["raw"]) == payload["result"]
     assert out["outcome"] == "Thank you, <NAME_1>!"
+
+
+def test_what_holds_a_record_together_stays():
+    detector = WordDetector(name=r"[A-Z]\w+|handoff", phone=r"\d{16}")
+    given = record(
+        case={"id": "Mia", "tools": ["Search", {"name": "Lookup", "type": "Function", "about": "Mia"}]},
+        trace={
+            "events": [
+                {
+                    "type": "tool_call",
+                    "payload": {
+                        "name": "handoff", "agent": "Planner", "status": "Failed", "span_id": "1234567812345678",
+                        "error": "Mia failed", "arguments": {"name": "Mia"},
+                    },
+                },
+                {"type": "message", "payload": {"role": "Assistant", "agent": "Planner", "content": "Planner: Mia"}},
+            ],
+            "interactions": [{"from_agent": "Planner", "to_agent": ["Coder"], "content": "Coder, ask Mia"}],
+            "agent_roles": {"Planner": {"name": "Planner", "description": "Mia"}},
+            "metadata": {"model": "Claude"},
+        },
+    )  # fmt: skip
+    before, after = json.loads(encode_record(given)), redacted(given, detector)
+    assert json.dumps(after) == json.dumps(before).replace("Mia", "<NAME_1>").replace('"id": "<NAME_1>"', '"id": "Mia"')
+
+
+def test_an_agent_that_is_called_as_a_person_is_masked_everywhere_alike():
+    given = record(
+        trace={
+            "events": [{"type": "message", "payload": {"role": "user", "agent": "Mary Olsen", "content": "hi"}}],
+            "agent_roles": {"Mary Olsen": {"name": "Mary Olsen"}, "Codebase Navigator": {"name": "Codebase Navigator"}},
+        },
+        outcome="Mary asked the Codebase Navigator.",
+    )
+    out = redacted(given)
+    assert out["trace"]["events"][0]["payload"]["agent"] == "<NAME_1>"
+    assert list(out["trace"]["agent_roles"]) == ["<NAME_1>", "Codebase Navigator"]
+    assert out["outcome"] == "<NAME_1> asked the Codebase Navigator."
+
+
+ADDRESS = {"address1": "1 Elm", "city": "Ely", "state": "CA", "zip": "28236"}
+CARD = {"brand": "visa", "last_four": "7334", "expiration_date": "12/2031"}
+ACCOUNT = {"customer_id": "C1001", "payment_method_id": "paypal_302", "customer_since": "2020"}
+PERSON = {"name": "bluetooth", "email": "b@example.com"}
+
+
+@pytest.mark.parametrize(
+    ("given", "masked"),
+    [
+        (ADDRESS, {"address1": "<ADDRESS_1>", "city": "<ADDRESS_2>", "state": "CA", "zip": "<ADDRESS_3>"}),
+        (CARD, {"brand": "visa", "last_four": "<CREDIT_CARD_1>", "expiration_date": "<CREDIT_CARD_2>"}),
+        (ACCOUNT, {"customer_id": "<ACCOUNT_1>", "payment_method_id": "<ACCOUNT_2>", "customer_since": "2020"}),
+        (PERSON, {"name": "<NAME_1>", "email": "<EMAIL_1>"}),
+        ({"city": "Ely", "weather": "mild"}, None),
+        ({"name": "bluetooth", "product_id": "17"}, None),
+        ({"item": "milk", "expiration_date": "12/2031"}, None),
+    ],
+)
+@pytest.mark.parametrize("form", ["data", "JSON", "JSON in JSON", "repr"])
+def test_the_parts_of_an_address_a_card_or_a_person_belong_together(given, masked, form):
+    write, read = {
+        "data": (lambda data: data, lambda data: data),
+        "JSON": (json.dumps, json.loads),
+        "JSON in JSON": (lambda data: json.dumps(json.dumps(data)), lambda text: json.loads(json.loads(text))),
+        "repr": (repr, ast.literal_eval),
+    }[form]
+    result = write({"n": 3, "held": given, "city": "Rome", "name": "x"})
+    out = redacted(record(outcome={"output": result}), WordDetector(email=r"b@example\.com"))
+    assert read(out["outcome"]["output"]) == {"n": 3, "held": masked or given, "city": "Rome", "name": "x"}
+
+
+def test_short_values_of_fields_are_masked_where_texts_repeat_them():
+    given = record(
+        case={"id": "q1", "metadata": {**ADDRESS, **CARD, **ACCOUNT}},
+        outcome="Customer C1001 in Ely, 28236: the card ending in 7334 paid 7334 for 128236 of *7334 and **7334.",
+    )
+    # A name of three letters, and four digits that nobody calls a card's, can be anything.
+    assert redacted(given, WordDetector())["outcome"] == (
+        "Customer <ACCOUNT_1> in Ely, <ADDRESS_3>: the card ending in <CREDIT_CARD_1> paid 7334 for 128236 of *7334 "
+        "and **<CREDIT_CARD_1>."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "is_repeated"),
+    [
+        ("Subgoal is done. This subgoal is next.", False),
+        ("Subgoal, " * 30, False),
+        ("Subgoal, " * 3, True),
+    ],
+)
+def test_an_unknown_word_is_a_person_everywhere_only_if_nothing_speaks_against_it(text, is_repeated):
+    out = redacted(record(case={"id": "q1", "query": "!Subgoal"}, outcome=text), WordDetector(name=r"(?<=!)Subgoal"))
+    assert out["case"]["query"] == "!<NAME_1>"
+    assert out["outcome"] == (text.replace("Subgoal", "<NAME_1>") if is_repeated else text)
+
+
+def test_two_unknown_words_that_stand_everywhere_are_no_person_everywhere():
+    detector = WordDetector(name=r"(?<=called )Skikit Lorn|Qadir Vexley")
+    given = record(
+        case={"id": "q1", "query": "called Skikit Lorn, by Qadir Vexley"}, outcome="qadir_vexley " + "skikit-lorn " * 30
+    )
+    assert redacted(given, detector)["outcome"] == "<NAME_2> " + "skikit-lorn " * 30
 
 
 def test_a_value_found_once_is_masked_wherever_the_record_repeats_it():

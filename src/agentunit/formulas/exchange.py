@@ -17,7 +17,7 @@ class Alternation(NamedTuple):
 
 
 class Message(NamedTuple):
-    """One message: its sender, its receivers, and whether it may want an answer."""
+    """One message: its sender, its receivers (none where nobody stated them), and whether it may want an answer."""
 
     sender: Hashable
     receivers: tuple[Hashable, ...]
@@ -73,21 +73,39 @@ def unanswered_requests(messages: Sequence[Message]) -> tuple[list[int], int]:
     """Positions of the requests that no receiver answered later, and how many requests there are.
 
     A message to somebody who waits for one answers it; it counts as a request of its own only when it answers nothing.
-    Of two requests in a row to the same receiver, one answer answers both. A request that is the very last message of
-    all is left out: nobody can tell. Messages to oneself are no requests.
+    Of two requests in a row to the same receiver, one answer answers both. A message without stated receivers answers
+    whoever waits for its sender, but not a request that was repeated in a later turn; the first message to its sender
+    afterwards reports back, and is no request. A request that is the very last message of all is left out: nobody can
+    tell. Messages to oneself are no requests.
 
     >>> unanswered_requests([Message("a", ("b",)), Message("b", ("a",)), Message("a", ("c",)), Message("a", ("b",))])
     ([2], 2)
+    >>> unanswered_requests([Message("a", ("b",)), Message("b", ()), Message("c", ("b",))])   # c reports to b
+    ([], 1)
     """
     waiting: dict[tuple[Hashable, Hashable], list[int]] = {}
+    askers: dict[Hashable, set[Hashable]] = {}
     answered: set[int] = set()
     requests: list[int] = []
+    spoke_to_all: set[Hashable] = set()
+    turn_of: list[int] = []
     for place, (sender, receivers, wants_answer) in enumerate(messages):
+        is_new_turn = place == 0 or messages[place - 1].sender != sender
+        turn_of.append(place if is_new_turn else turn_of[-1])
+        if not receivers:
+            for asker in askers.pop(sender, ()):
+                asked = waiting.pop((asker, sender), [])
+                answered.update(request for request in asked if turn_of[request] == turn_of[asked[-1]])
+            spoke_to_all.add(sender)
+            continue
         replied_to = [waiting.pop((other, sender)) for other in receivers if (other, sender) in waiting]
         answered.update(request for each in replied_to for request in each)
+        reports_back = not spoke_to_all.isdisjoint(receivers)
+        spoke_to_all.difference_update(receivers)
         others = [other for other in receivers if other != sender]
-        if wants_answer and others and not replied_to and place < len(messages) - 1:
+        if wants_answer and others and not replied_to and not reports_back and place < len(messages) - 1:
             requests.append(place)
             for other in others:
                 waiting.setdefault((sender, other), []).append(place)
+                askers.setdefault(other, set()).add(sender)
     return [place for place in requests if place not in answered], len(requests)

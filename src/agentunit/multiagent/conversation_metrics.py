@@ -163,7 +163,9 @@ class AgentDominanceMetric(ItemMetric):
 class UnansweredRequestsMetric(ItemMetric):
     """The share of requests to a named agent that it never answered.
 
-    Only messages whose receiver is stated count: where it is inferred from who speaks next, everything is answered.
+    Only a message whose receiver is stated is a request, and none that reports back to somebody who spoke to all. The
+    receiver answers by a message to whoever asked or, where nobody states receivers, by speaking at all before it is
+    asked again.
     """
 
     info = MetricInfo(
@@ -181,13 +183,14 @@ class UnansweredRequestsMetric(ItemMetric):
 
     def judge(self, item: Item) -> MetricResult:
         """Match requests with answers."""
-        stated = [each for each in derived(item.trace).interactions if not _inferred(each)]
+        found = derived(item.trace)
         messages = [
             Message(
-                sender_of(each), tuple(receivers_of(each)), _type_of(each) not in _ANSWERS
+                sender_of(each), () if _inferred(each) else tuple(receivers_of(each)), _type_of(each) not in _ANSWERS
             )
-            for each in stated
-        ]  # fmt: skip
+            for each in found.interactions
+        ]
+        messages += _last_word(found.steps, messages)
         unanswered, n_requests = unanswered_requests(messages)
         if not n_requests:
             return self.unscored("no request to a named agent, before the last message, to look for an answer to")
@@ -205,6 +208,14 @@ class UnansweredRequestsMetric(ItemMetric):
 
 def _acts(item: Item) -> list[Step]:
     return [step for step in steps_of(item.trace) if step.agent is not None and not step.by_human]
+
+
+def _last_word(steps: Sequence[Step], messages: Sequence[Message]) -> list[Message]:
+    """What the last speaker said, where nobody spoke afterwards whom it could have been meant for."""
+    said = [step for step in steps if step.agent is not None and not step.by_human and step.kind == "message"]
+    if not said or not messages or said[-1].to_agents or said[-1].agent == messages[-1].sender:
+        return []
+    return [Message(said[-1].agent, ())]
 
 
 def _inferred(interaction: object) -> bool:

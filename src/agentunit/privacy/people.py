@@ -8,9 +8,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
+from agentunit.privacy.detection.name_words import AMBIGUOUS, PLAIN_WORDS
 from agentunit.privacy.pseudonyms import TITLES, same_value
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
+# How often a word may stand in a record for each time that it was taken for a name.
+_MOST_UNNOTICED = 20
 _BETWEEN = frozenset((" ", ".", "_", "-", ", ", "  "))
 
 Words = list[tuple[str, int, int]]
@@ -96,6 +99,33 @@ class People:
         return 0, ""
 
 
+def is_worth_repeating(name: str, n_found: int, everything: str) -> bool:
+    """Whether a found name speaks of a person wherever a record repeats it, by all the record's texts.
+
+    One that no list of names knows does not, where it was hardly ever taken for a name; nor a single word that the
+    record also writes as a plain one.
+
+    >>> is_worth_repeating("Subgoal", 1, "Subgoal: find it. This subgoal is done."), is_worth_repeating("Mia", 1, "mia")
+    (False, True)
+    """
+    words = _WORD.findall(name)
+    plain = Kind.WORD if len(words) > 1 else 0
+    kinds = [kinds_of(word) for word in words]
+    if any(kind & (Kind.FIRST | Kind.LAST) and not kind & plain for kind in kinds):
+        return True
+    spelled = "[ ._-]".join(map(re.escape, words))
+    if len(re.findall(spelled, everything, re.IGNORECASE)) > _MOST_UNNOTICED * n_found:
+        return False
+    lower = name.lower()
+    if len(words) != 1 or lower not in everything:
+        return True
+    return len(re.findall(rf"(?<![^\W_]){re.escape(lower)}(?![^\W_])", everything)) < n_found
+
+
 def _stands_alone(word: str) -> bool:
     """Whether a part of a name is no plain word as well: "Will" and "May" say too little by themselves."""
-    return len(word) > 1 and word[0].isupper() and not kinds_of(word) & Kind.WORD
+    if word.lower() in PLAIN_WORDS or word.lower() in AMBIGUOUS or len(word) < 2 or not word[0].isupper():
+        return False
+    kind = kinds_of(word)
+    is_place = kind & Kind.PLACE and not kind & Kind.FREQUENT_FIRST
+    return not kind & Kind.WORD and not is_place

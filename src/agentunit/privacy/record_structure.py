@@ -5,10 +5,14 @@ They stay as they are, or the record could no longer be scored; what a user or a
 
 from __future__ import annotations
 
-from agentunit.privacy.detection.gazetteer import Kind, kinds_of
+from collections.abc import Mapping
+from typing import Any
 
-STRUCTURE = "\0"
-"""The field of a text that holds the record together, as far as redaction is concerned."""
+from agentunit.privacy.detection.gazetteer import Kind, kinds_of
+from agentunit.privacy.detection.name_words import AMBIGUOUS
+
+STRUCTURE, OWN_NAME = "\0", "\0name"
+"""What redaction takes for the fields of texts that hold the record together, and of names of its agents and tools."""
 
 STRUCTURE_TYPES = frozenset(("email", "api_key", "private_key", "jwt"))
 """What is masked even there, since its form leaves no doubt."""
@@ -25,24 +29,30 @@ _PARTS = {
     ("trace", "conflicts"): "interaction",
     ("trace", "agent_roles"): "roles",
     ("event", "payload"): "payload",
-    ("case", "metadata"): "metadata",
+    ("case", "metadata"): "case metadata",
+    ("case metadata", "expected_tool_calls"): "tool",
+    ("payload", "tool_calls"): "tool",
+    ("message", "tool_calls"): "tool",
+    ("tool", "function"): "tool",
     ("trace", "metadata"): "metadata",
     ("interaction", "metadata"): "metadata",
-    ("outcome", "metadata"): "metadata",
     ("role", "metadata"): "metadata",
-    ("metadata", "expected_tool_calls"): "tool",
 }
 """The part of a record that a field leads to; every other field leads to data of the user's."""
 
-_IDENTIFIERS = "id span_id parent_id parent_span_id trace_id call_id tool_call_id run_id session_id request_id"
+_IDENTIFIERS = "id span_id parent_id parent_span_id trace_id call_id tool_call_id run_id request_id"
+_IN_EVENTS = (
+    f"agent tool model provider status role type kind error_type finish_reason from_agent to_agent derived_from "
+    f"{_IDENTIFIERS}"
+)
 _STRUCTURE = {
     part: frozenset(fields.split())
     for part, fields in {
         "case": "id",
-        "tool": "name type",
+        "tool": "tools id name type",
         "event": f"type {_IDENTIFIERS}",
-        "payload": f"name agent tool model provider status role type kind error_type finish_reason from_agent to_agent "
-        f"derived_from {_IDENTIFIERS}",
+        "payload": f"name {_IN_EVENTS}",
+        "message": _IN_EVENTS,
         "interaction": "from_agent to_agent agents_involved interaction_type message_type conflict_type severity "
         "resolution_method interaction_id parent_interaction_id handoff_id conflict_id task_id",
         "role": "name capabilities message_types",
@@ -50,15 +60,20 @@ _STRUCTURE = {
     }.items()
 }
 _AGENT_FIELDS = frozenset(("agent", "from_agent", "to_agent", "agents_involved", "name"))
+_NAME_FIELDS = _AGENT_FIELDS | frozenset(("tool", "tools", "model"))
 
 
-def part_at(part: str, field: str) -> str:
-    """The part of a record that a field of another part leads to.
+def part_at(part: str, field: str, holder: Mapping[str, Any]) -> str:
+    """The part of a record that a field of ``holder``, another part, leads to.
 
-    >>> part_at("record", "case"), part_at("trace", "events"), part_at("payload", "arguments")
+    >>> part_at("record", "case", {}), part_at("trace", "events", {}), part_at("payload", "arguments", {})
     ('case', 'event', 'data')
     """
-    return "role" if part == "roles" else _PARTS.get((part, field), DATA)
+    if part == "roles":
+        return "role"
+    if part == "event" and field == "payload" and holder.get("type") == "message":
+        return "message"  # whose ``name`` can be that of the user
+    return _PARTS.get((part, field), DATA)
 
 
 def is_structure(part: str, field: str) -> bool:
@@ -70,6 +85,15 @@ def is_structure(part: str, field: str) -> bool:
     return field in _STRUCTURE.get(part, ())
 
 
+def structure_field(field: str) -> str:
+    """What a field that holds the record together counts as.
+
+    >>> structure_field("span_id") == STRUCTURE, structure_field("agent") == OWN_NAME
+    (True, True)
+    """
+    return OWN_NAME if field in _NAME_FIELDS else STRUCTURE
+
+
 def is_somebody(part: str, field: str, text: str) -> bool:
     """Whether an agent is called by the full name of a person, as people are in a recorded conversation.
 
@@ -79,9 +103,16 @@ def is_somebody(part: str, field: str, text: str) -> bool:
     if part == "tool" or field not in _AGENT_FIELDS:
         return False
     words = text.split()
-    return 2 <= len(words) <= 4 and all(word.istitle() and _names(word) for word in (words[0], words[-1]))
+    if not 2 <= len(words) <= 4 or not all(word.istitle() for word in (words[0], words[-1])):
+        return False
+    first, last = kinds_of(words[0]), kinds_of(words[-1])
+    return (
+        words[0].lower() not in AMBIGUOUS
+        and _is(first, Kind.FIRST, Kind.FREQUENT_FIRST)
+        and _is(last, Kind.LAST, Kind.FREQUENT_LAST)
+    )
 
 
-def _names(word: str) -> bool:
-    kind = kinds_of(word)
-    return bool(kind & (Kind.FIRST | Kind.LAST)) and not kind & (Kind.WORD | Kind.RARE_WORD | Kind.COUNTRY)
+def _is(kind: int, name: int, frequent_name: int) -> bool:
+    """Whether a word is a frequent name, or one that is nothing else."""
+    return bool(kind & frequent_name or (kind & name and not kind & (Kind.WORD | Kind.RARE_WORD | Kind.COUNTRY)))

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec import Struct
 
-from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
-from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
-from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.privacy.findings import Detector
-from agentunit.privacy.people import People
-from agentunit.privacy.personal_fields import FIELD_TYPES, Leaf, full_names, known_fields
+from agentunit.privacy.people import People, is_worth_repeating
+from agentunit.privacy.personal_fields import FIELD_TYPES, KnownField, Leaf, full_names, known_fields
 from agentunit.privacy.pseudonyms import PLACEHOLDER, Pseudonyms
+from agentunit.privacy.record_structure import OWN_NAME, STRUCTURE, STRUCTURE_TYPES
+from agentunit.privacy.record_texts import replace_texts, texts_of
 
-_STRUCTS: tuple[type[Struct], ...] = (
-    Record, DatasetCase, TraceLog, TraceEvent, Outcome, AgentInteraction, HandoffEvent, ConflictEvent, AgentRole
-)  # fmt: skip
-_OWN_KEYS: frozenset[str] = frozenset(name for kind in _STRUCTS for name in kind.__struct_encode_fields__)
-# A name that a developer gave a field. It tells the detector what the field holds; any other may be data itself.
-_PLAIN_FIELD = re.compile(r"[a-z_][A-Za-z0-9_]{0,39}")
-_SHORTEST_REPEATED = 6
+# A name that a developer gave a field. It tells the detector what the field holds; any other may be data itself. A
+# ``name`` tells nothing: tools, products and classes have one too.
+_PLAIN_FIELD = re.compile(r"(?!name$)[a-z_][A-Za-z0-9_]{0,39}")
+_SHORTEST_REPEATED = {"address": 4, "account": 4, "credit_card": 4}
+_SHORTEST_OF_OTHERS = 6
+_SHORTEST_CARD = 8
+# The last digits of a card are any four digits, unless something says what they are.
+_BEFORE_LAST_DIGITS = re.compile(
+    r"(?:\b(?:ending|ends|ended|last|final)\b[^\d\n]{0,24}|[*•xX.]{2,}[ -]?)$", re.IGNORECASE
+)
+_LONGEST_OWN_NAME = 80
+_STRUCTURE_FIELDS = (STRUCTURE, OWN_NAME)
 _MOST_ROUNDS = 10
 
 
@@ -41,14 +43,16 @@ class _Span(NamedTuple):
 
 
 _Spans = dict[Leaf, list[_Span]]
+_Fields = dict[Leaf, tuple[KnownField, ...]]
 
 
 class Redactor:
     """Replaces what a detector finds of the given types in records.
 
-    Every text counts: fields that AgentUnit does not know and names of fields as well, but no number, so that counts,
-    costs and times stay what they are. A value that was found once is replaced wherever the record repeats it, and a
-    first name or surname alone gets the pseudonym of the full name that the record holds.
+    Every text counts, fields that AgentUnit does not know and names of fields as well. Numbers stay, so that counts,
+    costs and times are what they were, and so does what holds the record together, such as names of tools and agents.
+    A value that was found once is replaced wherever the record repeats it, and a first name or surname alone gets the
+    pseudonym of the full name that the record holds.
     """
 
     def __init__(self, detector: Detector, types: Collection[str], pseudonyms: Pseudonyms) -> None:
@@ -59,37 +63,60 @@ class Redactor:
     def redact(self, records: Sequence[Record]) -> list[Any]:
         """The records as plain data, in the shape they are written in; many at once is faster than one by one."""
         plain = [msgspec.json.decode(encode_record(record)) for record in records]
-        leaves_of = [list(_leaves(each)) for each in plain]
-        found = self._find(dict.fromkeys(leaf for leaves in leaves_of for leaf in leaves))
+        leaves_of = [list(texts_of(each)) for each in plain]
+        distinct = dict.fromkeys(leaf for leaves in leaves_of for leaf in leaves)
+        fields = {leaf: tuple(known_fields(leaf)) for leaf in distinct if leaf.field not in _STRUCTURE_FIELDS}
+        found = self._find(distinct, fields)
         for data, leaves in zip(plain, leaves_of, strict=True):
-            _replace(data, self._replaced(leaves, found))
+            replace_texts(data, self._replaced(leaves, fields, found))
         return plain
 
-    def _replaced(self, all_leaves: list[Leaf], found: _Spans) -> dict[Leaf, str]:
+    def _replaced(self, all_leaves: list[Leaf], fields: _Fields, found: _Spans) -> dict[Leaf, str]:
         """The new text of each text of one record that changes."""
         leaves = list(dict.fromkeys(all_leaves))
+        own = _OwnNames(leaf.text for leaf in leaves if leaf.field == OWN_NAME)
         values: dict[tuple[str, str], int] = {}
         for leaf in leaves:
-            for span in found[leaf]:
+            for span in own.without(leaf, found[leaf]):
                 value = (span.type, leaf.text[span.start : span.end])
                 values[value] = values.get(value, 0) + 1
         if not values:
             return {}
-        names = [value for type, value in values if type == "name"]
-        people = People([*full_names(all_leaves), *names] if names else [])
-        repeated = _repeated(values, leaves)
+        everything = "\0".join(leaf.text for leaf in leaves)
+        people = People(self._names(all_leaves, fields, values, everything))
+        repeated = _repeated(values, everything)
         replaced = {}
         for leaf in leaves:
-            more = [_Span("name", *mention) for mention in people.mentions(leaf.text)]
-            more += [
-                _Span(type, start, start + len(value))
-                for type, value in repeated
-                for start in _places(value, leaf.text)
-            ]
-            spans = _apart(found[leaf], more)
+            more: list[_Span] = []
+            if leaf.field not in _STRUCTURE_FIELDS:
+                more += (_Span("name", *mention) for mention in people.mentions(leaf.text))
+                more += (
+                    _Span(type, start, start + len(value))
+                    for type, value in repeated
+                    for start in _places(type, value, leaf.text)
+                )
+            spans = own.without(leaf, _apart(found[leaf], more))
             if spans:
                 replaced[leaf] = self._masked(leaf.text, spans, people)
-        return self._until_nothing_is_found(replaced, people)
+        return self._until_nothing_is_found(replaced, people, own)
+
+    def _names(
+        self, leaves: list[Leaf], fields: _Fields, values: dict[tuple[str, str], int], everything: str
+    ) -> list[str]:
+        """The names whose other mentions in the record speak of the same person."""
+        named = {value: n_found for (type, value), n_found in values.items() if type == "name"}
+        if not named:
+            return []
+        known = [(leaf, fields[leaf]) for leaf in leaves if fields.get(leaf)]
+        stated = {
+            leaf.text[start:end] for leaf, held in known for field, start, end in held if FIELD_TYPES[field] == "name"
+        }
+        found = [
+            value
+            for value, n_found in named.items()
+            if value in stated or is_worth_repeating(value, n_found, everything)
+        ]
+        return [*full_names(known), *found]
 
     def _masked(self, text: str, spans: list[_Span], people: People) -> str:
         parts, position = [], 0
@@ -99,22 +126,25 @@ class Redactor:
             position = end
         return "".join(parts) + text[position:]
 
-    def _until_nothing_is_found(self, replaced: dict[Leaf, str], people: People) -> dict[Leaf, str]:
+    def _until_nothing_is_found(self, replaced: dict[Leaf, str], people: People, own: _OwnNames) -> dict[Leaf, str]:
         """What was hidden may have kept something else from being found: look again until there is nothing left."""
         pending = dict(replaced)
         for _ in range(_MOST_ROUNDS):
-            found = self._find({Leaf(leaf.field, text): None for leaf, text in pending.items()})
+            again = {Leaf(leaf.field, text): None for leaf, text in pending.items()}
+            found = self._find(
+                again, {leaf: tuple(known_fields(leaf)) for leaf in again if leaf.field not in _STRUCTURE_FIELDS}
+            )
             pending = {
                 leaf: self._masked(text, spans, people)
                 for leaf, text in pending.items()
-                if (spans := found[Leaf(leaf.field, text)])
+                if (spans := own.without(new := Leaf(leaf.field, text), found[new]))
             }
             if not pending:
                 break
             replaced |= pending
         return replaced
 
-    def _find(self, leaves: dict[Leaf, None]) -> _Spans:
+    def _find(self, leaves: dict[Leaf, None], fields: _Fields) -> _Spans:
         """What is personal in each text: by itself, and with the name of its field before it, which tells much."""
         texts = dict.fromkeys(leaf.text for leaf in leaves)
         named = dict.fromkeys(_with_field(leaf) for leaf in leaves if _PLAIN_FIELD.fullmatch(leaf.field))
@@ -123,7 +153,7 @@ class Redactor:
         spans = {}
         for leaf in leaves:
             plain = [_Span(each.type, each.start, each.end) for each in findings[leaf.text]]
-            more = [_Span(FIELD_TYPES[field], start, end) for field, start, end in known_fields(leaf)]
+            more = [_Span(FIELD_TYPES[field], start, end) for field, start, end in fields.get(leaf, ())]
             if _PLAIN_FIELD.fullmatch(leaf.field):
                 before = len(leaf.field) + 2
                 more += [
@@ -131,7 +161,8 @@ class Redactor:
                     for each in findings[_with_field(leaf)]
                     if each.end > before
                 ]
-            wanted = [[span for span in group if span.type in self._types] for group in (plain, more)]
+            types = self._types & STRUCTURE_TYPES if leaf.field in _STRUCTURE_FIELDS else self._types
+            wanted = [[span for span in group if span.type in types] for group in (plain, more)]
             spans[leaf] = list(_outside_placeholders(leaf.text, _apart(*wanted)))
         return spans
 
@@ -164,65 +195,42 @@ def _outside_placeholders(text: str, spans: list[_Span]) -> Iterator[_Span]:
                 yield _Span(type, left, right)
 
 
-def _repeated(values: dict[tuple[str, str], int], leaves: list[Leaf]) -> list[tuple[str, str]]:
+def _repeated(values: dict[tuple[str, str], int], everything: str) -> list[tuple[str, str]]:
     """The values, names aside, that stand in more places than they were found in."""
-    everything = "\0".join(leaf.text for leaf in leaves)
     return [
         (type, value)
         for (type, value), n_found in values.items()
-        if type != "name" and len(value) >= _SHORTEST_REPEATED and everything.count(value) > n_found
+        if type != "name"
+        and len(value) >= _SHORTEST_REPEATED.get(type, _SHORTEST_OF_OTHERS)
+        and everything.count(value) > n_found
     ]
 
 
-def _places(value: str, text: str) -> Iterator[int]:
+def _places(type: str, value: str, text: str) -> Iterator[int]:
     """Where a text repeats a value that is not part of a longer word or number."""
     start = text.find(value)
     while start >= 0:
         end = start + len(value)
-        if not text[start - 1 : start].isalnum() and not text[end : end + 1].isalnum():
+        is_whole = not text[start - 1 : start].isalnum() and not text[end : end + 1].isalnum()
+        is_short_card = type == "credit_card" and len(value) < _SHORTEST_CARD
+        if is_whole and (not is_short_card or _BEFORE_LAST_DIGITS.search(text[max(0, start - 40) : start])):
             yield start
         start = text.find(value, end)
 
 
-def _leaves(value: Any) -> Iterator[Leaf]:
-    """The texts of plain data in order, names of fields among them; without recursion, however deep it is nested."""
-    pending: list[tuple[str, Any]] = [("", value)]
-    while pending:
-        field, each = pending.pop()
-        if isinstance(each, str):
-            if each:
-                yield Leaf(field, each)
-        elif isinstance(each, dict):
-            for key in each:
-                if key not in _OWN_KEYS:
-                    yield Leaf("", key)
-            pending += reversed(each.items())
-        elif isinstance(each, list):
-            pending += ((field, child) for child in reversed(each))
+class _OwnNames:
+    """The names of a record's own agents and tools: they stay in its structure, so hiding them in texts is no use."""
 
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = {name.casefold() for name in names if len(name) <= _LONGEST_OWN_NAME}
+        self._words = {tuple(name.split()) for name in self._names if " " in name}
 
-def _replace(value: Any, replaced: dict[Leaf, str]) -> None:
-    """Put the new texts into plain data, in place."""
-    pending: list[tuple[str, Any]] = [("", value)]
-    while pending:
-        field, each = pending.pop()
-        if isinstance(each, list):
-            pending += ((field, child) for child in each if isinstance(child, (dict, list)))
-            each[:] = [replaced.get(Leaf(field, child), child) if isinstance(child, str) else child for child in each]
-        elif isinstance(each, dict):
-            items = list(each.items())
-            pending += ((key, child) for key, child in items if isinstance(child, (dict, list)))
-            each.clear()
-            for key, child in items:
-                new = replaced.get(Leaf(key, child), child) if isinstance(child, str) else child
-                each[_new_key(key, each, replaced)] = new
+    def without(self, leaf: Leaf, spans: list[_Span]) -> list[_Span]:
+        """The spans of a text that are not one of these names, nor a word of one that has several."""
+        if leaf.field in FIELD_TYPES or not any(span.type == "name" for span in spans):
+            return spans
+        return [span for span in spans if span.type != "name" or not self._holds(leaf.text[span.start : span.end])]
 
-
-def _new_key(key: str, taken: dict[str, Any], replaced: dict[Leaf, str]) -> str:
-    own = Leaf("", key)
-    masked = replaced[own] if own in replaced and key not in _OWN_KEYS else key
-    new, number = masked, 2
-    # Two spellings of one value must not become one field.
-    while new in taken:
-        new, number = f"{masked} ({number})", number + 1
-    return new
+    def _holds(self, name: str) -> bool:
+        folded = name.casefold()
+        return folded in self._names or any(folded in words for words in self._words)

@@ -127,7 +127,7 @@ class _Pattern:
         if self._email:
             body = r"[\W_]{0,3}(?:at|dot)?[\W_]{0,3}".join(map(re.escape, self._words))
         elif self._numeric:
-            spelled = (r"[\s.\-()/_]{0,2}".join(map(re.escape, spelling)) for spelling in self._national)
+            spelled = (r"[\s.\-()/_]{0,3}".join(map(re.escape, spelling)) for spelling in self._national)
             body = f"(?:{'|'.join(f'0?{each}' if each != self.squeezed else each for each in spelled)})"
         else:
             least = 0 if len(self.squeezed) >= _SHORTEST_RUN_TOGETHER else 1

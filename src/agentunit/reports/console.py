@@ -57,7 +57,9 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
     for row in rows:
         info = infos[row.metric]
         dim = row.status != "ok"
-        mark = {"higher": "↑", "lower": "↓", "none": " "}[info.direction]
+        # An amount that is shown in place of its score is better when it is smaller.
+        direction = "lower" if row.amount is not None else info.direction
+        mark = {"higher": "↑", "lower": "↓", "none": " "}[direction]
         if row.status == "informational":
             mark += " i"
         trust = row.trust or "–"

@@ -72,12 +72,20 @@ def duration(seconds: float) -> str:
 
 
 def _spoken_amount(amount: AmountSummary) -> str:
+    # From a tenth of the unit on it is left alone: 0.52 Wh reads better than 520 mWh.
+    prefix, factor = "", 1.0
+    if 0 < amount.mean < 0.1:
+        prefix, factor = next((pair for pair in _PREFIXES if amount.mean * pair[1] >= 1), _PREFIXES[-1])
+    unit = prefix + amount.unit
     margin = ""
     if amount.low is not None and amount.high is not None:
-        margin = f" ± {number(max(amount.high - amount.mean, amount.mean - amount.low), amount.unit)}"
+        margin = f" ± {number(max(amount.high - amount.mean, amount.mean - amount.low) * factor, unit)}"
     approximately = "" if amount.exact_quantiles else "~"
-    p95 = number(amount.p95, amount.unit)
-    return f"{number(amount.mean, amount.unit)}{margin} {amount.unit}, p95 {approximately}{p95}"
+    p95 = number(amount.p95 * factor, unit)
+    return f"{number(amount.mean * factor, unit)}{margin} {unit}, p95 {approximately}{p95}"
+
+
+_PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
 
 
 def _margin(row: MetricSummary, unit: str) -> str:

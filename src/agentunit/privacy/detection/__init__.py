@@ -13,7 +13,7 @@ from agentunit.privacy.findings import Finding
 
 
 class PatternDetector:
-    """Finds every type of ``PII_TYPES`` without a model, in time linear in the texts."""
+    """Finds every type of ``PII_TYPES`` but accounts without a model, in time linear in the texts."""
 
     name = "patterns"
 

@@ -6,6 +6,7 @@ import re
 
 from agentunit.privacy.detection.address_words import PARTICLES, UNITS
 from agentunit.privacy.detection.gazetteer import Kind, entries, fold, kinds_of
+from agentunit.privacy.detection.word_lists import words
 
 LONGEST_TAIL = 8
 """How many parts follow a street at most."""
@@ -26,6 +27,10 @@ _CAPITAL_WORDS = re.compile(
     rf"(?=[^\W\d_])(?:{_PROPER})(?:[ ](?:(?:{_PARTICLES})[ ])?(?:(?=[^\W\d_]|\()(?:{_PROPER}))){{0,5}}(?![\w@])"
 )
 _REMARK = re.compile(r"[ ]\([^()\n]{1,20}\)")
+# Words that open the names of countries, and of cities: "New Zealand" is one, "New York" is not.
+_OPENERS_OF_COUNTRIES = frozenset(
+    words("new south saint san sao são el de den det man isle island sri st sierra kap ny")
+)
 _COUNTRY_ABBREVIATIONS = frozenset(("usa", "uk", "us", "u.s.a", "u.k", "uae"))
 
 
@@ -117,7 +122,8 @@ def _end_of_country(text: str, start: int) -> int:
     for n_parts in range(len(parts), 0, -1):
         name = " ".join(parts[:n_parts])
         folded = fold(name.rstrip("."))
-        if known.get(folded, 0) & Kind.COUNTRY or folded in _COUNTRY_ABBREVIATIONS:
+        is_country = known.get(folded, 0) & Kind.COUNTRY and folded not in _OPENERS_OF_COUNTRIES
+        if is_country or folded in _COUNTRY_ABBREVIATIONS:
             end = start + len(name.rstrip("."))
             remark = _REMARK.match(text, end)
             return remark.end() if remark else end

@@ -93,7 +93,7 @@ _WORD_AND_SPACE = re.compile(r"[^\W_]+[ ]")
 _NO_STREET = re.compile(r"[ ](?:1[89]|20)\d\d$|['’]s[ ]|^[A-Z]{2,}[ ]\d{1,2}$")
 """What makes words and a number something else than a street: a year, an owner, an acronym."""
 _DECIMAL_FOLLOWS = re.compile(r"\.\d")
-_SENTENCE_END = re.compile(r"[.!?][ ]+(?=[A-Z])")
+_SENTENCE_END = re.compile(r"[.!?][ ]+(?=[A-Z]|$)")
 _LAST_NUMBER = re.compile(r"\d[\w/-]*\.?$")
 
 

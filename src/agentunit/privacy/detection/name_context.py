@@ -136,7 +136,7 @@ _WHOSE = frozenset(
 """What stands before "name" where it is a person's: ``first_name``, "Customer name"; ``class_name`` is none."""
 _LABEL_POINTS = 3.0
 _THING_LABEL_POINTS = 0.5
-"""The field ``name`` of data, or the name of a tool or a file: what stands there must look like a person's by itself."""
+"""The field ``name`` of data, or the name of a tool: what stands there must look like a person's by itself."""
 _PEOPLE_POINTS = 2.5
 _SIGN_OFF_POINTS = 2.0
 _HOUSE_NUMBER_POINTS = -1.5

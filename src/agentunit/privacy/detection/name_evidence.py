@@ -23,13 +23,13 @@ _MIXED_NAME = re.compile(r"(?:Mc|Mac|De|Di|Da|Del|Della|Du|La|Le|Van|Von|Fitz|Be
 
 
 def is_identifier(word: str) -> bool:
-    """Whether a word is written as programs write names: ``TextNode``, ``NaN``; or with a single letter: ``T-Shirt``.
+    """Whether a word is written as things are: ``TextNode``, ``NaN``, ``T-Shirt``, ``scikit-learn``.
 
-    >>> [is_identifier(word) for word in ("LookupError", "NaN", "T-Shirt", "McDonald", "LaToya", "Anne-Marie", "O'Neil")]
-    [True, True, True, False, False, False, False]
+    >>> [is_identifier(word) for word in ("LookupError", "NaN", "T-Shirt", "McDonald", "LaToya", "O'Neil")]
+    [True, True, True, False, False, False]
     """
-    first, hyphen, _ = word.partition("-")
-    if hyphen and len(first) == 1:
+    parts = word.split("-")
+    if len(parts) > 1 and (len(parts[0]) == 1 or any(_is_plain_part(part) for part in parts)):
         return True
     for part in re.split("[-'’]", word) if _MIXED.match(word) else ():
         tail = len(part) - len(part.rstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
@@ -37,6 +37,11 @@ def is_identifier(word: str) -> bool:
         if _MIXED.match(part) and not is_name:
             return True
     return False
+
+
+def _is_plain_part(part: str) -> bool:
+    kind = kinds_of(part)
+    return bool(kind & Kind.WORD) and not kind & (Kind.FIRST | Kind.LAST) and part.lower() not in PARTICLES
 
 
 class Word:
@@ -53,8 +58,8 @@ class Word:
         "inside",
         "is_first_only",
         "is_initial",
-        "is_plain",
         "is_place",
+        "is_plain",
         "is_surely_name",
         "is_thing",
     )

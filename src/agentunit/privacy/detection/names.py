@@ -60,13 +60,14 @@ class _Words(dict[str, Word]):
 
 
 _words = _Words()
-_BEFORE_CODE = frozenset("`$%\\")
+_BEFORE_CODE = ("`", "$", "%", "\\")
 _CODE_FOLLOWS = re.compile(r"\.[a-z_]|[(\[][\w'\")\]]|::|->|`|=[\w'\"]")
 
 
 def _in_code(text: str, start: int, end: int) -> bool:
     """Whether a word is part of a program: ``os.path``, ``Line(``, `` `NaN` ``."""
-    return (start > 0 and text[start - 1] in _BEFORE_CODE) or _CODE_FOLLOWS.match(text, end) is not None
+    before = text[max(0, start - 2) : start]
+    return before == "::" or before[-1:] in _BEFORE_CODE or _CODE_FOLLOWS.match(text, end) is not None
 
 
 def find_names(text: str) -> list[Finding]:
@@ -158,9 +159,7 @@ class _Search:
                 self._decide(words[first : last + 1], begin, points)
             first = last + 1
 
-    def _names_thing(
-        self, words: list[tuple[int, int, str]], known: list[Word], first: int, last: int
-    ) -> bool:
+    def _names_thing(self, words: list[tuple[int, int, str]], known: list[Word], first: int, last: int) -> bool:
         """Whether a word that nobody is known by goes on with a plain one: "Codebase Navigator", "Smart Watch"."""
         following = words[last + 1]
         goes_on = self.text[words[last][1] : following[0]] == " " and len(following[2]) > 1

@@ -20,7 +20,9 @@ NUMBER_END = rf"(?:{SPACE}?(?:[xX]|[eE]xt\.?|#){SPACE}?[0-9]{{1,6}}\b|\b)"
 
 _NOT_DIGITS = bytes(each for each in range(256) if not 48 <= each <= 57)
 _DIGITS = b"0123456789"
-_VERSION_WORDS = frozenset(b"version release build firmware ver rev revision v section chapter ec enzyme clause article".split())
+_VERSION_WORDS = frozenset(
+    b"version release build firmware ver rev revision v section chapter ec enzyme clause article".split()
+)
 _JOINED = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_@%$")
 _JOINED_BEFORE = _JOINED | frozenset(b"#+/-")
 _INSIDE_NUMBERS = frozenset(b"-./:,")
