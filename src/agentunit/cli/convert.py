@@ -77,6 +77,7 @@ def convert(
     if len(errors) > _SHOWN:
         console.print(f"… and {len(errors) - _SHOWN:,} more")
     where = "standard output" if out == STDIN else out
-    console.print(f"{n_records:,} {'record' if n_records == 1 else 'records'} in {where}" if n_records else "no records", markup=False, highlight=False)
+    written = f"{n_records:,} record{'' if n_records == 1 else 's'} in {where}" if n_records else "no records"
+    console.print(written, markup=False, highlight=False, soft_wrap=True)
     if errors or not n_records:
         raise click.exceptions.Exit(EXIT_ERRORS)

@@ -36,7 +36,7 @@ from agentunit.formulas.graph import (
     density,
 )
 from agentunit.formulas.graph_losses import WorstLoss, articulation_points, fault_tolerance, worst_single_loss
-from agentunit.metrics.inputs import InputProblem
+from agentunit.metrics.inputs import InputProblem, number_at
 from agentunit.multiagent.columns import name_at, names_at
 from agentunit.multiagent.inputs import (
     Dealings,
@@ -245,7 +245,17 @@ def _graph(adjacency: Any, agents: Any) -> Graph:
     edges = []
     for sender, receivers in adjacency.items():
         place = f"adjacency[{sender!r:.40}]"
-        named = [name for name, amount in receivers.items() if amount] if isinstance(receivers, Mapping) else receivers
+        named = _addressed(place, receivers) if isinstance(receivers, Mapping) else receivers
         edges += [(name_at(place, sender), name) for name in names_at(place, named)]
     senders = [name_at("adjacency", sender) for sender in adjacency]
-    return Graph([*senders, *names_at("agents", None if agents is None else list(agents))], edges)
+    many = isinstance(agents, Iterable) and not isinstance(agents, str)
+    return Graph([*senders, *names_at("agents", list(agents) if many else agents)], edges)
+
+
+def _addressed(place: str, amounts: Mapping[Any, Any]) -> list[Any]:
+    """The receivers to whom something was sent; a dict in place of an amount describes a link that is there."""
+    return [
+        name
+        for name, amount in amounts.items()
+        if isinstance(amount, Mapping) or amount is True or (amount and number_at(f"{place}[{name!r:.40}]", amount))
+    ]

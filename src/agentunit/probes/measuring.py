@@ -36,6 +36,8 @@ class Measurement:
             raise TypeError(f"measure: trace must be a TraceLog; received {type(trace).__name__}")
         self.trace = trace
         self._interval_s = checked_interval("measure", "sample_interval", sample_interval)
+        if pid is not None and (isinstance(pid, bool) or not isinstance(pid, int) or pid < 1):
+            raise ValueError(f"measure: pid must be the number of a child of this process; received {pid!r:.80}")
         self._pid = pid
         self._key = 0
         self._meter: Meter | None = None
@@ -75,6 +77,8 @@ class Measurement:
         try:
             whole = self._meter.end(self._account)
             found = _facts(self._account, self._meter.problems, self._started_at)
+            if not self._account.seen and not self._account.cpu_s:
+                found = _unseen(found, self._account.pid)
             if not whole:
                 found["problems"].append("the measurement was interrupted: it ends at the last sample")
         except Exception as error:  # noqa: BLE001 - a probe that fails must not take the agent along
@@ -95,6 +99,13 @@ class Measurement:
             # What the agent says of itself stays.
             if metadata.get(key) == plain_before.get(key):
                 metadata[key] = value
+
+    def __del__(self) -> None:
+        # One that was dropped without an end must not take its part of what others use for ever.
+        account = getattr(self, "_account", None)
+        if account is not None and self._state == "running":
+            account.left = True
+            _measured.discard(self._key)
 
     def __enter__(self) -> Measurement:
         return self.start()
@@ -169,6 +180,12 @@ def _facts(account: Account, problems: list[str], started_at: float | None) -> d
         "shared": account.split or any(gpu.shared for gpu in account.gpus.values()),
         "problems": problems,
     }
+
+
+def _unseen(facts: dict[str, Any], pid: int | None) -> dict[str, Any]:
+    """What remains of facts about a process that was never there: that nothing is known of it."""
+    kept = {key: facts[key] for key in ("started_at", "elapsed_s", "sample_interval_s", "n_samples")}
+    return {**kept, "problems": [*facts["problems"], f"no child of this process has the number {pid}"]}
 
 
 def _gpu_facts(index: int, gpu: GpuAccount) -> dict[str, Any]:

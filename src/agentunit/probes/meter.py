@@ -21,6 +21,7 @@ class Account:
     def __init__(self, interval_s: float, pid: int | None = None) -> None:
         self.interval_s = interval_s
         self.pid = pid
+        self.seen = pid is None
         self.thread = threading.get_native_id()
         self.thread_s = thread_cpu_s(self.thread)
         self.elapsed_s = 0.0
@@ -95,6 +96,7 @@ class Meter:
             account.take_memory(self._memory_of(account, self._last), 0.0)
             account.thread_s = thread_cpu_s(account.thread)
             if len(self._active) == 1:
+                self._stop.set()
                 self._stop = threading.Event()
                 threading.Thread(
                     target=self._keep_looking, args=(self._stop,), name="agentunit-probe", daemon=True
@@ -130,11 +132,12 @@ class Meter:
             with self._lock:
                 if stop.is_set():
                     return
-                self._active = [each for each in self._active if not each.left]
                 try:
                     self._advance()
                 except Exception as error:  # noqa: BLE001 - nobody listens to this thread
                     self._failure = f"the probe stopped looking: {type(error).__name__}: {error}"
+                    return
+                if not self._active:
                     return
 
     def _advance(self) -> None:
@@ -146,6 +149,7 @@ class Meter:
 
     def _look(self) -> None:
         begun_s = time.thread_time()
+        self._active = [each for each in self._active if not each.left]
         now = time.monotonic()
         elapsed_s, self._at = max(0.0, now - self._at), now
         threads = {each.thread: thread_cpu_s(each.thread) for each in self._active}
@@ -171,6 +175,7 @@ class Meter:
 
     def _memory_of(self, account: Account, increase: Increase) -> int | None:
         if account.pid is not None:
+            account.seen = account.seen or account.pid in increase.children_rss_bytes
             return increase.children_rss_bytes.get(account.pid, 0 if increase.rss_bytes is not None else None)
         return increase.rss_bytes
 

@@ -44,9 +44,10 @@ def grid_intensity_of(code: str) -> GridIntensity:
     >>> grid_intensity_of("fr")
     GridIntensity(code='FR', kg_per_kwh=0.056, year=2023, source='Our World in Data / Ember')
     """
-    found = grid_table().get(code.strip().upper())
+    wanted = code.strip().upper()
+    found = grid_table().get(wanted)
     if found is None:
-        nearest = get_close_matches(code.strip().upper(), grid_table(), n=1, cutoff=0.5)
+        nearest = ["GB"] if wanted == "UK" else get_close_matches(wanted, grid_table(), n=1, cutoff=0.5)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
         raise ValueError(f"grid_intensity: no grid has the code {code!r} (ISO 3166, or US-CA for a state){hint}")
     return found

@@ -72,6 +72,12 @@ def resources_of(item: Item) -> Mapping[str, Any]:
     return resources or {}
 
 
+def problems_of(resources: Mapping[str, Any]) -> list[str]:
+    """Why the probes could not measure something, in their own words."""
+    problems = resources.get("problems")
+    return [each for each in problems if isinstance(each, str)] if isinstance(problems, (list, tuple)) else []
+
+
 def _local(item: Item, found: UsedEnergy) -> str | None:
     """Take in the machine's own energy; what it comes from."""
     resources = resources_of(item)
@@ -82,6 +88,7 @@ def _local(item: Item, found: UsedEnergy) -> str | None:
         found.methods["local"] = "recorded"
         return "recorded"
     if measured is None:
+        found.missing += problems_of(resources)
         return None
     ends = [
         number_at(f"trace.metadata['resource_use'][{key!r}]", resources.get(key))

@@ -11,7 +11,7 @@ from agentunit.formulas.utilisation import utilisation_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, number_at
 from agentunit.sustainability.energy import check_positive
-from agentunit.sustainability.used_energy import resources_of
+from agentunit.sustainability.used_energy import problems_of, resources_of
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class ResourceUtilizationMetric(ItemMetric):
                 if used == measured:
                     detail["backend"] = "measured"
         if not detail["scores"]:
-            return self.unscored("no CPU, memory or GPU use was measured or recorded")
+            return self.unscored(
+                "; ".join(["no CPU, memory or GPU use was measured or recorded", *problems_of(resources)])
+            )
         scores = detail["scores"].values()
         return MetricResult(self.name, fsum(scores) / len(scores), detail)

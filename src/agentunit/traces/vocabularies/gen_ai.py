@@ -70,14 +70,17 @@ def read(span: Span, facts: Facts) -> None:
     attributes = span.attributes
     names = "\n".join(attributes)
     facts.kind = _kind(span)
-    facts.session_id = next((text for key in _SESSION_KEYS if (text := as_text(attributes.get(key)))), None)
-    facts.user_id = as_text(attributes.get("user.id") or attributes.get("enduser.id"))
-    facts.agent = as_text(attributes.get("gen_ai.agent.name"))
-    facts.agent_description = as_text(attributes.get("gen_ai.agent.description"))
-    facts.agent_id = as_text(attributes.get("gen_ai.agent.id"))
+    # Each group of names is looked for once: most spans have few of them.
+    if "session" in names or "conversation" in names or "thread_id" in names:
+        facts.session_id = next((text for key in _SESSION_KEYS if (text := as_text(attributes.get(key)))), None)
+    if "user.id" in names:
+        facts.user_id = as_text(attributes.get("user.id") or attributes.get("enduser.id"))
+    if "gen_ai.agent." in names:
+        facts.agent = as_text(attributes.get("gen_ai.agent.name"))
+        facts.agent_description = as_text(attributes.get("gen_ai.agent.description"))
+        facts.agent_id = as_text(attributes.get("gen_ai.agent.id"))
     facts.model = _model(attributes)
     facts.provider = as_text(attributes.get("gen_ai.provider.name") or attributes.get("gen_ai.system"))
-    # Each group of names is looked for once: most spans have few of them.
     if ".usage." in names:
         facts.usage = _usage(attributes)
     if "cost" in names:

@@ -87,9 +87,19 @@ def message_in(each: Mapping[str, Any], default_role: str) -> list[Message]:
     role = _ROLES.get(role, role)
     content = from_json(each["content"]) if "content" in each else each.get("parts", each.get("text"))
     parts = content if isinstance(content, (list, tuple)) else []
-    tool_calls = [request for part in parts if (request := _requested(part)) is not None]
-    tool_calls += [request for call in _listed(each.get("tool_calls")) if (request := _requested(call)) is not None]
-    results = [message for part in parts if (message := _tool_result(part)) is not None]
+    tool_calls: list[ToolRequest] = []
+    results: list[Message] = []
+    for part in parts:
+        if part.__class__ is dict and part.get("type") == "text":
+            continue
+        request = _requested(part)
+        if request is not None:
+            tool_calls.append(request)
+        elif (result := _tool_result(part)) is not None:
+            results.append(result)
+    if each.get("tool_calls"):
+        listed = [_requested(call) for call in _listed(each["tool_calls"])]
+        tool_calls += [request for request in listed if request is not None]
     text = content_text(content)
     if text is None and content is not None and not (tool_calls or results or isinstance(content, (list, tuple))):
         text = spoken(content)
@@ -131,6 +141,11 @@ def _requested(part: Any) -> ToolRequest | None:
     if not isinstance(part, dict):
         return None
     kind = part.get("type")
+    if kind == "tool_call" and part.get("arguments").__class__ is dict and part.get("name").__class__ is str:
+        call_id = part.get("id")
+        return ToolRequest(part["name"], part["arguments"], call_id if isinstance(call_id, str) else None)
+    if kind in _RESULT_PARTS:
+        return None
     for key in ("function_call", "functionCall", "tool_call"):
         if isinstance(part.get(key), dict):
             part, kind = {"id": part.get("id"), **part[key]}, "tool_call"
