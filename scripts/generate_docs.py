@@ -66,7 +66,7 @@ def _card(metric: object) -> list[str]:
         "",
         prose,
         "",
-        f"- range: {spoken_range(info)}; {spoken_direction(info)}",
+        f"- range: {spoken_range(info)}; {spoken_direction(info.direction)}",
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
         f"- parameters: {spoken_parameters}",
         f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}",

@@ -312,6 +312,7 @@ def test_interactions_changed_after_they_were_made_are_read_again() -> None:
         ({"hub": {"a", "b"}, "a": ("hub",), "b": []}, None),
         ({"hub": {"a": 3, "b": 1}, "a": {"hub": 1, "b": 0}}, ("a",)),
         ({"hub": ["a", "b", "b", "hub"], "a": "hub"}, {"hub"}),
+        ({"hub": {"a": {}, "b": {"weight": 2}}, "a": {"hub": True, "b": None}}, "hub"),
     ],
 )
 def test_every_shape_of_an_adjacency_says_the_same(adjacency: Any, agents: Any) -> None:
@@ -361,6 +362,12 @@ def test_what_cannot_be_used_is_named_with_its_place(arguments: Any, message: st
 def test_a_threshold_outside_its_range_is_refused(threshold: Any) -> None:
     with pytest.raises(ValueError, match="threshold must be from 0 to 1; received"):
         NetworkAnalyzer({"a": ["b"]}, ["a", "b"]).find_hub_agents(threshold=threshold)
+
+
+@pytest.mark.parametrize("amount", [-1, float("nan"), "three"])
+def test_an_amount_that_cannot_be_is_refused(amount: Any) -> None:
+    with pytest.raises(ValueError, match=r"adjacency\['a'\]\['b'\] must be a finite number of 0 or more; received"):
+        NetworkAnalyzer({"a": {"b": amount}})
 
 
 def test_an_adjacency_that_is_no_dict_is_refused() -> None:

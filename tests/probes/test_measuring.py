@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
@@ -211,10 +212,45 @@ def test_starting_and_stopping_out_of_order() -> None:
     assert found_by(trace) == first
 
 
-@pytest.mark.parametrize("interval", [0, -1, float("nan"), float("inf"), "1", True, 0.0001])
+@pytest.mark.parametrize("interval", [0, -1, float("nan"), float("inf"), 1e300, 10**400, "1", True, 0.0001])
 def test_an_interval_that_cannot_be(interval: Any) -> None:
     with pytest.raises(ValueError, match="measure: sample_interval must be"):
         measure(TraceLog(), sample_interval=interval)
+
+
+@pytest.mark.parametrize("pid", [0, -1, True, "7"])
+def test_a_process_number_that_cannot_be(pid: Any) -> None:
+    with pytest.raises(ValueError, match="measure: pid must be the number of a child of this process; received"):
+        measure(TraceLog(), pid=pid)
+
+
+@needs_proc
+def test_a_process_that_is_no_child_has_no_figures() -> None:
+    trace = TraceLog()
+    with measure(trace, pid=os.getpid()):
+        burn(0.02)
+    assert "energy_kwh" not in trace.metadata
+    assert found_by(trace)["problems"][-1] == f"no child of this process has the number {os.getpid()}"
+
+
+def test_a_measurement_that_was_dropped_takes_no_part() -> None:
+    for trace in (TraceLog(), TraceLog()):
+        measure(trace).start()
+        gc.collect()
+        with measure(trace):
+            burn(0.1)
+        found = found_by(trace)
+        assert found["cpu_s"] == pytest.approx(0.1, abs=0.04)
+        assert not found["shared"]
+
+
+@pytest.mark.parametrize("earlier", ["much", 3, {"elapsed_s": 1.0, "energy_kwh": "bad"}, {"elapsed_s": 1.0, "gpus": 3}])
+def test_what_is_no_measurement_is_replaced(earlier: Any) -> None:
+    trace = TraceLog(metadata={"resource_use": earlier})
+    with measure(trace):
+        pass
+    assert "is no measurement, and was replaced" in found_by(trace)["problems"][-1]
+    assert trace.metadata["energy_kwh"] == found_by(trace)["energy_kwh"]
 
 
 def test_only_a_trace_can_be_measured_into() -> None:

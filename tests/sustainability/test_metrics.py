@@ -128,6 +128,12 @@ def test_nothing_known_is_none_with_the_reason(monkeypatch: pytest.MonkeyPatch) 
     assert evaluated(ResourceUtilizationMetric()).value is None
 
 
+def test_what_hindered_the_probe_is_part_of_the_reason() -> None:
+    hindered = {"resource_use": {"problems": ["the probe could not start: OSError"]}}
+    for metric in (EnergyMetric(), CarbonMetric(), ResourceUtilizationMetric()):
+        assert evaluated(metric, hindered).detail["reason"].endswith("; the probe could not start: OSError")
+
+
 def test_carbon_has_the_catalogs_keys() -> None:
     result = evaluated(CarbonMetric(), {"carbon_kg": 0.023})
     assert result.value == 1.0
@@ -215,9 +221,10 @@ def test_grids_that_cannot_be(value: Any) -> None:
         CarbonMetric(grid_intensity=value)
 
 
-def test_a_grid_that_is_misspelt_has_a_neighbour() -> None:
-    with pytest.raises(ValueError, match="did you mean 'US-CA'"):
-        grid_intensity_of("US_CA")
+@pytest.mark.parametrize(("code", "meant"), [("US_CA", "US-CA"), ("uk", "GB")])
+def test_a_grid_that_is_misspelt_has_a_neighbour(code: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
+        grid_intensity_of(code)
 
 
 def test_every_grid_of_the_table_is_plausible() -> None:

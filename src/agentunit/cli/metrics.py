@@ -69,7 +69,7 @@ def _show_one(name: str, as_json: bool) -> None:
     rows = {
         "class": f"{type(metric).__module__}.{type(metric).__qualname__}",
         "family": info.family,
-        "range": f"{spoken_range(info)}; {spoken_direction(info)}",
+        "range": f"{spoken_range(info)}; {spoken_direction(info.direction)}",
         "needs": "; ".join(info.inputs) or "–",
         "parameters": ", ".join(f"{key}={value!r}" for key, value in defaults.items()) or "none",
         "detail": ", ".join([*info.detail_keys, "backend"]),

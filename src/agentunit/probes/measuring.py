@@ -93,7 +93,11 @@ class Measurement:
         metadata = self.trace.metadata
         earlier = metadata.get(RESOURCE_USE)
         plain_before = _plain(earlier) if isinstance(earlier, dict) else {}
-        whole = _together(earlier, found) if isinstance(earlier, dict) else found
+        try:
+            whole = found if earlier is None else _together(earlier, found)
+        except (AttributeError, TypeError, KeyError):
+            note = f"what stood in trace.metadata[{RESOURCE_USE!r}] before is no measurement, and was replaced"
+            whole, plain_before = {**found, "problems": [*found["problems"], note]}, {}
         metadata[RESOURCE_USE] = whole
         for key, value in _plain(whole).items():
             # What the agent says of itself stays.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from math import inf
+from threading import TIMEOUT_MAX
 from typing import NamedTuple
 
 PROBES = ("energy", "resources")
@@ -25,7 +25,7 @@ wanted: ContextVar[ProbeSettings | None] = ContextVar("agentunit_probes", defaul
 
 def checked_interval(who: str, parameter: str, value: object) -> float:
     """A sampling interval in seconds, or a ``ValueError`` that says what is wrong with it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < inf:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= TIMEOUT_MAX:
         raise ValueError(f"{who}: {parameter} must be a finite number of seconds above 0; received {value!r}")
     if value < SHORTEST_INTERVAL_S:
         raise ValueError(

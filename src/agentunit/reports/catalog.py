@@ -49,6 +49,6 @@ def spoken_range(info: MetricInfo) -> str:
     return f"{low:g} to {high:g}" if low is not None else f"up to {high:g}"
 
 
-def spoken_direction(info: MetricInfo) -> str:
+def spoken_direction(direction: str) -> str:
     """Which way is better."""
-    return {"higher": "higher is better", "lower": "lower is better", "none": "neither way is better"}[info.direction]
+    return {"higher": "higher is better", "lower": "lower is better", "none": "neither way is better"}[direction]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.figures import duration, number, spoken_value
+from agentunit.reports.figures import duration, number, shown_direction, spoken_value
 from agentunit.reports.printable import printable_line
 
 
@@ -57,9 +57,7 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
     for row in rows:
         info = infos[row.metric]
         dim = row.status != "ok"
-        # An amount that is shown in place of its score is better when it is smaller.
-        direction = "lower" if row.amount is not None else info.direction
-        mark = {"higher": "↑", "lower": "↓", "none": " "}[direction]
+        mark = {"higher": "↑", "lower": "↓", "none": " "}[shown_direction(row, info)]
         if row.status == "informational":
             mark += " i"
         trust = row.trust or "–"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import floor, log10
 
 from agentunit.core.results import AmountSummary, MetricSummary
+from agentunit.metrics.base import MetricInfo
 
 
 def spoken_value(row: MetricSummary, unit: str) -> str:
@@ -26,6 +27,11 @@ def spoken_value(row: MetricSummary, unit: str) -> str:
         return value
     approximately = "" if row.exact_quantiles else "~"
     return f"{value}, p95 {approximately}{number(row.p95, unit)}"
+
+
+def shown_direction(row: MetricSummary, info: MetricInfo) -> str:
+    """Which way the shown value is better: an amount in place of its score is better when it is smaller."""
+    return "lower" if row.amount is not None else info.direction
 
 
 def quantity(value: float, unit: str) -> str:

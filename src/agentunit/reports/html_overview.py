@@ -9,7 +9,7 @@ from html import escape
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.catalog import spoken_direction
-from agentunit.reports.figures import duration, quantity, spoken_value
+from agentunit.reports.figures import duration, quantity, shown_direction, spoken_value
 from agentunit.reports.gate_words import Verdict, gate_expression, gate_rule, is_about, overall_word, verdict_word
 from agentunit.reports.printable import printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedRun
@@ -79,8 +79,9 @@ def _metric_table(reported: ReportedRun, verdicts: Sequence[Verdict]) -> str:
 
 def _metric_row(row: MetricSummary, info: MetricInfo, verdicts: Sequence[Verdict]) -> str:
     informational = ' <span class="soft">i</span>' if row.status == "informational" else ""
-    direction = f'<span aria-hidden="true">{DIRECTION_MARK[info.direction]}</span>'
-    spoken = f'<span class="sr">{spoken_direction(info)}</span>'
+    better = shown_direction(row, info)
+    direction = f'<span aria-hidden="true">{DIRECTION_MARK[better]}</span>'
+    spoken = f'<span class="sr">{spoken_direction(better)}</span>'
     scored = f"{row.n_scored}/{row.n_cases}"
     if row.n_scored < row.n_cases:
         scored = f"<strong>{scored}</strong>"

@@ -16,7 +16,7 @@ from agentunit.engine.comparison import EXIT_CANNOT_TELL, EXIT_REGRESSION, Compa
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
-from agentunit.reports.figures import number, quantity, spoken_value
+from agentunit.reports.figures import number, quantity, shown_direction, spoken_value
 from agentunit.reports.gate_words import (
     Verdict,
     cases_to_look_at,
@@ -125,7 +125,7 @@ def _rule_and_word(verdict: Verdict) -> str:
 
 
 def _cells(row: MetricSummary, info: MetricInfo) -> list[str]:
-    mark = {"higher": " ↑", "lower": " ↓", "none": ""}[info.direction]
+    mark = {"higher": " ↑", "lower": " ↓", "none": ""}[shown_direction(row, info)]
     informational = " _i_" if row.status == "informational" else ""
     return [
         code(row.metric) + mark + informational,
