@@ -99,6 +99,9 @@ def find_names_in(texts: list[str]) -> list[list[Finding]]:
     return [find_names(text) for text in texts]
 
 
+_OPENS_WORD = frozenset(" \n\t\"'(“‘*")
+
+
 class _Search:
     """The names found so far in one text, and the lone words that become names if a full name repeats them."""
 
@@ -167,9 +170,10 @@ class _Search:
 
     def _can_start_in_lower_case(self, word: Word, start: int) -> bool:
         """Without capitals only a known name starts one, or a word after "my name is" and the like."""
-        return word.is_surely_name or (
-            not word.is_plain and points_before(self.text, start, word.is_first_only) >= ENOUGH
-        )
+        if word.is_surely_name or word.is_plain:
+            return word.is_surely_name
+        stands_apart = not start or self.text[start - 1] in _OPENS_WORD
+        return stands_apart and points_before(self.text, start, word.is_first_only) >= ENOUGH
 
     def _extend(self, words: list[tuple[int, int, str]], known: list[Word], first: int) -> tuple[int, float]:
         """The last word of the candidate that starts here, and the points of its words together."""
