@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 FRAMEWORKS := .venv-frameworks
-ENVIRONMENTS := $(patsubst tests/frameworks/environments/%.txt,$(FRAMEWORKS)/%/.ready,$(wildcard tests/frameworks/environments/*.txt))
+# 'make frameworks NAMES="langgraph autogen"' runs some of them only.
+NAMES ?= $(patsubst tests/frameworks/environments/%.txt,%,$(wildcard tests/frameworks/environments/*.txt))
+ENVIRONMENTS := $(NAMES:%=$(FRAMEWORKS)/%/.ready)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: help demo test lint unit frameworks docs validity bench clean

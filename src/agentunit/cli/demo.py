@@ -23,6 +23,7 @@ _METRICS = (
     "hallucination_rate",
     "retrieval_quality",
     "tool_success",
+    "pii_leakage",
     "tool_trajectory",
     "contains",
     "cost",
