@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH ?= speed
 FRAMEWORKS := .venv-frameworks
 # 'make frameworks NAMES="langgraph autogen"' runs some of them only.
 NAMES ?= $(patsubst tests/frameworks/environments/%.txt,%,$(wildcard tests/frameworks/environments/*.txt))
@@ -16,7 +17,8 @@ help:
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
 	@echo "make docs       write the generated pages of docs/ anew"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA)"
-	@echo "make bench      measure speed; 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "make bench      measure speed (BENCH=traces, privacy, multiagent, sustainability: of these parts);"
+	@echo "                'make bench ARGS=--install-peers' adds other tools beside it"
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base
@@ -47,7 +49,7 @@ validity: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.validity $(ARGS)
 
 bench: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.speed $(ARGS)
+	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(FRAMEWORKS) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
