@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from agentunit.traces.vocabularies.facts import Message, ToolRequest
 from agentunit.traces.vocabularies.values import content_text, from_json, spoken
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
-_rows_decoder = msgspec.json.Decoder(list[msgspec.Raw])
-_read_before: dict[tuple[str, bytes], list[Message]] = {}
-_MOST_REMEMBERED = 512
-_LONGEST_REMEMBERED = 1 << 15
 _CALL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call", "functionCall")
 _RESULT_PARTS = ("tool_call_response", "tool_result", "tool-result", "function_response", "functionResponse")
 
@@ -26,9 +23,9 @@ def messages_in(value: Any, default_role: str = "user") -> list[Message]:
     [Message(role='user', content='Hi', name=None, tool_calls=[], tool_call_id=None, failed=None)]
     """
     if value.__class__ is str and value[:1] == "[":
-        known = _listed_messages(value, default_role)
-        if known is not None:
-            return known
+        conventional = _conventional_messages(value)
+        if conventional is not None:
+            return conventional
     value = from_json(value)
     if isinstance(value, dict):
         value = value.get("messages", [value])
@@ -48,29 +45,63 @@ def messages_in(value: Any, default_role: str = "user") -> list[Message]:
     return messages
 
 
-def _listed_messages(text: str, default_role: str) -> list[Message] | None:
-    """The messages of a JSON array, each read once: every call of a model is sent the whole conversation again."""
+class _Part(Struct):
+    """A part of a message as OpenTelemetry's conventions write it."""
+
+    type: str
+    content: str | None = None
+    id: str | None = None
+    name: str | None = None
+    arguments: Any = None
+    response: Any = None
+    result: Any = None
+    is_error: bool | None = None
+    isError: None = None  # noqa: N815  # what says the same in other words is read slowly, too
+    status: None = None
+
+
+class _Row(Struct):
+    """A message as OpenTelemetry's conventions write it; messages of any other shape do not fit and are read slowly."""
+
+    role: str
+    parts: list[_Part]
+    name: str | None = None
+    content: None = None
+    tool_calls: None = None
+    tool_call_id: None = None
+    message: None = None
+
+
+_rows_decoder = msgspec.json.Decoder(list[_Row])
+
+
+def _conventional_messages(text: str) -> list[Message] | None:
+    """The messages of a JSON array in the shape of the conventions, decoded at once; ``None`` for any other."""
     try:
         rows = _rows_decoder.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return None
     messages: list[Message] = []
     for row in rows:
-        key = (default_role, bytes(row))
-        found = _read_before.get(key)
-        if found is None:
-            try:
-                data = msgspec.json.decode(row)
-            except (msgspec.DecodeError, RecursionError, UnicodeError):
+        texts: list[str] = []
+        requests: list[ToolRequest] = []
+        n_before = len(messages)
+        for part in row.parts:
+            if part.type == "text" and part.content is not None:
+                texts.append(part.content)
+            elif part.type == "tool_call" and part.name is not None:
+                requests.append(ToolRequest(part.name, from_json(part.arguments), part.id))
+            elif part.type == "tool_call_response" and part.content is None:
+                value = part.response if part.response is not None else part.result
+                told = value if value.__class__ is str else content_text(value) if isinstance(value, list) else None
+                content = told if told is not None else spoken(value)
+                messages.append(Message("tool", content, part.name, [], part.id or None, part.is_error))
+            else:
                 return None
-            if not isinstance(data, dict):
-                return None
-            found = message_in(data, default_role)
-            if len(_read_before) >= _MOST_REMEMBERED:
-                _read_before.clear()
-            if len(row) <= _LONGEST_REMEMBERED:
-                _read_before[key] = found
-        messages += found
+        said = "\n".join(texts) if texts else None
+        if said or requests or len(messages) == n_before:
+            role = row.role.lower()
+            messages.append(Message(_ROLES.get(role, role), said, row.name, requests))
     return messages
 
 
