@@ -378,6 +378,15 @@ def test_clocks_that_disagree_are_noticed() -> None:
     assert "duration_s" not in payloads(record, "llm_call")[0]
 
 
+def test_tokens_and_costs_that_are_no_amounts_are_unknown_and_said_so() -> None:
+    notes = ReadingNotes()
+    wrong = chat("m", gen_ai__usage__input_tokens=-5, gen_ai__usage__output_tokens="abc", gen_ai__usage__cost=-3.0)
+    (call,) = payloads(record_of(wrong, notes=notes), "llm_call")
+    assert "usage" not in call
+    assert "cost" not in call
+    assert notes.problems == {"token counts or costs that are no amounts were left out": 3}
+
+
 def test_a_trace_without_an_agent_makes_no_case() -> None:
     notes = ReadingNotes()
     assert assemble([Span(TRACE, "x", name="GET /health")], notes) is None

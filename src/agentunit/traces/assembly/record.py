@@ -16,7 +16,15 @@ from agentunit.traces.assembly.conversation import answer_of, message_events, qu
 from agentunit.traces.assembly.tool_calls import ToolCalls
 from agentunit.traces.assembly.tree import Node, grow, nearest_above, top_down
 from agentunit.traces.spans import ReadingNotes, Span
+from agentunit.traces.vocabularies.values import as_amount
 
+_AMOUNTS = frozenset(
+    (
+        "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens", "gen_ai.usage.prompt_tokens",
+        "gen_ai.usage.completion_tokens", "llm.token_count.prompt", "llm.token_count.completion",
+        "llm.cost.total", "gen_ai.usage.cost", "operation.cost",
+    )
+)  # fmt: skip
 _AGENT_WORK = ("llm", "tool", "retrieval", "agent", "message")
 # These instrumentations state on an agent's span the tokens of its own steps, without those of agents below it.
 _OWN_STEPS_ONLY = ("openinference.instrumentation.smolagents",)
@@ -94,10 +102,22 @@ def _count(nodes: Sequence[Node], notes: ReadingNotes) -> None:
         notes.kinds[kind or "other"] += 1
         if kind is None:
             notes.unplaced[node.span.name] += 1
+        elif kind == "llm":
+            _note_wrong_amounts(node, notes)
     if notes.kinds["evaluation"]:
         for node in top_down(nodes):
             around = node.parent is not None and node.parent.within_evaluation
             node.within_evaluation = around or node.facts.kind == "evaluation"
+
+
+def _note_wrong_amounts(node: Node, notes: ReadingNotes) -> None:
+    """Tokens and costs that are written down but are no amounts are unknown, and not unknown in silence."""
+    usage = node.facts.usage or {}
+    if node.facts.cost is not None and "prompt_tokens" in usage and "completion_tokens" in usage:
+        return
+    for name, value in node.span.attributes.items():
+        if name in _AMOUNTS and value is not None and as_amount(value) is None:
+            notes.problems["token counts or costs that are no amounts were left out"] += 1
 
 
 def _tops(nodes: Sequence[Node]) -> list[Node]:
