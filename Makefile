@@ -6,19 +6,25 @@ BENCH ?= speed
 FRAMEWORKS := .venv-frameworks
 # 'make frameworks NAMES="langgraph autogen"' runs some of them only.
 NAMES ?= $(patsubst tests/frameworks/environments/%.txt,%,$(wildcard tests/frameworks/environments/*.txt))
+OPTIONAL := .venv-optional
+LOCAL := packages/agentunit-local
+# 'make optional PARTS=torch' runs one of them only.
+PARTS ?= $(patsubst tests/optional/%.txt,%,$(wildcard tests/optional/*.txt))
 ENVIRONMENTS := $(NAMES:%=$(FRAMEWORKS)/%/.ready)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: help demo test lint unit frameworks docs validity bench clean
+.PRECIOUS: $(OPTIONAL)/%/.ready
+.PHONY: help demo test lint unit frameworks optional docs validity bench clean
 
 help:
 	@echo "make demo       score a bundled recording (needs Python 3.10+ and pip; offline after install)"
 	@echo "make test       linters, types, layers, docs and all tests"
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
+	@echo "make optional   test the parts that need torch, RAGAS, a speech recogniser or a language model, each by itself"
 	@echo "make docs       write the generated pages of docs/ anew"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA)"
-	@echo "make bench      measure speed (BENCH=traces, privacy, multiagent, sustainability: of these parts);"
-	@echo "                'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "make bench      measure speed (BENCH=traces, privacy, multiagent, sustainability, multimodal,"
+	@echo "                judge: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base
@@ -42,6 +48,12 @@ frameworks: $(VENV)/.dev
 	@$(MAKE) --no-print-directory --keep-going -j 2 $(ENVIRONMENTS) || echo "not all frameworks could be installed"
 	AGENTUNIT_FRAMEWORKS=$(FRAMEWORKS) $(BIN)/python -m pytest -m frameworks -rs tests/frameworks
 
+# Each part has an environment of its own, and its tests: tests/optional/PART.txt and tests/optional/PART/.
+optional: $(PARTS:%=optional-%)
+
+optional-%: $(OPTIONAL)/%/.ready
+	$(OPTIONAL)/$*/bin/python -m pytest -m optional -rs tests/optional/$*
+
 docs: $(VENV)/.dev
 	$(BIN)/python -m scripts.generate_docs
 
@@ -52,7 +64,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(FRAMEWORKS) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) $(OPTIONAL) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "there is no '$(PYTHON)' here. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
@@ -60,14 +72,14 @@ $(BIN)/python:
 		{ echo "AgentUnit needs Python 3.10 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
 	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "no virtual environment could be made: is the package python3-venv installed?"; exit 2; }
 
-$(VENV)/.base: pyproject.toml | $(BIN)/python
+$(VENV)/.base: pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python
 	@echo "installing AgentUnit into $(VENV) (a few seconds) …"
-	@$(PIP) install -e .
+	@$(PIP) install -e . -e $(LOCAL)
 	@touch $@
 
-$(VENV)/.dev: pyproject.toml | $(BIN)/python
+$(VENV)/.dev: pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python
 	@echo "installing AgentUnit and the tools it is tested with into $(VENV) (a minute or two) …"
-	@$(PIP) install -e ".[dev]"
+	@$(PIP) install -e ".[dev]" -e $(LOCAL)
 	@touch $@ $(VENV)/.base
 
 $(FRAMEWORKS)/%/.ready: tests/frameworks/environments/%.txt pyproject.toml | $(BIN)/python
@@ -75,4 +87,15 @@ $(FRAMEWORKS)/%/.ready: tests/frameworks/environments/%.txt pyproject.toml | $(B
 	@$(BIN)/python -m venv $(FRAMEWORKS)/$*
 	@$(FRAMEWORKS)/$*/bin/python -m pip --disable-pip-version-check --quiet install -e ".[otel]" -r $< \
 		|| { rm -rf $(FRAMEWORKS)/$*; echo "$* could not be installed"; exit 1; }
+	@touch $@
+
+$(OPTIONAL)/%/.ready: tests/optional/%.txt pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python
+	@echo "installing $* into $(OPTIONAL)/$* …"
+	@$(BIN)/python -m venv $(OPTIONAL)/$*
+	@$(OPTIONAL)/$*/bin/python -m pip --disable-pip-version-check --quiet install -r $< -e . -e $(LOCAL) hypothesis pytest \
+		|| { rm -rf $(OPTIONAL)/$*; echo "$* could not be installed"; exit 1; }
+	@if test -f tests/optional/$*/no-deps.txt; then \
+		$(OPTIONAL)/$*/bin/python -m pip --disable-pip-version-check --quiet install --no-deps -r tests/optional/$*/no-deps.txt \
+		|| { rm -rf $(OPTIONAL)/$*; echo "$* could not be installed"; exit 1; }; \
+	fi
 	@touch $@

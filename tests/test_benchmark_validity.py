@@ -119,11 +119,22 @@ def folder(tmp_path, monkeypatch):
         ],
     )  # fmt: skip
     monkeypatch.setenv("AGENTUNIT_DATA", str(data))
-    # The privacy families are measured in test_benchmark_pii.py, without packages that may be installed here.
+    # No model is run here, whatever is installed: that is for test_benchmark_quality_backends.py.
+    monkeypatch.setattr("agentunit.backends.quality.installed_backends", dict)
+    # The privacy families are measured in test_benchmark_pii.py, without packages that may be installed here; captions
+    # and transcripts in test_benchmark_multimodal.py; costs and tool calls in test_benchmark_operational.py.
     from benchmarks.validity import __main__ as command
     from benchmarks.validity.rows import producers
 
-    here = {name: each for name, each in producers().items() if name not in ("data_minimization", "pii_leakage")}
+    elsewhere = (
+        "data_minimization",
+        "pii_leakage",
+        "audio_transcription_quality",
+        "image_caption_accuracy",
+        "tool_success",
+        "operational_exactness",
+    )
+    here = {name: each for name, each in producers().items() if name not in elsewhere}
     monkeypatch.setattr(command, "producers", lambda: here)
     return data
 
@@ -152,10 +163,19 @@ def test_faithfulness_rows(folder):
         assert figures[metric, "factscore", "Spearman"].value is None
     # All content words of "Paris lies on a river: the Seine" but "river" are there, and none of the elephants.
     assert figures["content-token precision", "other", "AUROC"].value == 1.0
+    assert figures["bigram precision", "other", "AUROC"].value == 1.0
+    # Of the 24 faithful answers none scores 0.5 lexically: all are called bad, and that is one fixed answer.
+    assert figures["faithfulness (lexical)", "other", "balanced accuracy"].value == 0.5
+    assert figures["content-token precision", "other", "balanced accuracy"].value == 1.0
+    assert ("content-token precision", "factscore", "balanced accuracy") not in figures
     assert figures["FactCC", "frank_xsum", "AUROC"].value == 1.0
-    means = {each.scorer.title: each for each in family.headline}
+    means = {each.scorer.title: each for each in family.headline if each.statistic == "AUROC"}
     assert means["content-token precision"].n_sets == 2
     assert means["content-token precision"].n == 48
+    lexical = next(each.scorer for each in family.headline if each.scorer.title == "faithfulness (lexical)")
+    assert family.marks[lexical, "other", "AUROC"] == "▼"
+    assert (lexical, "other", "balanced accuracy") not in family.marks
+    assert any("`local` was not measured: it is not installed here" in remark for remark in family.remarks)
     assert {figure.metric for figure in family.trust} == {"faithfulness", "hallucination_rate"}
 
 
@@ -167,6 +187,7 @@ def test_answer_correctness_rows(folder):
     # Ten of twenty right answers score 1, no wrong one does: (1 + 0.5) / 2, and 30 of 40 verdicts are people's.
     assert figures[lexical, everything, "AUROC"].value == 0.75
     assert figures[lexical, everything, "agreement"].value == 0.75
+    assert figures["exact match", everything, "agreement"].value == 0.75
     assert figures["containment", everything, "agreement"].value == 1.0
     assert figures["containment", everything, "agreement"].verdict == "better than one fixed answer"
     assert figures["call everything correct", everything, "agreement"].value == 0.5
@@ -260,14 +281,62 @@ def test_the_page_shows_every_figure_with_its_words(folder, tmp_path):
     assert page.endswith("\n")
     assert not page.endswith("\n\n")
     assert (
-        "| `faithfulness` | lexical | AUROC 0.500 (0.500 to 0.500) | 2 sets, 48 cases | no better than chance |" in page
+        "| `faithfulness` | lexical | AUROC 0.500 (0.500 to 0.500) | mean of 2 sets, 48 cases | no better than chance "
+        "| content-token precision 1.000 | – |" in page
     )
     assert "| **mean of 2 sets** | 48 |" in page
+    assert "| other | 24 | 0.500 ▼ (0.500 to 0.500) |" in page
     assert "† `halueval_qa` is not in the mean" in page
     assert "| GPT-4, prompted | SummEdits | balanced accuracy | 0.821 | SummEdits paper |" in page
     assert page.count("**Can be trusted for.**") == page.count("**Cannot be trusted for.**") == len(producers())
     for line in page.splitlines():
         assert not line.startswith("|") or line.endswith("|"), line
+
+
+def test_the_table_is_printed_and_parts_of_it_write_nothing(folder, tmp_path, capsys):
+    root = tmp_path / "repository"
+    assert run(root, "--only", "faithfulness,retrieval_quality") == 0
+    told = capsys.readouterr()
+    table = [line.split() for line in told.out.splitlines()]
+    assert table[0][:5] == ["metric", "backend", "data", "n", "statistic"]
+    assert ["faithfulness", "lexical", "other", "24", "AUROC", "0.500", "▼"] in [line[:7] for line in table]
+    assert {line[0] for line in table[1:]} == {"faithfulness", "hallucination_rate", "retrieval_quality"}
+    assert "content-token precision 1.000, bigram precision 1.000" in told.out
+    assert "validity: retrieval_quality (2 of 2) …" in told.err
+    assert not root.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--only", "faithfulnes"), "no family is called 'faithfulnes'; there are: answer_correctness, "),
+        (("--only", "faithfulness", "--check"), "--check compares whole files"),
+    ],
+)
+def test_options_that_make_no_sense(folder, tmp_path, capsys, arguments, words):
+    with pytest.raises(SystemExit) as stopped:
+        run(tmp_path, *arguments)
+    assert stopped.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+def test_published_figures_stand_beside_the_same_statistic(folder):
+    from benchmarks.validity.family import Family
+    from benchmarks.validity.lines import lines_of
+    from benchmarks.validity.measure import Figure, Scorer
+
+    ours = Scorer("faithfulness", "metric", "lexical")
+    plain = [Figure(Scorer(name, "baseline"), "faithbench", "AUROC", 9, value, None, None)
+             for name, value in (("worse", 0.6), ("better", 0.7), ("unknown", None))]  # fmt: skip
+    figures = [Figure(ours, "faithbench", each, 9, 0.5, 0.4, 0.6) for each in ("balanced accuracy", "AUROC")]
+    family = Family("faithfulness", "", "", "", "", (), figures, [*figures, *plain], ())
+    cut, ranked = lines_of(family, family.headline)
+    assert (cut.others, cut.best_plain) == ("GPT-4o, prompted 0.562, HHEM-2.1 0.543", "–")
+    assert (ranked.others, ranked.plain, ranked.shown) == (
+        "–",
+        ["better 0.700", "worse 0.600"],
+        "0.500 (0.400 to 0.600)",
+    )
 
 
 def test_without_data_it_says_so_and_does_nothing(tmp_path, monkeypatch, capsys):
@@ -299,6 +368,11 @@ def record(answer=None, expected=None, context=None, query=None):
         ("answer_words_in_context", record("It is.", context=["It is."]), None),
         ("answer_words_in_context", record(None, context=["Paris"]), None),
         ("question_words_in_context", record(query="Where is Paris, Texas?", context=["Paris"]), 1 / 2),
+        # Pairs: paris is, is on, on rome; the last is not there, nor do pairs reach over passages.
+        ("answer_bigrams_in_context", record("Paris is on Rome", context=["So PARIS is, on", "Rome"]), 2 / 3),
+        ("answer_bigrams_in_context", record("Paris", context=["Paris"]), None),
+        ("exact_match", record("The Nobel-Prize!", expected=["prize", "nobel prize"]), 1.0),
+        ("exact_match", record("A Nobel prize winner", expected=["nobel prize"]), 0.0),
         ("token_f1", record("the cat ran", expected=["dog", "the cat"]), 0.8),  # P 2/3, R 1
         ("token_f1", record("…", expected="4"), None),
         ("containment", record("It was the Nobel-Prize.", expected=["nobel prize"]), 1.0),

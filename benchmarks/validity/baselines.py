@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from msgspec import Struct
 
@@ -58,6 +59,16 @@ def answer_words_in_context(record: Record) -> float | None:
     return None if answer is None else share_found(content_words(answer), _context_words(record))
 
 
+def answer_bigrams_in_context(record: Record) -> float | None:
+    """The share of the answer's pairs of neighbouring words that stand side by side in a passage of the context."""
+    answer = outcome_text(record.outcome)
+    if answer is None:
+        return None
+    present = {pair for passage in record.case.context or () for pair in pairwise(words(passage))}
+    pairs = list(pairwise(words(answer)))
+    return sum(pair in present for pair in pairs) / len(pairs) if pairs else None
+
+
 def question_words_in_context(record: Record) -> float | None:
     """The share of the question's content words that the context has."""
     return share_found(content_words(record.case.query or ""), _context_words(record))
@@ -68,6 +79,13 @@ def token_f1(record: Record) -> float | None:
     answer = outcome_text(record.outcome) or ""
     overlaps = [token_overlap(expected, answer) for expected in acceptable_answers(record.case.expected_output)]
     return max((overlap[2] for overlap in overlaps if overlap), default=None)
+
+
+def exact_match(record: Record) -> float | None:
+    """1.0 when the answer is an expected one, whatever case, punctuation and articles."""
+    answer = _spaced(outcome_text(record.outcome) or "")
+    expected = acceptable_answers(record.case.expected_output)
+    return float(any(_spaced(each) == answer for each in expected)) if expected else None
 
 
 def containment(record: Record) -> float | None:
@@ -82,10 +100,20 @@ def always_good(_: Record) -> float:
     return 1.0
 
 
+def always_bad(_: Record) -> float:
+    """0.0 for every answer: what finding all the bad ones looks like when nobody looks."""
+    return 0.0
+
+
 ANSWER_WORDS_IN_CONTEXT = Baseline(
     "content-token precision",
     "the share of the answer's words, stop words aside, that stand somewhere in the context",
     answer_words_in_context,
+)
+ANSWER_BIGRAMS_IN_CONTEXT = Baseline(
+    "bigram precision",
+    "the share of the answer's pairs of neighbouring words that stand side by side in the context",
+    answer_bigrams_in_context,
 )
 QUESTION_WORDS_IN_CONTEXT = Baseline(
     "question words in context",
@@ -93,12 +121,16 @@ QUESTION_WORDS_IN_CONTEXT = Baseline(
     question_words_in_context,
 )
 TOKEN_F1 = Baseline("token F1", "the F1 of the answer's words against the nearest expected answer", token_f1)
+EXACT_MATCH = Baseline(
+    "exact match", "1 when the answer is an expected one (case, punctuation and articles aside), else 0", exact_match
+)
 CONTAINMENT = Baseline(
     "containment",
     "1 when an expected answer stands in the answer word for word (case, punctuation and articles aside), else 0",
     containment,
 )
 ALWAYS_GOOD = Baseline("call everything correct", "1 for every answer", always_good)
+ALWAYS_BAD = Baseline("call everything bad", "0 for every answer", always_bad)
 
 
 def _context_words(record: Record) -> list[str]:

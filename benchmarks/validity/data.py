@@ -22,10 +22,14 @@ class DataProblem(RuntimeError):
 
 
 class LabelledData:
-    """The sets of a data folder. Only ``dev/`` is ever read: the rest is for the final measurement."""
+    """The sets of a data folder. Only ``dev/`` is ever read: the rest is for the final measurement.
 
-    def __init__(self, folder: Path) -> None:
+    ``use_recorded`` says whether figures of slow backends that were recorded for the same rows may stand in.
+    """
+
+    def __init__(self, folder: Path, *, use_recorded: bool = True) -> None:
         self._dev = folder / "dev"
+        self.use_recorded = use_recorded
 
     def rows(self, name: str) -> list[dict[str, Any]]:
         """The rows of one set, in the order of the file."""

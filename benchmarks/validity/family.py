@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,13 +10,16 @@ from msgspec import Struct
 
 from agentunit.metrics.trust import TrustFigure
 from benchmarks.validity.baselines import Baseline
-from benchmarks.validity.measure import Figure
+from benchmarks.validity.measure import Figure, Scorer
 
 PUBLISHED_FILE = Path(__file__).with_name("published.json")
 
 
 class Published(Struct, frozen=True, forbid_unknown_fields=True):
-    """A figure that others report; ``high`` makes it a range. ``source`` says in words where it comes from."""
+    """A figure that others report; ``high`` makes it a range. ``source`` says in words where it comes from.
+
+    ``beside`` names the set (or mean of sets) of ours that it may stand beside, where the statistic is the same.
+    """
 
     family: str
     system: str
@@ -26,6 +29,7 @@ class Published(Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     high: float | None = None
     note: str = ""
+    beside: str = ""
 
 
 class Family(Struct, frozen=True):
@@ -34,7 +38,8 @@ class Family(Struct, frozen=True):
     ``figures`` has one figure a scorer and set, ``headline`` the ones to remember, and ``outside_mean`` the sets that
     do not count in a mean, each with the reason. ``released`` are figures of other systems' released outputs on the
     same rows. ``trust`` is what is shipped with the metrics. ``unit`` says what a figure's ``n`` counts, and ``files``
-    is what the family keeps besides, by its path in the repository.
+    is what the family keeps besides, by its path in the repository. ``marks`` are signs behind figures, by scorer, set
+    and statistic; a remark says what each means.
     """
 
     key: str
@@ -51,6 +56,7 @@ class Family(Struct, frozen=True):
     remarks: Sequence[str] = ()
     unit: str = "cases"
     files: dict[str, bytes] = {}
+    marks: Mapping[tuple[Scorer, str, str], str] = {}
 
 
 def published_figures(family: str) -> list[Published]:

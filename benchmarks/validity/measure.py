@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from agentunit.core.records import Record
 from agentunit.datasets.labels import Label
 from agentunit.engine.validity import ScoredRow, measure_agreement, score_labelled, verdict_of
-from agentunit.formulas.agreement import accuracy, auroc, bootstrap_statistic_interval
+from agentunit.formulas.agreement import auroc, bootstrap_statistic_interval
 from agentunit.metrics.base import Direction
 from agentunit.metrics.trust import TrustFigure
 from benchmarks.validity.baselines import Baseline
 
 LabelledCase = tuple[Record, Label]
+SetStatistic = Callable[[Sequence[int], Sequence[float]], float | None]
 DECIMALS = 4
-THRESHOLD = 0.5
 
 
 class Scorer(Struct, frozen=True):
@@ -70,7 +71,8 @@ def score_sets(
         for dataset, cases in sets.items():
             values = [(label, baseline.score(record)) for record, label in cases]
             rows = [ScoredRow(label.value, value, label.group) for label, value in values if value is not None]
-            scored[Scorer(baseline.name, "baseline")][dataset] = rows
+            if rows:
+                scored[Scorer(baseline.name, "baseline")][dataset] = rows
     return dict(scored)
 
 
@@ -79,47 +81,63 @@ def set_figure(scorer: Scorer, dataset: str, rows: Sequence[ScoredRow]) -> Figur
     found = measure_agreement(
         rows, metric=scorer.name, backend=scorer.backend, direction=scorer.direction, threshold=None
     )
-    bounds = (_tidy(found.low), _tidy(found.high))
-    return Figure(scorer, dataset, found.statistic, found.n, _tidy(found.value), *bounds, found.verdict)
+    bounds = (tidy(found.low), tidy(found.high))
+    return Figure(scorer, dataset, found.statistic, found.n, tidy(found.value), *bounds, found.verdict)
 
 
-def mean_figure(scorer: Scorer, rows_of: Mapping[str, Sequence[ScoredRow]], dataset: str = "mean") -> Figure:
-    """The mean AUROC over sets, each counting alike; its interval comes from resampling the groups of all sets."""
+def mean_figure(scorer: Scorer, rows_of: Mapping[str, Sequence[ScoredRow]], dataset: str | None = None) -> Figure:
+    """The mean AUROC over sets, each counting alike; its interval comes from resampling the groups of all sets.
+
+    ``dataset`` is what it is called, by default after the number of sets; the mean of one set is that set's figure.
+    """
     if len(rows_of) == 1:
         ((only, rows),) = rows_of.items()
         return set_figure(scorer, only, rows)
     sign = -1.0 if scorer.direction == "lower" else 1.0
-    flat = [(name, row) for name, rows in rows_of.items() for row in rows]
-    names = [name for name, _ in flat]
+    named = dataset or f"mean of {len(rows_of)} sets"
+    return mean_of_sets(scorer, rows_of, named, "AUROC", auroc, lambda row: sign * row.value)
+
+
+def mean_of_sets(
+    scorer: Scorer,
+    rows_of: Mapping[str, Sequence[ScoredRow]],
+    dataset: str,
+    name: str,
+    statistic: SetStatistic,
+    value_of: Callable[[ScoredRow], float],
+) -> Figure:
+    """The mean of any statistic of labels and values over sets, of which 0.5 is what chance gives."""
+    flat = [(place, row) for place, rows in rows_of.items() for row in rows]
+    places = [place for place, _ in flat]
     labels = [int(row.label) for _, row in flat]
-    values = [sign * row.value for _, row in flat]
-    groups = [(name, position if row.group is None else row.group) for position, (name, row) in enumerate(flat)]
-    value = _mean_auroc(names, labels, values)
-    interval = bootstrap_statistic_interval(_mean_auroc, (names, labels, values), groups=groups)
+    values = [value_of(row) for _, row in flat]
+    groups = [(place, position if row.group is None else row.group) for position, (place, row) in enumerate(flat)]
+
+    def mean(places: Sequence[str], labels: Sequence[int], values: Sequence[float]) -> float | None:
+        return _mean_over_places(statistic, places, labels, values)
+
+    interval = bootstrap_statistic_interval(mean, (places, labels, values), groups=groups)
     low, high = (interval.low, interval.high) if interval else (None, None)
-    verdict = verdict_of("AUROC", low, high)
-    return Figure(scorer, dataset, "AUROC", len(flat), _tidy(value), _tidy(low), _tidy(high), verdict, len(rows_of))
+    figure = Figure(scorer, dataset, name, len(flat), tidy(mean(places, labels, values)), tidy(low), tidy(high))
+    return replace(figure, verdict=verdict_of("AUROC", low, high), n_sets=len(rows_of))
 
 
-def agreement_figure(scorer: Scorer, dataset: str, rows: Sequence[ScoredRow]) -> Figure:
-    """How often a scorer says what people said: a score of at least one half counts as a yes.
-
-    The bar is not one half but the share of the commoner label: always saying that needs no metric.
-    """
-    labels = [int(row.label) for row in rows]
-    lower = scorer.direction == "lower"
-    predictions = [int(row.value <= THRESHOLD if lower else row.value >= THRESHOLD) for row in rows]
-    groups = [("row", position) if row.group is None else row.group for position, row in enumerate(rows)]
-    interval = bootstrap_statistic_interval(accuracy, (labels, predictions), groups=groups)
-    low, high = (interval.low, interval.high) if interval else (None, None)
-    bar = max(labels.count(0), labels.count(1)) / len(labels)
-    verdict = "no better than one fixed answer"
-    if low is not None and low > bar:
-        verdict = "better than one fixed answer"
-    elif high is not None and high < bar:
-        verdict = "worse than one fixed answer"
-    value = accuracy(labels, predictions)
-    return Figure(scorer, dataset, "agreement", len(rows), _tidy(value), _tidy(low), _tidy(high), verdict)
+def headline_means(scored: Scored, names: Iterable[str]) -> list[Figure]:
+    """The mean AUROC of each metric over those of the named sets that it scored, and of the baselines on the same."""
+    groups = {
+        scorer: tuple(name for name in names if name in rows_of)
+        for scorer, rows_of in scored.items()
+        if scorer.kind == "metric"
+    }
+    figures = []
+    for group in dict.fromkeys(group for group in groups.values() if group):
+        asked = [scorer for scorer in scored if groups.get(scorer, group) == group]
+        figures += [
+            mean_figure(scorer, {name: scored[scorer][name] for name in group})
+            for scorer in asked
+            if all(name in scored[scorer] for name in group)
+        ]
+    return figures
 
 
 def trust_figures(means: Iterable[Figure]) -> list[TrustFigure]:
@@ -140,18 +158,21 @@ def trust_figures(means: Iterable[Figure]) -> list[TrustFigure]:
     ]
 
 
-def _mean_auroc(names: Sequence[str], labels: Sequence[int], values: Sequence[float]) -> float | None:
+def tidy(value: float | None) -> float | None:
+    """A figure as it is kept."""
+    # Adding zero turns −0.0, which a small negative figure rounds to, into 0.0.
+    return None if value is None else round(value, DECIMALS) + 0.0
+
+
+def _mean_over_places(
+    statistic: SetStatistic, places: Sequence[str], labels: Sequence[int], values: Sequence[float]
+) -> float | None:
     parts: dict[str, tuple[list[int], list[float]]] = {}
-    for name, label, value in zip(names, labels, values, strict=True):
-        set_labels, set_values = parts.setdefault(name, ([], []))
+    for place, label, value in zip(places, labels, values, strict=True):
+        set_labels, set_values = parts.setdefault(place, ([], []))
         set_labels.append(label)
         set_values.append(value)
     # Sorted, so that the sum does not depend on which set a resample happened to draw first.
-    areas = [auroc(*parts[name]) for name in sorted(parts)]
-    defined = [area for area in areas if area is not None]
+    found = [statistic(*parts[place]) for place in sorted(parts)]
+    defined = [each for each in found if each is not None]
     return sum(defined) / len(defined) if defined else None
-
-
-def _tidy(value: float | None) -> float | None:
-    # Adding zero turns −0.0, which a small negative figure rounds to, into 0.0.
-    return None if value is None else round(value, DECIMALS) + 0.0

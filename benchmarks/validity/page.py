@@ -8,6 +8,7 @@ import msgspec
 
 from agentunit.engine.validity import NEGLIGIBLE_SKILL, STRONG_SKILL, USEFUL_SKILL
 from benchmarks.validity.family import Family, Published, published_figures
+from benchmarks.validity.lines import as_given, interval, lines_of, number
 from benchmarks.validity.measure import Figure, Scorer
 
 _BOLD = {"weak", "useful", "strong", "better than one fixed answer"}
@@ -26,9 +27,11 @@ is known. The data itself is not part of the project; `make validity` repeats th
 
 **How to read a figure.** *AUROC* is the chance that a case people called good scores better than one they called bad:
 1.00 is perfect, 0.50 is a coin toss. *Spearman* is the same idea for graded labels: 1 is the same order, 0 is no
-relation. *Agreement* is the share of cases on which the score, cut at 0.5, says what people said. *Recall*,
-*precision* and *F1* say how much of what is labelled was found, how much of what was found is right, and both in one.
-Behind each figure stands its 95 % interval, made by resampling; cases that share a source are resampled together.
+relation. *Agreement* is the share of cases on which the score, cut at 0.5, says what people said; *balanced accuracy*
+is the same with good and bad cases counting alike, so that one fixed answer gets 0.50. *Recall*, *precision* and *F1*
+say how much of what is labelled was found, how much of what was found is right, and both in one. Behind each figure
+stands its 95 % interval, made by resampling; cases that share a source are resampled together. A backend that is slow
+was measured on fewer rows of large sets, drawn by a fixed rule; the cell then says how many (*n*).
 
 **The verdict** follows the interval, not the figure in its middle. *Strong*: AUROC surely above {_STRONG_AUROC:.2f}.
 *Useful*: surely above {_USEFUL_AUROC:.2f}. *Weak*: surely above chance, no more. *No better than chance*: the interval
@@ -39,8 +42,10 @@ answer*: the share of cases that the commoner label has.
 **Plain baselines** stand beside each metric: scores that take ten lines to write. What does not beat them is not
 worth its name. **Your own data is the better test**: `agentunit validity --labels mine.csv` does the same with yours.
 
-Two warnings. These are development sets: what is tuned, is tuned on them. And labels have faults of their own: where
-it was measured (SummEdits), a person agrees with the label about nine times in ten.
+Three warnings. These are development sets: what is tuned, is tuned on them. What a shipped model was trained on is
+marked, kept out of its trust figure, and replaced by figures on rows that were left out of its training where there are
+any. And labels have faults of their own: where it was measured (SummEdits), a person agrees with the label about nine
+times in ten.
 """
 
 
@@ -60,23 +65,14 @@ def page(families: Sequence[Family]) -> str:
 
 
 def _overview(families: Sequence[Family]) -> str:
-    rows = []
-    for family in families:
-        metrics = [figure for figure in family.headline if figure.scorer.kind == "metric"]
-        for figure in metrics:
-            rivals = [
-                rival
-                for rival in family.headline
-                if rival.scorer.kind == "baseline" and rival.statistic == figure.statistic and rival.value is not None
-            ]
-            best = max(rivals, key=lambda rival: rival.value or 0.0, default=None)
-            beside = f"{best.scorer.name} {_number(best.value)}" if best else "–"
-            sets = "1 set" if figure.n_sets == 1 else f"{figure.n_sets} sets"
-            rows.append(
-                [f"`{figure.scorer.name}`", figure.scorer.backend, f"{figure.statistic} {_cell(figure)}",
-                 f"{sets}, {figure.n:,} {family.unit}", figure.verdict or "–", beside]
-            )  # fmt: skip
-    headings = ["metric", "backend", "figure (95 %)", "measured on", "verdict", "best plain baseline"]
+    rows = [
+        [f"`{line.figure.scorer.name}`", line.figure.scorer.backend, f"{line.figure.statistic} {line.shown}",
+         f"{line.figure.dataset}, {line.figure.n:,} {line.unit}", line.figure.verdict or "–", line.best_plain,
+         line.others]
+        for family in families
+        for line in lines_of(family, family.headline)
+    ]  # fmt: skip
+    headings = ["metric", "backend", "figure (95 %)", "measured on", "verdict", "best plain baseline", "others report"]
     return "## At a glance\n\n" + _markdown_table(headings, rows)
 
 
@@ -85,7 +81,8 @@ def _chapter(family: Family) -> str:
     parts += [f"**Can be trusted for.** {family.can}\n", f"**Cannot be trusted for.** {family.cannot}\n"]
     if family.baselines:
         parts.append("Baselines: " + "; ".join(f"*{each.name}*, {each.meaning}" for each in family.baselines) + ".\n")
-    means = [figure for figure in family.headline if figure.n_sets > 1]
+    places = {figure.dataset for figure in family.figures}
+    means = [figure for figure in family.headline if figure.dataset not in places]
     for statistic in dict.fromkeys(figure.statistic for figure in family.figures):
         figures = [figure for figure in family.figures if figure.statistic == statistic]
         averaged = [figure for figure in means if figure.statistic == statistic]
@@ -107,21 +104,17 @@ def _chapter(family: Family) -> str:
 
 
 def _set_table(figures: Sequence[Figure], means: Sequence[Figure], family: Family) -> str:
-    """One line a set, one column a scorer."""
-    scorers = list(dict.fromkeys(figure.scorer for figure in figures))
-    datasets = list(dict.fromkeys(figure.dataset for figure in figures))
-    by_place = {(figure.dataset, figure.scorer): figure for figure in figures}
+    """One line a set, and one a mean; one column a scorer."""
+    scorers = list(dict.fromkeys(figure.scorer for figure in [*figures, *means]))
+    by_place = {(figure.dataset, figure.scorer): figure for figure in [*figures, *means]}
     rows = []
-    for dataset in datasets:
+    for dataset in dict.fromkeys(figure.dataset for figure in [*figures, *means]):
         here = [by_place.get((dataset, scorer)) for scorer in scorers]
         n = max(figure.n for figure in here if figure)
-        name = f"{dataset} †" if dataset in family.outside_mean and means else dataset
-        rows.append([name, f"{n:,}", *(_marked(figure) for figure in here)])
-    if means:
-        by_scorer = {figure.scorer: figure for figure in means}
-        n_sets = max(figure.n_sets for figure in means)
-        cells = [_marked(by_scorer.get(scorer)) for scorer in scorers]
-        rows.append([f"**mean of {n_sets} sets**", f"{max(figure.n for figure in means):,}", *cells])
+        name = f"{dataset} †" if dataset in family.outside_mean and len(figures) > len(scorers) else dataset
+        if dataset in {figure.dataset for figure in means}:
+            name = f"**{dataset}**"
+        rows.append([name, f"{n:,}", *(_marked(figure, n, family) for figure in here)])
     return _markdown_table(["set", family.unit, *(_heading(scorer) for scorer in scorers)], rows)
 
 
@@ -138,42 +131,31 @@ def _remarks(family: Family) -> list[str]:
 
 
 def _released_table(figures: Sequence[Figure]) -> str:
-    rows = [[each.scorer.name, each.dataset, f"{each.n:,}", _marked(each), each.verdict] for each in figures]
+    rows = [
+        [each.scorer.name, each.dataset, f"{each.n:,}", number(each.value) + interval(each), each.verdict]
+        for each in figures
+    ]
     return _markdown_table(["system", "set", "cases", "AUROC (95 %)", "verdict"], rows)
 
 
 def _published_table(published: Sequence[Published]) -> str:
     rows = [
         [each.system, each.data, each.statistic,
-         _as_given(each.value) + (f" to {_as_given(each.high)}" if each.high is not None else ""),
+         as_given(each.value) + (f" to {as_given(each.high)}" if each.high is not None else ""),
          each.source + (f" ({each.note})" if each.note else "")]
         for each in published
     ]  # fmt: skip
     return _markdown_table(["system", "data", "statistic", "figure", "source"], rows)
 
 
-def _marked(figure: Figure | None) -> str:
+def _marked(figure: Figure | None, n: int, family: Family) -> str:
+    """A cell: the figure by its verdict, its sign, its interval, and its number of rows where others have more."""
     if figure is None:
         return "–"
-    sign = "**" if figure.verdict in _BOLD else "*" if figure.verdict in _ITALIC else ""
-    return f"{sign}{_number(figure.value)}{sign}{_interval(figure)}"
-
-
-def _cell(figure: Figure) -> str:
-    return _number(figure.value) + _interval(figure)
-
-
-def _interval(figure: Figure) -> str:
-    return "" if figure.low is None or figure.high is None else f" ({_number(figure.low)} to {_number(figure.high)})"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}".replace("-", "−")
-
-
-def _as_given(value: float) -> str:
-    """Two digits where others report two: a third would be invented."""
-    return f"{value:.3f}".removesuffix("0")
+    stress = "**" if figure.verdict in _BOLD else "*" if figure.verdict in _ITALIC else ""
+    sign = family.marks.get((figure.scorer, figure.dataset, figure.statistic), "")
+    fewer = f", n {figure.n:,}" if figure.n < n else ""
+    return f"{stress}{number(figure.value)}{stress}{f' {sign}' if sign else ''}{interval(figure)}{fewer}"
 
 
 def _heading(scorer: Scorer) -> str:
@@ -182,7 +164,7 @@ def _heading(scorer: Scorer) -> str:
 
 def _headline(statistic: str) -> str:
     named = statistic[0].upper() + statistic[1:]
-    return "Agreement with people" if statistic == "agreement" else f"{named} by set"
+    return "Agreement with the labels" if statistic == "agreement" else f"{named} by set"
 
 
 def _markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

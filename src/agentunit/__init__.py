@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from agentunit.configuration import configure
     from agentunit.core.case import DatasetCase
     from agentunit.core.codec import decode_record, encode_record
     from agentunit.core.interactions import (
@@ -54,6 +55,7 @@ _HOMES = {
     "TraceEvent": "core.trace",
     "TraceLog": "core.trace",
     "capture_spans": "traces.live.capture",
+    "configure": "configuration",
     "decode_record": "core.codec",
     "encode_record": "core.codec",
     "instrument": "traces.live.instrument",
@@ -85,6 +87,7 @@ __all__ = [
     "TraceEvent",
     "TraceLog",
     "capture_spans",
+    "configure",
     "decode_record",
     "encode_record",
     "instrument",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Generator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,6 +79,7 @@ def agentunit_eval(request: pytest.FixtureRequest) -> Evaluator:
 
     ``agentunit_eval.score(record, metrics=[…])`` scores a recorded trace.
     """
+    from agentunit.engine.judge_runs import judge_run
     from agentunit.pytest_support.agent_loop import AgentLoop
     from agentunit.pytest_support.evaluation import Evaluator
     from agentunit.pytest_support.gathering import Gathering
@@ -87,6 +89,10 @@ def agentunit_eval(request: pytest.FixtureRequest) -> Evaluator:
     if _agent_loop not in config.stash:
         config.stash[_agent_loop] = AgentLoop()
         config.add_cleanup(config.stash[_agent_loop].close)
+        # To a judge a session is one run: what it may spend, it may spend in all tests together.
+        whole_session = ExitStack()
+        whole_session.enter_context(judge_run())
+        config.add_cleanup(whole_session.close)
     if _positions not in session.stash:
         session.stash[_positions] = {id(each): position for position, each in enumerate(session.items)}
     gathering = Gathering(

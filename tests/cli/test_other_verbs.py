@@ -52,6 +52,7 @@ def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
     assert found["backend lexical"]["state"] == "ok"
     assert "cores" in found["container limits"]["note"] or "1 core" in found["container limits"]["note"]
     assert {"CPU energy (RAPL)", "GPU energy (NVML)"} <= found.keys()
+    assert {"sentence encoder", "CLIP", "Whisper"} <= found.keys()
     assert f"agentunit {agentunit.__version__}" in found
 
 

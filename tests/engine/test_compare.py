@@ -11,6 +11,7 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agentunit.core.judged import Judged
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.comparison import CaseChange
 from agentunit.engine.margins import parse_margin
@@ -553,3 +554,16 @@ def test_the_calibration_table_runs():
     assert done.returncode == 0, done.stderr
     rows = [line for line in done.stdout.splitlines() if line.startswith("| ")]
     assert len(rows) == 1 + 5 * 3
+
+
+def test_different_judges_are_named():
+    def judged_by(model, name):
+        run = run_of({"faithfulness": [0.5, 1.0, 0.75]}, name=name, backend="judge")
+        for row in run.metrics["faithfulness"]:
+            row.judged = Judged((model,), 2, 0, 10, 5, None)
+        return run
+
+    (same,) = compare_runs(judged_by("small", "new"), judged_by("small", "old")).metrics
+    assert same.note is None
+    (other,) = compare_runs(judged_by("large", "new"), judged_by("small", "old")).metrics
+    assert other.note == "judged by small in the baseline and by large in the candidate: a change may be the judge's"

@@ -85,10 +85,14 @@ def test_measured_where_it_runs(where: str, tmp_path: Path) -> None:
 
 
 def test_a_call_cut_short_keeps_what_was_measured(tmp_path: Path) -> None:
-    _, _, found = recorded(tmp_path, hanging, [EnergyMetric(sample_interval=0.05)], timeout_s=0.6)
-    for metadata in found:
-        assert metadata["failure"] == "timeout"
-        assert metadata["resource_use"]["cpu_s"] >= 0.2
+    # On a busy machine the agent may hardly get to run before it is cut short; then it gets more time.
+    for timeout_s in (0.6, 3, 15, 60):
+        _, _, found = recorded(tmp_path, hanging, [EnergyMetric(sample_interval=0.05)], timeout_s=timeout_s)
+        assert [metadata["failure"] for metadata in found] == ["timeout", "timeout"]
+        measured_s = [metadata.get("resource_use", {}).get("cpu_s", 0.0) for metadata in found]
+        if min(measured_s) >= 0.2:
+            return
+    pytest.fail(f"calls that were cut short measured {measured_s} s of CPU time")
 
 
 def test_nothing_is_measured_unasked(tmp_path: Path) -> None:

@@ -2,12 +2,17 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from made_media import TINY_CLIP
 
 from agentunit.backends import quality
+from agentunit.metrics import rubric
 
 InstallPackage = Callable[..., Path]
 
@@ -64,3 +69,25 @@ def no_backends_installed() -> Iterator[None]:
         forget_backends()
         yield
     forget_backends()
+
+
+@pytest.fixture(scope="module")
+def a_judge_for_rubrics() -> Iterator[None]:
+    """The one metric that only a judge can score gets one that finds every answer middling."""
+
+    def start(measure: str, questions: Sequence[Any]) -> Future[list[quality.Verdict]]:
+        verdicts: Future[list[quality.Verdict]] = Future()
+        verdicts.set_result([quality.Verdict(0.5, {"score": 3.0}) for _ in questions])
+        return verdicts
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rubric, "resolve_backend", lambda *_: SimpleNamespace(name="judge", start=start))
+        yield
+
+
+@pytest.fixture(scope="module")
+def a_small_clip() -> Iterator[None]:
+    """The metrics that look at pictures get the CLIP that was trained on coloured shapes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AGENTUNIT_CLIP", str(TINY_CLIP))
+        yield

@@ -127,6 +127,29 @@ def test_auto_prefers_a_judge_then_ragas_then_local_and_takes_no_other_unasked(o
         assert evaluate(FaithfulnessMetric()).detail["backend"] == name
 
 
+@pytest.mark.parametrize(
+    ("preferred", "unready", "taken"),
+    [("True", "None", "ragas"), ("False", "None", "judge"), ("True", "'set AGENTUNIT_JUDGE_MODEL'", "judge")],
+    ids=["preferred", "not preferred", "preferred, but not ready"],
+)
+def test_auto_takes_what_the_user_prefers_first(offer: Offer, preferred: str, unready: str, taken: str) -> None:
+    offer("judge")
+    offer("local")
+    source = BACKEND_SOURCE.format(name="ragas", measures=ALL_MEASURES, unready=unready, verdicts=NUMBER_IN_THE_ANSWER)
+    offer("ragas", source=f"{source}\n    preferred = {preferred}\n")
+    assert evaluate(FaithfulnessMetric()).detail["backend"] == taken
+
+
+def test_what_is_preferred_for_one_measure_is_not_asked_for_another(offer: Offer) -> None:
+    offer("judge")
+    source = BACKEND_SOURCE.format(
+        name="ragas", measures=("faithfulness",), unready="None", verdicts=NUMBER_IN_THE_ANSWER
+    )
+    offer("ragas", source=f"{source}\n    preferred = True\n")
+    assert evaluate(FaithfulnessMetric()).detail["backend"] == "ragas"
+    assert evaluate(AnswerCorrectnessMetric()).detail["backend"] == "judge"
+
+
 def test_auto_passes_over_what_is_not_ready(offer: Offer) -> None:
     offer("judge", unready="'set AGENTUNIT_JUDGE_MODEL'")
     assert evaluate(FaithfulnessMetric()).detail["backend"] == "lexical"

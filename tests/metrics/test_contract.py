@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import fields, is_dataclass
 from importlib.util import find_spec
 from math import isfinite
+from pathlib import Path
 from traceback import extract_tb
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -26,10 +27,11 @@ from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry
 
-pytestmark = pytest.mark.usefixtures("no_backends_installed")
+pytestmark = pytest.mark.usefixtures("no_backends_installed", "a_judge_for_rubrics", "a_small_clip")
 
 REGISTRY = MetricRegistry(entry_point_group=None)
 NAMES = REGISTRY.names()
+MEDIA = Path(__file__).resolve().parents[1] / "data" / "media"
 
 # Every input that a metric declares must stand in here, so that taking it away shows something.
 RICH: dict[str, Any] = {
@@ -44,12 +46,21 @@ RICH: dict[str, Any] = {
             "contains": ["Paris"],
             "regex": "[A-Z]aris",
             "json_schema": {"type": "object", "required": ["city"]},
+            "rubric": ["The answer is short.", "The answer is polite."],
             "expected_state": {"order": {"status": "sent"}},
             "email": "jane@example.com",
             "user_data": {"phone": "212-555-0187"},
             "sensitive": ["Jane waits for a kidney transplant", "Project Heron"],
             "consent": {"email": False, "location": True},
             "epsilon": 0.5,
+            "audio_path": "parcel.wav",
+            "transcript": "It is in Paris.",
+            "references": ["A parcel in Paris.", "A box."],
+            "captions": "A parcel.",
+            "image_path": str(MEDIA / "red_circle.png"),
+            "image_paths": [str(MEDIA / "red_circle.png")],
+            "images": [str(MEDIA / "red_circle.png")],
+            "video_path": str(MEDIA / "blue_square.mp4"),
         },
     },
     "trace": {
@@ -191,11 +202,14 @@ ITEMS: dict[str, dict[str, Any]] = {
                 "contains": 5,
                 "regex": "(",
                 "json_schema": {"type": "colour"},
+                "rubric": ["", 5],
                 "check": "unheard_of",
                 "sensitive": 5,
                 "necessary": {"email": True},
                 "consent": "yes",
                 "epsilon": -1,
+                "image_path": 5,
+                "video_path": ["a.mp4", "b.mp4"],
             },
         },
         "trace": {

@@ -63,7 +63,7 @@ def test_one_metric_needs_no_list(registry: MetricRegistry, single: Any, name: s
 
 def test_any_iterable_of_metrics(registry: MetricRegistry) -> None:
     assert names_of(registry.resolve(name for name in ("cost", "token_usage"))) == ["cost", "token_usage"]
-    assert names_of(registry.resolve({"cost": 1})) == ["cost"]
+    assert names_of(registry.resolve({"cost": None, "contains": {"name": "polite"}})) == ["cost", "polite"]
 
 
 def test_none_is_the_standard_set(registry: MetricRegistry) -> None:

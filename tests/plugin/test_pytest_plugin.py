@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from judge_decisions import decide
+from judge_server import JudgeServer
 
 # Sessions that run in this process forget what they imported; compiled modules cannot be imported twice.
 import agentunit.pytest_support.evaluation
@@ -912,3 +914,49 @@ def test_the_guide_shows_what_happens(sandbox: Sandbox) -> None:
             assert doctest.OutputChecker().check_output(shown, printed + "\n", options), f"{command}\n{printed}"
             n_commands += 1
     assert n_commands == 3
+
+
+# A judge
+
+
+def test_what_a_judge_took_stands_below_the_table_and_a_session_is_one_run_to_it(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with JudgeServer(decide) as server:
+        monkeypatch.setenv("AGENTUNIT_JUDGE_URL", server.url)
+        monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "judge-1")
+        monkeypatch.setenv("AGENTUNIT_JUDGE_CACHE", "none")
+        result = sandbox.run(
+            own_process=True,
+            tests="""
+@pytest.mark.parametrize("city", ["Paris", "Lyon"])
+def test_grounded(city, agentunit_eval):
+    case = {"id": city, "query": "Capital?", "context": [f"The capital is {city}."]}
+    result = agentunit_eval(lambda query: "The capital is Paris.", case, metrics=["faithfulness"])
+    assert result["faithfulness"].value == (1.0 if city == "Paris" else 0.0)
+
+def test_it_is_one_run():
+    from agentunit.backends.quality import load_backend
+
+    assert load_backend("judge").client.usage.questions == 4
+""",
+        )
+        assert server.n_calls == 4
+    result.assert_outcomes(passed=3)
+    result.stdout.fnmatch_lines(["judge: price unknown, * tokens in 4 calls of judge-1"])
+
+
+def test_a_backend_that_cannot_run_is_said_in_one_sentence(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AGENTUNIT_JUDGE_URL", "AGENTUNIT_JUDGE_MODEL"):
+        monkeypatch.delenv(name, raising=False)
+    result = sandbox.run(
+        own_process=True,
+        tests="""
+def test_grounded(agentunit_eval):
+    agentunit_eval(agent, {"id": "q1", "query": "2 + 2?"}, metrics=[{"faithfulness": {"backend": "judge"}}])
+""",
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["E *ValueError: FaithfulnessMetric: backend 'judge' cannot run: no judge is configured*"]
+    )

@@ -34,6 +34,11 @@ def run_child(code: str) -> None:
     subprocess.run([sys.executable, "-S", "-c", code], check=True)
 
 
+def start_child(code: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-S", "-c", code], stdin=pipe, stdout=pipe, text=True)
+
+
 def found_by(trace: TraceLog) -> dict[str, Any]:
     found = trace.metadata["resource_use"]
     assert isinstance(found, dict)
@@ -79,7 +84,10 @@ def test_memory_of_a_child() -> None:
     with measure(base, sample_interval=0.05):
         time.sleep(0.1)
     with measure(trace, sample_interval=0.05):
-        run_child("import time\nblock = bytearray(b'x') * 300_000_000\ntime.sleep(0.6)")
+        child = start_child("block = bytearray(b'x') * 300_000_000\nprint('ready', flush=True)\ninput()")
+        assert child.stdout is not None
+        child.stdout.readline()
+    child.communicate("done\n")
     grown = found_by(trace)["memory_peak_gb"] - found_by(base)["memory_peak_gb"]
     assert 0.28 <= grown <= 0.4
     assert found_by(trace)["memory_mean_gb"] <= found_by(trace)["memory_peak_gb"]
@@ -164,10 +172,10 @@ def test_coroutines_in_one_thread_are_marked_as_shared_and_counted_once() -> Non
 
 def test_a_child_alone() -> None:
     trace = TraceLog()
-    child = subprocess.Popen([sys.executable, "-S", "-c", BURN.format(cpu_s=0.3)])
+    child = start_child("input()\n" + BURN.format(cpu_s=0.3))
     with measure(trace, sample_interval=0.05, pid=child.pid):
         burn(0.5)
-        child.wait()
+        child.communicate("go\n")
     assert 0.2 <= found_by(trace)["cpu_s"] <= 0.48
 
 
@@ -181,13 +189,16 @@ def test_a_measurement_within_one_of_the_same_trace_counts_once() -> None:
 
 def test_measurements_one_after_the_other_add_up() -> None:
     trace = TraceLog()
+    within_s = 0.0
     for _ in range(2):
+        before_s = time.monotonic()
         with measure(trace):
             burn(0.15)
+        within_s += time.monotonic() - before_s
         time.sleep(0.2)
     found = found_by(trace)
     assert found["cpu_s"] == pytest.approx(0.3, abs=0.12)
-    assert found["elapsed_s"] < 0.2 + 2 * 0.2 + 0.3
+    assert 0.3 <= found["elapsed_s"] <= within_s
     assert trace.metadata["energy_kwh"] == found["energy_kwh"]
 
 
@@ -240,7 +251,8 @@ def test_a_measurement_that_was_dropped_takes_no_part() -> None:
         with measure(trace):
             burn(0.1)
         found = found_by(trace)
-        assert found["cpu_s"] == pytest.approx(0.1, abs=0.04)
+        # Half of it would be the other's, if that still took part.
+        assert 0.07 <= found["cpu_s"] <= 0.3
         assert not found["shared"]
 
 
@@ -288,7 +300,7 @@ def test_a_probe_that_fails_on_the_way_says_so(monkeypatch: pytest.MonkeyPatch) 
         raise OSError("the counter is gone")
 
     monkeypatch.setattr(meter.tree, "advance", fail)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not any("the counter is gone" in each for each in meter.problems) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert any("the counter is gone" in each for each in meter.problems)
@@ -314,7 +326,7 @@ def test_an_end_that_interrupts_a_look_does_not_wait_for_it() -> None:
 def test_no_thread_stays_behind() -> None:
     with measure(TraceLog(), sample_interval=0.05):
         assert "agentunit-probe" in {thread.name for thread in threading.enumerate()}
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while "agentunit-probe" in {thread.name for thread in threading.enumerate()} and time.monotonic() < deadline:
         time.sleep(0.01)
     assert "agentunit-probe" not in {thread.name for thread in threading.enumerate()}

@@ -6,10 +6,10 @@ A module has one function::
 
 It reads the sets it needs (``data.rows("faithfulness")``), makes ``(Record, Label)`` pairs of them, label 1 (or a
 higher grade) meaning good, scores them with ``score_sets`` (real metric classes, plain baselines beside them), turns
-the rows into figures (``set_figure``, ``mean_figure``, ``agreement_figure``) and says in plain words what the scores
-can and cannot be trusted for. ``faithfulness.py`` is the pattern. A new backend of a metric that is there already is
-one more name in that module's ``BACKENDS``. Chapters appear in the order of the modules' names.
-A module without ``measure`` is a part of others.
+the rows into figures (``set_figure``, ``mean_figure``, those of ``at_threshold.py``) and says in plain words what the
+scores can and cannot be trusted for. ``data_minimization.py`` is the pattern. A quality backend that is installed is
+measured without further ado (``quality_backends.py``); what it was trained on stands in ``seen_in_training.py``.
+Chapters appear in the order of the modules' names. A module without ``measure`` is a part of others.
 """
 
 from __future__ import annotations

@@ -16,6 +16,8 @@ from typing import Any, Protocol
 
 ENTRY_POINT_GROUP = "agentunit.backends"
 LEXICAL = "lexical"
+SERVICES = frozenset({"judge", "ragas"})
+"""The backends that ask a language model elsewhere: what they are asked leaves this process, and may cost money."""
 _AUTOMATIC = ("judge", "ragas", "local")
 
 
@@ -38,7 +40,13 @@ class Verdict:
 
 
 class QualityBackend(Protocol):
-    """What a backend package implements."""
+    """What a backend package implements.
+
+    One that waits for a service may also have ``start(measure, questions)``, which returns at once with a
+    ``concurrent.futures.Future`` of what ``judge`` would return: the engine then has several batches under way. A batch
+    that was started is never asked again, so a question that fails is a verdict without a value, with ``error``
+    (``type`` and ``message``) in its detail. One whose attribute ``preferred`` is true comes first in ``auto``.
+    """
 
     name: str
     measures: frozenset[str]
@@ -59,21 +67,20 @@ class BackendUnavailable(RuntimeError):
 def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend | None:
     """The backend to use for a measure; ``None`` stands for the lexical fallback.
 
-    ``auto`` takes the first that is installed, measures this and is ready: a configured judge or RAGAS, then the
-    local model. Any other backend is used only when it is named, and one that is named must be able to run.
+    ``auto`` takes the first that is installed, measures this and is ready: a configured judge or RAGAS (with
+    ``AGENTUNIT_RAGAS=1`` RAGAS first), then the local model. Any other backend is used only when it is named, and one
+    that is named must be able to run.
     """
     if requested == LEXICAL:
         return None
     found = installed_backends()
     if requested != "auto":
         return _named(requested, measure, owner, found)
-    for name in _AUTOMATIC:
-        if name not in found:
-            continue
-        backend = load_backend(name)
-        if not isinstance(backend, str) and measure in backend.measures and not why_unready(backend):
-            return backend
-    return None
+    loaded = [load_backend(name) for name in _AUTOMATIC if name in found]
+    usable = [each for each in loaded if not isinstance(each, str) and measure in each.measures]
+    # What the user asked for by a setting of its own comes before the rest.
+    usable.sort(key=lambda each: not getattr(each, "preferred", False))
+    return next((each for each in usable if not why_unready(each)), None)
 
 
 def _named(requested: str, measure: str, owner: str, found: dict[str, EntryPoint]) -> QualityBackend:

@@ -13,6 +13,7 @@ from agentunit.core.results import encode_json
 from agentunit.datasets.demo import demo_records
 from agentunit.engine.scoring import score
 from agentunit.metrics.base import describe
+from agentunit.metrics.parameters import kept_here
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.console import Terminal, print_run
 
@@ -46,7 +47,8 @@ def demo(as_json: bool, save: str | None) -> None:
     if save is not None:
         _save(save)
         return
-    metrics = resolve_metrics(_METRICS)
+    # A judge that is configured is for the user's own data: the demo stays offline.
+    metrics = [metric for each in resolve_metrics(_METRICS) if (metric := kept_here(each)) is not None]
     summary = score(demo_records(), metrics).summary()
     if as_json:
         click.echo(encode_json(summary).decode())

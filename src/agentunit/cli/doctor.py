@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 
@@ -12,13 +13,15 @@ from rich.markup import escape
 from rich.table import Table
 
 import agentunit
-from agentunit.backends.quality import installed_backends, load_backend, why_unready
+from agentunit.backends.judge.settings import PREFIX, configured, why_not_configured
+from agentunit.backends.quality import SERVICES, installed_backends, load_backend, why_unready
 from agentunit.backends.spacy_model import spacy_unready, weights_command
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.trace_inputs import trace_files_from, trace_options
 from agentunit.core.results import encode_json
 from agentunit.metrics.registry import registry
 from agentunit.reports.console import Terminal
+from agentunit.reports.figures import duration
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.reading import reading_lines
@@ -27,6 +30,8 @@ from agentunit.reports.trace_health_console import print_health
 from agentunit.traces.grouping import GroupBy
 
 _DISTRIBUTION = "agentunit-eval"
+# A model that thinks before it answers uses some of them for that.
+_ANSWER_TOKENS = 256
 
 # What each optional part is for, and the module whose presence shows that it is there.
 _EXTRAS = {
@@ -37,6 +42,10 @@ _EXTRAS = {
     "ner": ("spacy", "names of people by a language model, for pii_leakage and redact"),
     "presidio": ("presidio_analyzer", "Presidio as a backend of pii_leakage and redact"),
     "sustainability": ("ecologits", "energy and carbon of remote LLM calls, energy of GPUs"),
+    "multimodal": ("onnxruntime", "images, video and audio, for the multimodal metrics"),
+    "whisper": ("faster_whisper", "transcripts of audio files, for audio_transcription_quality"),
+    "local": ("agentunit_local", "models that run on this machine, such as sentence embeddings"),
+    "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
 }
 
@@ -54,7 +63,8 @@ class Finding(Struct):
 @click.argument("files", nargs=-1, metavar="[FILE…]")
 @trace_options
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-def doctor(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, as_json: bool) -> None:
+@click.option("--judge", "ask_judge", is_flag=True, help="Also ask the configured judge one short question.")
+def doctor(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, as_json: bool, ask_judge: bool) -> None:
     """What is installed, usable and missing, and the command that adds it. Nothing is sent anywhere.
 
     With files or folders of traces: what they hold, which metrics can score them, and the setting of the
@@ -64,18 +74,31 @@ def doctor(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, a
     agentunit doctor
     agentunit doctor spans.json
     agentunit doctor exports/ --group-by session
+    agentunit doctor --judge
 
-    Exit codes with files: 0 there are cases, 2 usage, 3 there are none.
+    Exit codes with files: 0 there are cases, 2 usage, 3 there are none. With --judge, the one thing that sends
+    something: 0 it answered, 3 it did not.
     """
+    if ask_judge and files:
+        raise click.UsageError("--judge asks whether the judge answers: it takes no files")
     if files:
         _examine(files, format_name, group_by, as_json)
         return
     if format_name is not None or group_by != "trace":
         raise click.UsageError("--from and --group-by say how files are read: name a file or a folder")
-    findings = [*_base(), *_optional_parts(), *_backends(), *_measurable(), *_metrics()]
+    findings = [*_base(), *_optional_parts(), *_backends(), *_models(), *_measurable(), *_metrics()]
+    answer = _judge_answers() if ask_judge else None
+    if answer is not None:
+        findings.append(answer)
     if as_json:
         click.echo(encode_json(findings).decode())
-        return
+    else:
+        _print(findings)
+    if answer is not None and answer.state != "ok":
+        raise click.exceptions.Exit(EXIT_ERRORS)
+
+
+def _print(findings: list[Finding]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("part", "state", "what for"):
         table.add_column(heading, overflow="fold")
@@ -156,8 +179,58 @@ def _backends() -> list[Finding]:
             continue
         reason = why_unready(backend)
         measures = ", ".join(sorted(backend.measures))
-        findings.append(Finding(f"backend {name}", "not ready" if reason else "ok", reason or f"measures {measures}"))
+        if reason is None:
+            findings.append(Finding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}"))
+        else:
+            findings.append(Finding(f"backend {name}", "not ready", reason, _way_out(name)))
     return findings
+
+
+def _asked(name: str) -> str:
+    """Which model where a backend asks, for one that sends something."""
+    settings = configured() if name in SERVICES else None
+    return "" if settings is None else f"asks {settings.model} at {settings.address.shown}; "
+
+
+def _way_out(name: str) -> str | None:
+    """The command that configures a judge, where that is what is missing."""
+    try:
+        is_missing = name == "judge" and configured() is None
+    except ValueError:
+        return None
+    example = f"{PREFIX}URL=http://127.0.0.1:8000/v1 {PREFIX}MODEL=NAME"
+    return (
+        f"export {example}   # an OpenAI-compatible server; {PREFIX}API_KEY if it wants a key" if is_missing else None
+    )
+
+
+def _judge_answers() -> Finding:
+    """Ask the judge one short question, anew."""
+    from agentunit.backends.judge.client import JudgeClient, JudgeRequest
+
+    try:
+        settings = configured()
+    except ValueError as error:
+        return Finding("judge's answer", "broken", str(error))
+    if settings is None:
+        return Finding("judge's answer", "not ready", why_not_configured())
+    client = JudgeClient(replace(settings, cache=None, max_attempts=1))
+    try:
+        request = JudgeRequest("doctor", "Reply with the word ok.", "Are you there?", None, _ANSWER_TOKENS)
+        reply = client.submit(client.ask(request)).result()
+    finally:
+        client.close()
+    if reply.text is None:
+        return Finding("judge's answer", "broken", printable_line(reply.problem or "no answer and no reason", 300))
+    said = printable_line(reply.text, 40)
+    where = f"{reply.model or settings.model} at {settings.address.shown}"
+    return Finding("judge's answer", "ok", f"{where} answered {said!r} in {duration(reply.elapsed_s)}")
+
+
+def _models() -> list[Finding]:
+    from agentunit.backends.model_weights import model_weights
+
+    return [Finding(each.part, each.state, each.note) for each in model_weights()]
 
 
 def _measurable() -> list[Finding]:

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 import click
 
+from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
-from agentunit.metrics.registry import resolve_metrics
+from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
@@ -48,8 +49,8 @@ def open_store(path: str, *, must_exist: bool = True) -> Store:
         raise InputFailure(f"cannot open the store {path}: {(error.strerror or str(error)).lower()}") from None
 
 
-def metrics_from(names: Sequence[str]) -> list[Any]:
-    """The metrics named on a command line; a name that is wrong is a usage error."""
+def metrics_from(names: Sequence[str], choice: JudgeChoice) -> list[Any]:
+    """The metrics named on a command line, with the parameters it gives them; a wrong name is a usage error."""
     wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
     # A user's own metric is usually a module beside the traces; last, so that no file there takes another's place.
     if any(":" in name for name in wanted) and os.getcwd() not in sys.path:
@@ -57,7 +58,7 @@ def metrics_from(names: Sequence[str]) -> list[Any]:
     if names and not wanted:
         raise click.BadParameter("name at least one metric", param_hint="--metrics")
     try:
-        return list(resolve_metrics(wanted or None))
+        return list(resolve_metrics(choice.with_parameters(wanted or DEFAULT_METRICS)))
     except (ValueError, TypeError, RuntimeError) as error:
         raise click.BadParameter(str(error), param_hint="--metrics") from None
     except Exception as error:  # noqa: BLE001  # a user's own module may fail in any way when it is loaded

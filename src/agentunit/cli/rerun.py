@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 
 import click
 
+from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.cli.run import (
     adjusted_suite,
+    ask_about_cases,
     finish,
     leave_if_stopped,
     recorded_settings,
     score_with_progress,
     with_recorded_metrics,
 )
+from agentunit.core.case import DatasetCase
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.runner import plan_run, rerun_cases
 from agentunit.engine.suite import SuiteError
+from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.run_progress import RecordingLine
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
@@ -29,9 +34,15 @@ from agentunit.store.sqlite import Store
 @click.argument("case_ids", nargs=-1, required=True, metavar="CASE…")
 @click.option("--suite", "suite_path", metavar="SUITE", help="The suite to run them with (default: the run's own).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@judge_options
 @store_option
 def rerun(
-    run_reference: str, case_ids: tuple[str, ...], suite_path: str | None, as_json: bool, store_path: str
+    run_reference: str,
+    case_ids: tuple[str, ...],
+    suite_path: str | None,
+    as_json: bool,
+    store_path: str,
+    choice: JudgeChoice,
 ) -> None:
     """Run some cases of a run once more. Their new records and scores take the place of the old.
 
@@ -39,10 +50,17 @@ def rerun(
     agentunit rerun last desk-016 desk-039
     """
     with open_store(store_path) as store:
-        _rerun(store, run_reference, case_ids, suite_path, as_json)
+        _rerun(store, run_reference, case_ids, suite_path, as_json, choice)
 
 
-def _rerun(store: Store, run_reference: str, case_ids: Sequence[str], suite_path: str | None, as_json: bool) -> None:
+def _rerun(
+    store: Store,
+    run_reference: str,
+    case_ids: Sequence[str],
+    suite_path: str | None,
+    as_json: bool,
+    choice: JudgeChoice,
+) -> None:
     try:
         header = store.find_run(run_reference)
         known = store.case_ids(header.id)
@@ -54,8 +72,14 @@ def _rerun(store: Store, run_reference: str, case_ids: Sequence[str], suite_path
         path = suite_path or header.settings.get("suite")
         if not path:
             raise InputFailure(f"run {header.id} does not say which suite made it: name it with --suite")
-        suite = with_recorded_metrics(adjusted_suite(path, recorded_settings(header)), header)
-        plan = plan_run(suite, store, resume=header.id, suite_path=path)
+        suite = with_recorded_metrics(adjusted_suite(path, recorded_settings(header), choice), header)
+        suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
+
+        def before(cases: Sequence[DatasetCase], n_open: int) -> None:
+            wanted = [case for case in cases if case.id in case_ids]
+            ask_about_cases(store, header, suite, wanted, len(wanted) * suite.repeats, choice)
+
+        plan = plan_run(suite, store, resume=header.id, suite_path=path, before=before)
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     line = RecordingLine()
@@ -66,5 +90,5 @@ def _rerun(store: Store, run_reference: str, case_ids: Sequence[str], suite_path
     finally:
         line.clear()
     leave_if_stopped(recording, plan, path)
-    score_with_progress(store, header.id, suite.metrics, len(case_ids))
+    score_with_progress(store, header.id, suite.metrics, len(case_ids), f"agentunit run {path} --resume {header.id}")
     finish(store, header.id, suite, None, as_json=as_json)

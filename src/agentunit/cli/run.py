@@ -10,14 +10,19 @@ from typing import Any
 
 import click
 
+from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.gate import next_command, print_decision
+from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.core.case import DatasetCase
+from agentunit.core.records import Record
 from agentunit.core.results import encode_json
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.gate_expressions import GateError, parse_gate
 from agentunit.engine.gates import GateVerdict, decide, evaluate_gates, strictest
+from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Plan, Recording, plan_run, record
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
@@ -50,6 +55,7 @@ _STOPPED = 130
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@judge_options
 @store_option
 def run(
     suite_path: str,
@@ -66,6 +72,7 @@ def run(
     baseline: str | None,
     as_json: bool,
     store_path: str,
+    choice: JudgeChoice,
 ) -> None:
     """Record an agent on a dataset, score what it did, and decide.
 
@@ -85,16 +92,17 @@ def run(
         "retries": retries,
         "seed": seed,
         "gates": list(gates) or None,
-        "metrics": metrics_from(names) if names else None,
     }
     with open_store(store_path, must_exist=resume is not None) as store:
-        _run(store, suite_path, given, resume, retry_failed, limit, baseline, as_json)
+        _run(store, suite_path, given, names, choice, resume, retry_failed, limit, baseline, as_json)
 
 
 def _run(
     store: Store,
     suite_path: str,
     given: dict[str, Any],
+    names: Sequence[str],
+    choice: JudgeChoice,
     resume: str | None,
     retry_failed: bool,
     limit: int | None,
@@ -105,11 +113,18 @@ def _run(
         if resume is not None:
             earlier = recorded_settings(store.find_run(resume))
             given = {name: earlier.get(name) if value is None else value for name, value in given.items()}
-        suite = adjusted_suite(suite_path, given)
-        if resume is not None:
-            suite = with_recorded_metrics(suite, store.find_run(resume))
+        suite = adjusted_suite(suite_path, given, choice, names)
+        header = None if resume is None else store.find_run(resume)
+        if header is not None:
+            suite = with_recorded_metrics(suite, header)
+        suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
         base = find_scored_run(baseline, store) if baseline else None
-        plan = plan_run(suite, store, resume=resume, retry_failed=retry_failed, suite_path=suite_path, limit=limit)
+
+        def before(cases: Sequence[DatasetCase], n_open: int) -> None:
+            ask_about_cases(store, header, suite, cases, n_open, choice)
+
+        options = {"resume": resume, "retry_failed": retry_failed, "suite_path": suite_path, "limit": limit}
+        plan = plan_run(suite, store, before=before, **options)  # type: ignore[arg-type]
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     except (TypeError, ImportError, AttributeError, ValueError) as error:
@@ -117,7 +132,8 @@ def _run(
         raise click.UsageError(f"agent: {error}") from None
     recording = record_with_progress(plan, store)
     leave_if_stopped(recording, plan, suite_path)
-    score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned)
+    again = f"agentunit run {suite_path} --resume {plan.header.id}"
+    score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again)
     finish(store, plan.header.id, suite, base, as_json=as_json)
 
 
@@ -135,12 +151,37 @@ def with_recorded_metrics(suite: Suite, header: RunHeader) -> Suite:
     return replace(suite, metrics=[*own, *(name for name in lacking if name in known)])
 
 
-def adjusted_suite(path: str, given: dict[str, Any]) -> Suite:
+def ask_about_cases(
+    store: Store,
+    header: RunHeader | None,
+    suite: Suite,
+    cases: Sequence[DatasetCase],
+    n_open: int,
+    choice: JudgeChoice,
+) -> None:
+    """Ask before the agent runs, not hours later, whether a judge may see what it will answer."""
+    judged = [metric for metric in suite.metrics if getattr(metric, "asks_service", False)]
+    if not judged:
+        return
+    lacking = [metric.name for metric in judged]
+    n_recorded = 0 if header is None else store.n_records(header.id, unscored_by=lacking)
+    sample = [Record(case) for case in cases[:SAMPLE_SIZE]]
+    sending = plan_sending(judged, sample, n_cases=n_open + n_recorded, exact=True, answered=False)
+    ask_before_sending(sending, yes=choice.yes)
+
+
+def adjusted_suite(path: str, given: dict[str, Any], choice: JudgeChoice, names: Sequence[str] = ()) -> Suite:
     """A suite with what the command line says in place of its own settings; mistakes in it are usage errors."""
     try:
         suite = load_suite(path)
         suite = replace(suite, **{name: value for name, value in given.items() if value is not None})
+        # Metrics that name the judge can be made only when it is configured.
+        suite = replace(suite, judge=choice.configure(suite.judge))
+        if names:
+            suite = replace(suite, metrics=metrics_from(names, choice))
         suite = _with_gated_metrics(suite)
+    except click.ClickException:
+        raise
     except (SuiteError, GateError) as error:
         raise click.UsageError(str(error)) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a suite is a user's own code and may fail in any way
@@ -186,8 +227,8 @@ def leave_if_stopped(recording: Recording, plan: Plan, suite_path: str) -> None:
         raise click.exceptions.Exit(_STOPPED)
 
 
-def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cases: int | None) -> None:
-    """Score what a run lacks, showing how it goes."""
+def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cases: int | None, again: str) -> None:
+    """Score what a run lacks, showing how it goes. ``again`` is the command that goes on after Ctrl-C."""
     scored = [0]
     progress = Progress("scored", fraction=lambda: scored[0] / n_cases if n_cases else None)
     ticks = progress.ticker()
@@ -199,6 +240,11 @@ def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cas
     try:
         with redirect_stdout(sys.stderr):
             score_run(store, run_id, metrics, on_case=on_case)
+    except KeyboardInterrupt:
+        progress.clear()
+        click.echo("stopped: every case is recorded, and the scores so far are kept", err=True)
+        click.echo(f"next: {again}", err=True)
+        raise click.exceptions.Exit(_STOPPED) from None
     finally:
         progress.clear()
 

@@ -7,11 +7,16 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
 from datetime import datetime, timezone
+from itertools import chain, islice
 from typing import IO, Any
 
 import click
 
 import agentunit
+from agentunit.backends.judge.settings import why_not_configured
+from agentunit.backends.quality import SERVICES
+from agentunit.cli.consent import ask_before_sending
+from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
 from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
 from agentunit.cli.trace_inputs import (
@@ -27,7 +32,9 @@ from agentunit.cli.trace_inputs import (
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
-from agentunit.engine.rescoring import score_run
+from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
+from agentunit.engine.judging import judged_metrics
+from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.scoring import Run
 from agentunit.engine.scoring import score as score_records
@@ -38,11 +45,13 @@ from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.reading import print_reading
 from agentunit.store.schema import StoreError
+from agentunit.store.sqlite import Store
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
 
 _INTERRUPTED = 130
+_READ_BEFORE_ASKING = 1000
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -74,6 +83,7 @@ _INTERRUPTED = 130
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@judge_options
 @trace_options
 @expected_option
 @store_option
@@ -90,6 +100,7 @@ def score(
     group_by: GroupBy,
     expected: str | None,
     store_path: str,
+    choice: JudgeChoice,
 ) -> None:
     """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input.
 
@@ -104,23 +115,32 @@ def score(
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score last --metrics response_time
+    agentunit score traces.jsonl --metrics faithfulness --backend judge
     """
-    metrics = metrics_from(names)
+    choice.configure()
+    metrics = choice.adjust(metrics_from(names, choice))
     if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and os.path.exists(store_path):
-        score_stored_run(files[0], metrics, store_path, again=again, as_json=as_json, max_errors=max_errors)
+        score_stored_run(
+            files[0], metrics, store_path, again=again, as_json=as_json, max_errors=max_errors, yes=choice.yes
+        )
         return
     refuse_missing(files)
+    if choice.settings.get("transcripts") and not out:
+        raise click.UsageError("--judge-transcripts keeps every call with the scores: say where with --out FILE")
     refuse_overwriting_inputs(files, out, errors_file)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
         raise click.UsageError(f"--out and --errors must be different files; received {out} for both")
     source = trace_files_from(files, format_name, group_by, expected)
     with ExitStack() as stack:
         errors_stream = stack.enter_context(open_for_writing(errors_file)) if errors_file else None
-        run = score_records(_records(source, errors_stream), metrics, strict=strict)
+        records, n_cases = _records(source, errors_stream), None
+        if judged_metrics(metrics):
+            records, n_cases = _asked_about(records, source, metrics, choice)
+        run = score_records(records, metrics, strict=strict)
         try:
             # What a metric prints must not get between the lines of --json or --out -.
             with redirect_stdout(sys.stderr):
-                _write_scores(run, source, out)
+                _write_scores(run, source, out, n_cases)
                 summary = run.summary()
         except RecordError as error:
             raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{_kept(run, out)})") from None
@@ -140,8 +160,33 @@ def score(
         raise click.exceptions.Exit(EXIT_CANNOT_TELL)
 
 
+def _asked_about(
+    records: Iterator[Record | InputError], source: TraceFiles, metrics: Sequence[Any], choice: JudgeChoice
+) -> tuple[Iterator[Record | InputError], int | None]:
+    """The records, after the user agreed to what a judge will see of them, and how many cases they are if known.
+
+    The first of them tell how much will be sent.
+    """
+    first = list(islice(records, _READ_BEFORE_ASKING))
+    whole = len(first) < _READ_BEFORE_ASKING
+    readable = [each for each in first if not isinstance(each, InputError)]
+    read = None if whole else source.fraction()
+    # A file that was read ahead to its end says nothing about how much of it has come out so far.
+    n_cases = len(readable) if whole else round(len(readable) / read) if read and read < 1 else None
+    sample = readable[:: max(1, len(readable) // SAMPLE_SIZE)]
+    ask_before_sending(plan_sending(metrics, sample, n_cases=n_cases, exact=whole), yes=choice.yes)
+    return chain(first, records), n_cases if whole else None
+
+
 def score_stored_run(
-    reference: str, metrics: Sequence[Any], store_path: str, *, again: bool, as_json: bool, max_errors: int
+    reference: str,
+    metrics: Sequence[Any],
+    store_path: str,
+    *,
+    again: bool = False,
+    as_json: bool = False,
+    max_errors: int = 0,
+    yes: bool = False,
 ) -> None:
     """Put metrics over the records of a stored run, and print the run with all its scores."""
     with open_store(store_path) as store:
@@ -149,10 +194,17 @@ def score_stored_run(
             header = store.find_run(reference)
         except StoreError as error:
             raise InputFailure(f"{reference}: no such file, and no such run ({error})") from None
+        if again:
+            _refuse_to_replace_judged(store, header.id, metrics)
+        ask_before_sending(sending_of_run(store, header.id, metrics, again=again), yes=yes)
         progress = Progress("cases", fraction=lambda: None)
         try:
             with redirect_stdout(sys.stderr):
                 score_run(store, header.id, metrics, again=again, on_case=progress.ticker())
+        except KeyboardInterrupt:
+            progress.clear()
+            click.echo("stopped: the scores so far are kept with the run; the same command goes on", err=True)
+            raise click.exceptions.Exit(_INTERRUPTED) from None
         finally:
             progress.clear()
         scored = run_from_store(store, header.id)
@@ -164,6 +216,21 @@ def score_stored_run(
         print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
     if _too_many_errors(summary, max_errors, as_json):
         raise click.exceptions.Exit(EXIT_ERRORS)
+
+
+def _refuse_to_replace_judged(store: Store, run_id: str, metrics: Sequence[Any]) -> None:
+    """What a judge was paid for gives way to another backend only where one is named: the judge may be the suite's."""
+    chosen_here = {
+        metric.name
+        for metric in metrics
+        if getattr(metric, "backend", None) == "auto" and not getattr(metric, "asks_service", False)
+    }
+    for name, row in store.score_rows(run_id) if chosen_here else ():
+        if name in chosen_here and row.backend in SERVICES:
+            raise click.UsageError(
+                f"{name} of run {run_id} was scored by {row.backend}, and {why_not_configured()}; "
+                "--backend NAME replaces its scores by another's"
+            )
 
 
 def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:
@@ -178,10 +245,11 @@ def _kept(run: Run, out: str | None) -> str:
     return f"; {unfinished} holds the {run.n_cases:,} cases before" if unfinished and unfinished != out else ""
 
 
-def _write_scores(run: Run, source: TraceFiles, out: str | None) -> None:
+def _write_scores(run: Run, source: TraceFiles, out: str | None, n_cases: int | None) -> None:
     progress = Progress(
         "cases",
-        fraction=source.fraction,
+        # What was read before the question says nothing about what is scored.
+        fraction=lambda: run.n_cases / n_cases if n_cases else source.fraction(),
         failures=lambda: run.n_input_errors + run.n_score_errors,
     )
     source.on_progress = progress.touch

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import islice
 from math import isfinite
 from typing import Any, Literal
 
 import click
 from rich.console import Console
 
+from agentunit.cli.consent import ask_before_sending
+from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
 from agentunit.cli.options import InputFailure, metrics_from
 from agentunit.core.results import encode_json
@@ -21,6 +24,8 @@ from agentunit.datasets.labels import (
     orient_labels,
     read_label_file,
 )
+from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
+from agentunit.engine.judging import judged_metrics
 from agentunit.engine.validity import LabelJoin, LabelledScores, score_labelled
 from agentunit.reports.progress import Progress
 from agentunit.reports.validity_console import ValidityReport, counted, print_validity, unmatched
@@ -53,6 +58,7 @@ from agentunit.traces.reading import read_records
     "--threshold", type=float, help="A score at least this good counts as good.  [default: 0.5, for scores of 0 to 1]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of a table.")
+@judge_options
 @click.pass_context
 def validity(
     context: click.Context,
@@ -63,6 +69,7 @@ def validity(
     label_means: Literal["good", "bad"],
     threshold: float | None,
     as_json: bool,
+    choice: JudgeChoice,
 ) -> None:
     """How well do metrics agree with your own labels?
 
@@ -80,10 +87,13 @@ def validity(
     """
     if threshold is not None and not isfinite(threshold):
         raise click.BadParameter(f"must be a finite number; received {threshold}", param_hint="--threshold")
-    metrics = metrics_from(names)
+    choice.configure()
+    metrics = choice.adjust(metrics_from(names, choice))
     _refuse_missing([*records, labels_path])
     try:
         labels = read_label_file(labels_path, label_column)
+        if judged_metrics(metrics):
+            _ask_about(labels, records, metrics, label_means, choice)
         report, scored = judge(labels, records, metrics, label_means, threshold)
     except LabelsError as error:
         raise InputFailure(str(error)) from None
@@ -96,6 +106,25 @@ def validity(
         click.echo(f"errors: {unreadable + failed} ({unreadable} unreadable, {failed} failed scores)", err=True)
         context.exit(EXIT_ERRORS)
     context.exit(EXIT_OK if report.told else EXIT_CANNOT_TELL)
+
+
+def _ask_about(
+    labels: LabelFile,
+    records: Sequence[str],
+    metrics: Sequence[Any],
+    label_means: Literal["good", "bad"],
+    choice: JudgeChoice,
+) -> None:
+    """Ask whether a judge may see the labelled cases. Standard input can be read only once, so it tells nothing yet."""
+    oriented = orient_labels(labels, label_means)
+    sample: list[Any] = []
+    if not records:
+        sample = list(islice(labelled_records(labels, oriented), SAMPLE_SIZE))
+    elif STDIN not in records:
+        sample = list(islice(LabelJoin(read_records(*records), labels_by_id(labels, oriented)), SAMPLE_SIZE))
+    sample = [each[0] for each in sample if isinstance(each, tuple)]
+    sending = plan_sending(metrics, sample, n_cases=len(oriented), exact=not records)
+    ask_before_sending(sending, yes=choice.yes)
 
 
 def judge(

@@ -69,6 +69,43 @@ class AmountSummary(Struct):
     exact_quantiles: bool
 
 
+class JudgeSpread(Struct):
+    """How scores that a judge gave ``n_repeats`` times vary, as standard deviations; unknown parts are ``None``.
+
+    ``judge_sd``: the judge against itself. ``agent_sd``: runs of a case against each other, ``case_sd``: cases against
+    each other, both without what the judge adds. ``judge_share``: the part of the squared standard error of the mean
+    that is the judge's.
+    """
+
+    n_repeats: int
+    judge_sd: float | None
+    agent_sd: float | None
+    case_sd: float | None
+    judge_share: float | None
+
+
+class JudgeSpend(Struct):
+    """What a judge took over a run. ``n_cached`` replies needed no call (of the cache, or on their way already).
+
+    ``prompt_tokens``, ``completion_tokens`` and ``cost_usd`` are those of the calls; ``None`` where none is known, and
+    ``partial`` where they are not known of all calls. ``n_failed`` counts scores that the judge left without a value,
+    ``n_unstated`` requests that the server may have billed without saying so: they are not in the cost. ``problems``
+    are sentences about the run as a whole, such as a cache that cannot be written.
+    """
+
+    models: list[str]
+    n_scores: int
+    n_failed: int
+    n_calls: int
+    n_cached: int
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    cost_usd: float | None
+    partial: bool
+    n_unstated: int = 0
+    problems: list[str] = msgspec.field(default_factory=list)
+
+
 class MetricSummary(Struct, omit_defaults=False):
     """One metric over a whole run, for one backend: scores of different backends are never averaged.
 
@@ -76,7 +113,7 @@ class MetricSummary(Struct, omit_defaults=False):
     the run was so long that quantiles come from a sample of it. ``worst_cases`` names a few, the worst first: what to
     look at. Where cases were repeated ``n_repeats`` times, ``within_case_sd`` says how much a case differs from run to
     run, ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
-    ``pass_any`` (pass@k) in how many at least one did.
+    ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
     """
 
     metric: str
@@ -104,6 +141,7 @@ class MetricSummary(Struct, omit_defaults=False):
     worst_cases: list[str] = msgspec.field(default_factory=list)
     elapsed_s: float = 0.0
     amount: AmountSummary | None = None
+    judge: JudgeSpread | None = None
 
 
 class Unscored(Struct):
@@ -117,7 +155,10 @@ class Unscored(Struct):
 
 
 class RunSummary(Struct):
-    """The aggregate of a run: one row a metric and backend, what was not scored, and what could not be read."""
+    """The aggregate of a run: one row a metric and backend, what was not scored, and what could not be read.
+
+    ``judge`` is what a judge took, where one was asked.
+    """
 
     n_cases: int
     metrics: list[MetricSummary]
@@ -126,6 +167,7 @@ class RunSummary(Struct):
     input_errors: list[InputError]
     n_score_errors: int
     elapsed_s: float
+    judge: JudgeSpend | None = None
 
 
 class MetricUse(Struct):

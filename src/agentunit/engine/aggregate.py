@@ -7,8 +7,11 @@ from itertools import groupby
 from math import fsum, inf, sqrt
 from typing import TYPE_CHECKING, Any
 
-from agentunit.core.results import AmountSummary, MetricSummary, Score, Status, Unscored
+from agentunit.core.judged import Judged, judged_of
+from agentunit.core.results import AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
+from agentunit.engine.judging import JudgeTally
 from agentunit.engine.margins import are_shares
+from agentunit.formulas.judge_variance import JudgeVariance
 from agentunit.formulas.repeats import between_within_variance
 from agentunit.formulas.running import RunningStatistics
 from agentunit.metrics.base import MetricInfo
@@ -51,7 +54,7 @@ class WorstCases:
 class _Backend:
     """What one backend's scores of a metric add up to."""
 
-    __slots__ = ("amounts", "elapsed_s", "n_scored", "records", "repeated", "statistics", "worst")
+    __slots__ = ("amounts", "elapsed_s", "judge", "n_scored", "records", "repeated", "statistics", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         # The mean and its interval are over cases; where cases were repeated, everything else is over the records.
@@ -60,6 +63,7 @@ class _Backend:
         self.amounts = None if info.amount is None else RunningStatistics()
         self.repeated: list[list[float]] = []
         self.worst = WorstCases(info)
+        self.judge = JudgeVariance()
         self.elapsed_s = 0.0
         self.n_scored = 0
 
@@ -72,6 +76,8 @@ class MetricAggregate:
         self.info = info
         self.n_cases = 0
         self.n_errors = 0
+        self.judging = JudgeTally()
+        self._composite = info.family == "composite"
         self._backends: dict[tuple[str, Status], _Backend] = {}
         self._unscored: dict[tuple[Status, str], Unscored] = {}
 
@@ -79,6 +85,9 @@ class MetricAggregate:
         """Take one more score."""
         self.n_cases += 1
         value = score.result.value
+        judged = judged_of(score.result.detail, nested=self._composite)
+        if judged is not None:
+            self.judging.add(judged, failed=score.status == "error")
         if value is None:
             self._add_unscored(case_id, score.status, reason_of(score.result.detail))
             return
@@ -88,6 +97,8 @@ class MetricAggregate:
             backend = self._backends[key] = _Backend(self.info)
         backend.statistics.add(value)
         backend.n_scored += 1
+        if judged is not None:
+            backend.judge.add([_said(judged, value)])
         if backend.amounts is not None and (amount := amount_of(self.info, score.result.detail)) is not None:
             backend.amounts.add(amount)
         backend.elapsed_s += score.elapsed
@@ -103,12 +114,17 @@ class MetricAggregate:
         for _, of_case in groupby(rows, key=lambda row: row.position):
             values: dict[tuple[str, Status], list[float]] = {}
             amounts: dict[tuple[str, Status], list[float]] = {}
+            said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
             for row in of_case:
                 self.n_cases += 1
+                if row.judged is not None:
+                    self.judging.add(row.judged, failed=row.status == "error")
                 if row.value is None:
                     self._add_unscored(row.case_id, row.status, row.reason)
                 else:
                     values.setdefault((row.backend, row.status), []).append(row.value)
+                    if row.judged is not None:
+                        said.setdefault((row.backend, row.status), []).append(_said(row.judged, row.value))
                     if row.amount is not None:
                         amounts.setdefault((row.backend, row.status), []).append(row.amount)
             for key, repeats in values.items():
@@ -120,6 +136,8 @@ class MetricAggregate:
                 backend.n_scored += len(repeats)
                 if len(repeats) > 1:
                     backend.repeated.append(repeats)
+                if key in said:
+                    backend.judge.add(said[key])
                 backend.worst.add(row.case_id, mean)
                 if backend.amounts is not None:
                     for amount in amounts.get(key, ()):
@@ -178,6 +196,7 @@ class MetricAggregate:
             **_repeats(scored.repeated),
             elapsed_s=scored.elapsed_s,
             amount=self._amount(scored.amounts),
+            judge=_judge_spread(scored.judge),
         )
 
     def _amount(self, amounts: RunningStatistics | None) -> AmountSummary | None:
@@ -189,6 +208,19 @@ class MetricAggregate:
         interval = amounts.interval(shares=False)
         low, high = (None, None) if interval is None else (interval.low, interval.high)
         return AmountSummary(self.info.amount[1], mean, low, high, p95, total, amounts.exact)
+
+
+def _said(judged: Judged, value: float) -> tuple[float, ...]:
+    """What the judge said of an answer each time, moved to where the score is: a rate is 1 less what it said."""
+    if len(judged.values) < 2:
+        return (value,)
+    mean = fsum(judged.values) / len(judged.values)
+    return tuple(value + (each - mean) for each in judged.values)
+
+
+def _judge_spread(noise: JudgeVariance) -> JudgeSpread | None:
+    spread = noise.spread()
+    return None if spread.judge_sd is None else JudgeSpread(noise.most_repeats, *spread)
 
 
 def _repeats(groups: list[list[float]]) -> dict[str, Any]:

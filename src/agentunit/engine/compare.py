@@ -119,6 +119,14 @@ def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:
     return None
 
 
+def _other_judge(old: frozenset[str], new: frozenset[str]) -> str | None:
+    """That different models judged: a difference may be theirs and not the agent's."""
+    if old == new:
+        return None
+    before, after = (", ".join(sorted(each)) or "no model named" for each in (old, new))
+    return f"judged by {before} in the baseline and by {after} in the candidate: a change may be the judge's"
+
+
 def _too_few_shared(n_paired: int, n_baseline: int, settings: _Settings) -> str | None:
     if n_paired >= settings.min_coverage * n_baseline - 1e-9:
         return None
@@ -150,7 +158,7 @@ def _compare_metric(
             gated=named or (not informational and info.direction != "none" and info.unit not in CLOCK_UNITS),
             direction=info.direction,
             unit=info.unit,
-            note=_note(info, backend, informational),
+            note=_note(info, backend, informational) or _other_judge(old[backend].models, new[backend].models),
         )
         versions = old[backend].versions, new[backend].versions
         if versions[0] != versions[1] or len(versions[0]) > 1:

@@ -22,11 +22,15 @@ ANSWERED = MetricInfo(
 
 @dataclass(frozen=True)
 class BackendScores:
-    """What one backend made of a metric in one run; values by case, a case's repeats averaged."""
+    """What one backend made of a metric in one run; values by case, a case's repeats averaged.
+
+    ``models`` are those that a judge answered with.
+    """
 
     values: dict[str, float]
     versions: frozenset[str]
     informational: bool
+    models: frozenset[str] = frozenset()
 
 
 def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
@@ -34,17 +38,21 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
     repeats: dict[str, dict[str, list[float]]] = {}
     versions: dict[str, set[str]] = {}
     informational: set[str] = set()
+    models: dict[str, set[str]] = {}
     for row in rows:
         if row.value is not None:
             repeats.setdefault(row.backend, {}).setdefault(row.case_id, []).append(row.value)
             versions.setdefault(row.backend, set()).add(row.version)
             if row.status == "informational":
                 informational.add(row.backend)
+            if row.judged is not None:
+                models.setdefault(row.backend, set()).update(row.judged.models)
     return {
         backend: BackendScores(
             {case_id: math.fsum(values) / len(values) for case_id, values in cases.items()},
             frozenset(versions[backend]),
             backend in informational,
+            frozenset(models.get(backend, ())),
         )
         for backend, cases in repeats.items()
     }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from agentunit.core.records import Record
+from agentunit.engine.judge_plan import SAMPLE_SIZE, Sending, judge_described, plan_sending
+from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.scoring import score
 from agentunit.metrics.base import describe
@@ -29,17 +32,41 @@ def score_run(
     """
     resolved = resolve_metrics(metrics)
     header = store.find_run(run_id)
-    infos = {**(header.settings.get("metric_infos") or {}), **infos_as_data(resolved)}
-    store.update_run(run_id, {**header.settings, "metric_infos": infos}, n_planned=header.n_planned)
+    settings = dict(header.settings)
+    settings["metric_infos"] = {**(settings.get("metric_infos") or {}), **infos_as_data(resolved)}
+    if judged_metrics(resolved):
+        settings["judge"] = judge_described()
+    store.update_run(run_id, settings, n_planned=header.n_planned)
     stateful = [metric for metric in resolved if describe(metric).stateful]
-    plain = [metric for metric in resolved if not describe(metric).stateful]
     n_scored = 0
-    if plain:
-        lacking = None if again else [metric.name for metric in plain]
-        n_scored = _score(store, run_id, store.records(run_id, unscored_by=lacking), plain, on_case)
+    for group in _groups(resolved):
+        lacking = None if again else [metric.name for metric in group]
+        n_new, problems = _score(store, run_id, store.records(run_id, unscored_by=lacking), group, on_case)
+        n_scored = max(n_scored, n_new)
+        if n_new and judged_metrics(group):
+            settings["judge_problems"] = problems
+            store.update_run(run_id, settings, n_planned=header.n_planned)
     if stateful:
-        n_scored = max(n_scored, _score(store, run_id, store.records(run_id), stateful, on_case))
+        n_scored = max(n_scored, _score(store, run_id, store.records(run_id), stateful, on_case)[0])
     return n_scored
+
+
+def _groups(metrics: Sequence[Any]) -> list[list[Any]]:
+    """Metrics that are scored together. A judge is asked by itself, so that it is not paid for another's lack."""
+    plain = [metric for metric in metrics if not describe(metric).stateful]
+    judged = [metric for metric in plain if getattr(metric, "asks_service", False)]
+    others = [metric for metric in plain if metric not in judged]
+    return [group for group in (others, judged) if group]
+
+
+def sending_of_run(store: Store, run_id: str, metrics: Sequence[Any], *, again: bool = False) -> Sending | None:
+    """What scoring the records of a run would send to a judge; ``None`` when nothing would be."""
+    judged = [metric for metric in metrics if getattr(metric, "asks_service", False)]
+    if not judged:
+        return None
+    lacking = None if again else [metric.name for metric in judged]
+    sample = [stored.record for stored in islice(store.records(run_id, unscored_by=lacking), SAMPLE_SIZE)]
+    return plan_sending(judged, sample, n_cases=store.n_records(run_id, unscored_by=lacking), exact=True)
 
 
 def _score(
@@ -48,7 +75,8 @@ def _score(
     records: Iterator[StoredRecord],
     metrics: Sequence[Any],
     on_case: Callable[[int], None],
-) -> int:
+) -> tuple[int, list[str]]:
+    """How many records were scored, and what was wrong with the judge's run as a whole."""
     # The engine may read a batch ahead, so each record's place waits here until its scores come out.
     places: deque[tuple[int, int]] = deque()
 
@@ -58,9 +86,10 @@ def _score(
             yield stored.record
 
     n_scored = 0
-    for case in score(read(), metrics):
+    run = score(read(), metrics)
+    for case in run:
         position, repeat = places.popleft()
         store.add_scores(run_id, position, repeat, case.scores)
         n_scored += 1
         on_case(n_scored)
-    return n_scored
+    return n_scored, run.judge_problems

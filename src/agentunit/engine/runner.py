@@ -15,12 +15,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 import agentunit
 from agentunit.adapters.base import Agent, AgentResult, as_agent
+from agentunit.backends.judge.settings import configure_judge
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
+from agentunit.engine.judge_plan import judge_described
+from agentunit.engine.judging import judged_metrics
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.suite import Suite, SuiteError
@@ -66,8 +69,12 @@ def plan_run(
     retry_failed: bool = False,
     suite_path: str | None = None,
     limit: int | None = None,
+    before: Callable[[Sequence[DatasetCase], int], None] = lambda cases, n_open: None,
 ) -> Plan:
-    """Begin a run, or take one up where it stopped: no finished case is repeated, none is lost."""
+    """Begin a run, or take one up where it stopped: no finished case is repeated, none is lost.
+
+    ``before`` is told the cases and how many runs of them are open. What it raises leaves the store as it was.
+    """
     header = store.find_run(resume) if resume is not None else None
     if header is not None:
         limit = header.settings.get("limit")
@@ -76,6 +83,8 @@ def plan_run(
         raise SuiteError("the dataset holds no cases")
     # Before the run exists: an agent that cannot be called must not leave an empty run behind.
     agent = as_agent(suite.agent, workers=suite.concurrency)
+    if suite.judge:
+        configure_judge(**suite.judge)
     metrics = resolve_metrics(suite.metrics)
     measured = probe_settings(metrics)
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
@@ -96,7 +105,10 @@ def plan_run(
         "dataset_fingerprint": fingerprint(cases),
         "agent": spoken_agent(suite.agent),
     }
+    if judged_metrics(metrics):
+        settings["judge"] = judge_described()
     if header is None:
+        before(cases, len(wanted))
         header = store.create_run(
             suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
         )
@@ -112,6 +124,7 @@ def plan_run(
             f"{settings['agent']}: resuming it would mix the two (begin a new run)"
         )
     done = store.finished(header.id, failed=False if retry_failed else None)
+    before(cases, sum(each not in done for each in wanted))
     store.update_run(header.id, settings, n_planned=len(wanted))
     store.set_status(header.id, "running")
     return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], measured)

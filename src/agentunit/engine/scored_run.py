@@ -10,8 +10,10 @@ from typing import Any
 
 import msgspec
 
+from agentunit.core.judged import judged_of
 from agentunit.core.results import RunSummary
 from agentunit.engine.aggregate import MetricAggregate, amount_of
+from agentunit.engine.judging import total_spend
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.portable import read_portable
@@ -58,6 +60,9 @@ class ScoredRun:
             input_errors=[],
             n_score_errors=sum(aggregate.n_errors for aggregate in aggregates),
             elapsed_s=0.0,
+            judge=total_spend(
+                (aggregate.judging.spend() for aggregate in aggregates), _sentences(self.header.settings)
+            ),
         )
 
 
@@ -97,6 +102,7 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
                 score.version,
                 reason,
                 amount_of(infos[metric], score.result.detail) if metric in infos else None,
+                judged_of(score.result.detail, nested=True),
             )
             run.metrics.setdefault(metric, []).append(row)
     run.n_cases = len(positions)
@@ -110,6 +116,12 @@ def _in_suite_order(run: ScoredRun) -> ScoredRun:
     run.metrics = {name: run.metrics[name] for name in order}
     run.infos = recorded_infos(run.header.settings)
     return run
+
+
+def _sentences(settings: Mapping[str, Any]) -> list[str]:
+    """What was wrong with the judge's run as a whole when it was last asked."""
+    said = settings.get("judge_problems")
+    return [each for each in said if isinstance(each, str)] if isinstance(said, list) else []
 
 
 def recorded_infos(settings: Mapping[str, Any]) -> dict[str, MetricInfo]:

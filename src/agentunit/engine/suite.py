@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +21,9 @@ class Suite:
     ``module:function``, a ``CommandAgent``, an ``HttpAgent`` or an ``http(s)://`` address. ``gates`` are expressions
     such as ``"faithfulness >= 0.8"``. ``timeout_s`` ends a case, ``retries`` tries a failed one again with a fresh
     trace, ``repeats`` runs each case several times. A gate fails when fewer than ``min_coverage`` of the cases have a
-    score; ``max_errors`` failed cases and scores are allowed.
+    score; ``max_errors`` failed cases and scores are allowed. A metric with parameters is ``{name: {parameter: …}}``.
+    ``judge`` has settings of the judge that metrics may ask (``url``, ``model``, ``repeats``, ``max_spend_usd``, …; the
+    key comes from ``AGENTUNIT_JUDGE_API_KEY``).
     """
 
     dataset: Any
@@ -36,6 +38,7 @@ class Suite:
     seed: int | None = None
     min_coverage: float = 0.8
     max_errors: int = 0
+    judge: Mapping[str, Any] | None = None
     folder: str = "."
 
     def __post_init__(self) -> None:
@@ -49,6 +52,8 @@ class Suite:
             raise SuiteError(f"Suite: min_coverage must be from 0 to 1; received {self.min_coverage!r}")
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):
             raise SuiteError(f"Suite: seed must be a whole number; received {self.seed!r}")
+        if self.judge is not None:
+            self.judge = _judge_section(self.judge)
         if isinstance(self.gates, str):
             self.gates = [self.gates]
         if isinstance(self.metrics, str):
@@ -116,6 +121,17 @@ def _from_yaml(file: Path) -> Suite:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     return Suite(**content)
+
+
+def _judge_section(given: Any) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        raise SuiteError(f"Suite: judge must be a mapping of settings such as url and model; received {given!r:.80}")
+    if "api_key" in given:
+        raise SuiteError("Suite: a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY in the environment")
+    section = dict(given)
+    if isinstance(section.get("cache"), bool):  # YAML reads "off" so
+        section["cache"] = "default" if section["cache"] else None
+    return section
 
 
 def _is_number(value: object) -> bool:

@@ -211,13 +211,31 @@ class CompositeMetric(ItemMetric):
             version="+".join(info.version for info in infos),
         )
 
+    @property
+    def asks_service(self) -> bool:
+        """Whether one of its parts sends what it scores to a service."""
+        return any(getattr(metric, "asks_service", False) for metric in self.metrics)
+
     def fresh(self) -> CompositeMetric:
         """The same composite of parts that have seen no case."""
         return CompositeMetric([fresh(metric) for metric in self.metrics], weights=self.weights, name=self.name)
 
+    @property
+    def starts_batches(self) -> bool:
+        """Whether one of its parts can be left to a service while the engine goes on."""
+        return any(_starts(metric) for metric in self.metrics)
+
+    def start_batch(self, items: Sequence[Item]) -> StartedComposite:
+        """Start the parts that can be left to a service; the others are scored when these are done."""
+        parts: Sequence[Any] = self.metrics
+        return StartedComposite(self, items, {part.name: part.start_batch(items) for part in parts if _starts(part)})
+
     def judge(self, item: Item) -> MetricResult:
         """Average what the parts say."""
-        results = {metric.name: evaluate_item(metric, item) for metric in self.metrics}
+        return self.averaged({metric.name: evaluate_item(metric, item) for metric in self.metrics})
+
+    def averaged(self, results: Mapping[str, MetricResult]) -> MetricResult:
+        """The result of its parts' results."""
         detail = {name: result.detail for name, result in results.items()}
         scored = {name: result.value for name, result in results.items() if result.value is not None}
         for name, value in scored.items():
@@ -236,6 +254,45 @@ class CompositeMetric(ItemMetric):
         parts = result.parts if isinstance(result, CompositeResult) else []
         backends = sorted({backend for backend, _ in parts})
         return "+".join(backends) or self.info.backend, any(informational for _, informational in parts)
+
+
+class StartedComposite:
+    """A batch of a composite of which some parts are under way. A case that fails is its exception."""
+
+    def __init__(self, composite: CompositeMetric, items: Sequence[Item], started: Mapping[str, Any]) -> None:
+        self._composite = composite
+        self._items = items
+        self._started = started
+
+    def done(self) -> bool:
+        """Whether all parts under way are done."""
+        return all(batch.done() for batch in self._started.values())
+
+    def cancel(self) -> None:
+        """Nobody waits any more."""
+        for batch in self._started.values():
+            batch.cancel()
+
+    def result(self) -> list[MetricResult | Exception]:
+        """Wait for the parts and average them."""
+        ready = {name: batch.result() for name, batch in self._started.items()}
+        return [self._averaged(ready, position) for position in range(len(self._items))]
+
+    def _averaged(self, ready: Mapping[str, Sequence[MetricResult]], position: int) -> MetricResult | Exception:
+        item = self._items[position]
+        try:
+            return self._composite.averaged(
+                {
+                    metric.name: ready[metric.name][position] if metric.name in ready else evaluate_item(metric, item)
+                    for metric in self._composite.metrics
+                }
+            )
+        except Exception as error:  # noqa: BLE001  # the border of a fault: it fails its case alone
+            return error
+
+
+def _starts(metric: Any) -> bool:
+    return callable(getattr(metric, "start_batch", None)) and bool(getattr(metric, "starts_batches", True))
 
 
 class CompositeResult(MetricResult):

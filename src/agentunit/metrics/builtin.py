@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
-from agentunit.backends.quality import LEXICAL, QualityBackend, QualityQuestion, Verdict, resolve_backend
+from agentunit.backends.quality import LEXICAL, SERVICES, QualityBackend, QualityQuestion, Verdict, resolve_backend
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import share_true
-from agentunit.metrics.base import ItemMetric, MetricInfo
-from agentunit.metrics.inputs import Item, acceptable_answers, no_answer, nothing_expected, number_at, same_data
+from agentunit.metrics.base import ItemMetric, MetricInfo, spoken_error
+from agentunit.metrics.inputs import (
+    InputProblem,
+    Item,
+    acceptable_answers,
+    no_answer,
+    nothing_expected,
+    number_at,
+    same_data,
+)
+from agentunit.metrics.started import StartedBatch
 from agentunit.metrics.usage import find_usage, itemised_cost
 
 _SCORE_RANGE = (0.0, 1.0)
@@ -46,6 +55,16 @@ class _QualityMetric(ItemMetric):
         """Whether the engine should hand over many items at once."""
         return self._resolved is not None
 
+    @property
+    def starts_batches(self) -> bool:
+        """Whether batches can be left to the backend while the engine goes on."""
+        return hasattr(self._resolved, "start")
+
+    @property
+    def asks_service(self) -> bool:
+        """Whether what it scores is sent to a service."""
+        return self._resolved is not None and self._resolved.name in SERVICES
+
     def judge(self, item: Item) -> MetricResult:
         """Score one item with the resolved backend."""
         if self._resolved is not None:
@@ -58,18 +77,47 @@ class _QualityMetric(ItemMetric):
         backend = self._resolved
         if backend is None:
             return [self.measure(item) for item in items]
-        missing = [self.missing(item) for item in items]
-        asked = [self._question(item) for item, reason in zip(items, missing, strict=True) if not reason]
-        verdicts = list(backend.judge(self.measure_asked, asked)) if asked else []
-        if len(verdicts) != len(asked):
-            raise ValueError(f"backend {backend.name!r} gave {len(verdicts)} verdicts on {len(asked)} questions")
-        given = iter(verdicts)
+        prepared = [self._prepared(item, backend) for item in items]
+        asked = [each for each in prepared if isinstance(each, QualityQuestion)]
+        given = _one_each(backend.judge(self.measure_asked, asked) if asked else [], asked, backend)
         return [
-            self.unscored(reason, **self.shown(item), backend=backend.name)
-            if reason
-            else self._from_verdict(next(given), item, backend)
-            for item, reason in zip(items, missing, strict=True)
+            each if isinstance(each, MetricResult) else self._from_verdict(next(given), item, backend)
+            for each, item in zip(prepared, items, strict=True)
         ]
+
+    def start_batch(self, items: Sequence[Item]) -> StartedBatch:
+        """The same without waiting, for a backend that can be left to answer. What fails, fails for its item alone."""
+        backend: Any = self._resolved
+
+        def prepared_or_failed(item: Item) -> QualityQuestion | MetricResult:
+            try:
+                return self._prepared(item, backend)
+            except Exception as error:  # noqa: BLE001  # a user's own object may fail in any way when it is looked at
+                reason = str(error) if isinstance(error, InputProblem) else spoken_error(error)
+                return self.unscored(reason, error=error, backend=backend.name)
+
+        def finished(verdict: Verdict, item: Item) -> MetricResult:
+            try:
+                return self._from_verdict(verdict, item, backend)
+            except (TypeError, ValueError) as error:
+                return self.unscored(str(error), error=error, **self.shown(item), backend=backend.name)
+
+        prepared = [prepared_or_failed(item) for item in items]
+        asked = [each for each in prepared if isinstance(each, QualityQuestion)]
+
+        def finish(verdicts: Sequence[Verdict]) -> list[MetricResult]:
+            given = _one_each(verdicts, asked, backend)
+            return [
+                each if isinstance(each, MetricResult) else finished(next(given), item)
+                for each, item in zip(prepared, items, strict=True)
+            ]
+
+        return StartedBatch(backend.start(self.measure_asked, asked), finish)
+
+    def _prepared(self, item: Item, backend: QualityBackend) -> QualityQuestion | MetricResult:
+        """What to ask about an item, or the result when there is nothing to ask."""
+        reason = self.missing(item)
+        return self.unscored(reason, **self.shown(item), backend=backend.name) if reason else self.question(item)
 
     def missing(self, item: Item) -> str | None:
         """Why an item cannot be scored; ``None`` when it can."""
@@ -89,7 +137,8 @@ class _QualityMetric(ItemMetric):
         """The metric's value of a backend's score."""
         return value
 
-    def _question(self, item: Item) -> QualityQuestion:
+    def question(self, item: Item) -> QualityQuestion:
+        """What a backend is asked about an item."""
         query = getattr(item.case, "query", None)
         expected = acceptable_answers(getattr(item.case, "expected_output", None))
         return QualityQuestion(query, item.context, item.answer or "", expected)
@@ -103,6 +152,14 @@ class _QualityMetric(ItemMetric):
         if not 0 <= value <= 1:
             raise ValueError(f"backend {backend.name!r} must score from 0 to 1; received {verdict.value!r:.80}")
         return MetricResult(self.name, self.scaled(value), detail)
+
+
+def _one_each(
+    verdicts: Sequence[Verdict], asked: Sequence[QualityQuestion], backend: QualityBackend
+) -> Iterator[Verdict]:
+    if len(verdicts) != len(asked):
+        raise ValueError(f"backend {backend.name!r} gave {len(verdicts)} verdicts on {len(asked)} questions")
+    return iter(verdicts)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from agentunit.metrics.base import Metric, MetricInfo, describe
+from agentunit.metrics.parameters import adjusted, made_with, named_with_parameters
 
 ENTRY_POINT_GROUP = "agentunit.metrics"
 
@@ -26,6 +27,7 @@ _OWN_METRICS = {
     "answer_correctness": "agentunit.metrics.builtin:AnswerCorrectnessMetric",
     "hallucination_rate": "agentunit.metrics.builtin:HallucinationRateMetric",
     "retrieval_quality": "agentunit.metrics.builtin:RetrievalQualityMetric",
+    "rubric": "agentunit.metrics.rubric:RubricMetric",
     "tool_success": "agentunit.metrics.builtin:ToolSuccessMetric",
     "task_success": "agentunit.metrics.checks:TaskSuccessMetric",
     "tool_trajectory": "agentunit.metrics.trajectory:ToolTrajectoryMetric",
@@ -36,6 +38,11 @@ _OWN_METRICS = {
     "cost": "agentunit.metrics.builtin:CostMetric",
     "token_usage": "agentunit.metrics.builtin:TokenUsageMetric",
     "response_time": "agentunit.metrics.timing:ResponseTimeMetric",
+    "cross_modal_grounding": "agentunit.multimodal.grounding:CrossModalGroundingMetric",
+    "image_caption_accuracy": "agentunit.multimodal.captions:ImageCaptionAccuracyMetric",
+    "video_response_relevance": "agentunit.multimodal.video:VideoResponseRelevanceMetric",
+    "audio_transcription_quality": "agentunit.multimodal.transcription:AudioTranscriptionMetric",
+    "multimodal_coherence": "agentunit.multimodal.coherence:MultimodalCoherenceMetric",
     "pii_leakage": "agentunit.privacy.leakage:PIILeakageMetric",
     "privacy_budget": "agentunit.privacy.budget:PrivacyBudgetMetric",
     "data_minimization": "agentunit.privacy.minimization:DataMinimizationMetric",
@@ -90,25 +97,30 @@ class MetricRegistry:
         """All names: AgentUnit's own first, then registered ones, then those of installed packages."""
         return list(dict.fromkeys([*self._own, *self._registered, *self._plugins()]))
 
-    def create(self, name: str) -> Metric:
-        """A metric of this name, with its default parameters."""
+    def create(self, name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
+        """A metric of this name, with these parameters in place of their defaults."""
         if name in self._registered:
-            return instantiate(self._registered[name], f"the metric registered as {name!r}")
+            return instantiate(self._registered[name], f"the metric registered as {name!r}", parameters)
         plugins = self._plugins()
         if name in self._conflicts:
             raise ValueError(self._conflicts[name])
         if name in self._own:
-            return instantiate(_load(self._own[name]), f"metric {name!r}")
+            return instantiate(_load(self._own[name]), f"metric {name!r}", parameters)
         if name in plugins:
-            return _from_package(plugins[name])
+            return _from_package(plugins[name], parameters)
         nearest = get_close_matches(name, self.names(), n=1, cutoff=0.65)
         hint = f"did you mean {nearest[0]!r}?" if nearest else "'agentunit metrics' lists them; your own: module:Class"
         raise UnknownMetricError(f"no metric is called {name!r}; {hint}")
 
     def resolve(self, metrics: Iterable[Any] | Any | None = None) -> list[Metric]:
-        """Metrics of names, ``module:attribute`` references, classes, factories or instances, in any mixture."""
+        """Metrics of names, ``module:attribute`` references, classes, factories or instances, in any mixture.
+
+        A name with parameters is a mapping of one to the other: ``{"faithfulness": {"backend": "judge"}}``.
+        """
         if metrics is None:
             metrics = DEFAULT_METRICS
+        if isinstance(metrics, Mapping):
+            metrics = [{name: given} for name, given in metrics.items()]
         if isinstance(metrics, str) or _can_be_metric(metrics) or not isinstance(metrics, Iterable):
             metrics = [metrics]
         resolved = [self._resolve_one(each) for each in metrics]
@@ -119,7 +131,7 @@ class MetricRegistry:
             if metric.name in seen:
                 raise ValueError(
                     f"resolve_metrics: metrics must have different names; received {metric.name!r} twice "
-                    "(an assertion takes name='…'; others can be wrapped or left out)"
+                    "(assertions and rubrics take name='…'; others can be wrapped or left out)"
                 )
             seen.add(metric.name)
         return resolved
@@ -133,10 +145,9 @@ class MetricRegistry:
                 yield name, error
 
     def _resolve_one(self, source: Any) -> Metric:
-        if isinstance(source, str):
-            if ":" in source:
-                return instantiate(_load(source), f"metric {source!r}")
-            return self.create(source)
+        if isinstance(source, (str, Mapping)):
+            name, given = (source, None) if isinstance(source, str) else named_with_parameters(source)
+            return instantiate(_load(name), f"metric {name!r}", given) if ":" in name else self.create(name, given)
         if _can_be_metric(source):
             return instantiate(source, f"metric {getattr(source, '__name__', type(source).__name__)}")
         raise TypeError(
@@ -164,9 +175,12 @@ class MetricRegistry:
         return "AgentUnit's own" if name in self._own else f"a metric of {_distribution(self._plugins()[name])}"
 
 
-def instantiate(source: Any, who: str) -> Metric:
+def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = None) -> Metric:
     """A metric of an instance, a class or a factory; what is not a metric is refused by name."""
-    made = source if _is_instance(source) else source()
+    if parameters:
+        made = adjusted(source, parameters, who) if _is_instance(source) else made_with(source, parameters, who)
+    else:
+        made = source if _is_instance(source) else source()
     if not _is_instance(made):
         raise TypeError(f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}")
     return made  # type: ignore[no-any-return]
@@ -232,13 +246,13 @@ def _module_of_file(path: str) -> ModuleType:
     return module
 
 
-def _from_package(point: EntryPoint) -> Metric:
+def _from_package(point: EntryPoint, parameters: Mapping[str, Any] | None) -> Metric:
     who = f"metric {point.name!r} of the installed package {_distribution(point)}"
     try:
         source = point.load()
     except Exception as error:  # whatever a package raises, its user must learn which package it was
         raise ImportError(f"{who} does not load: {type(error).__name__}: {error}") from error
-    return instantiate(source, who)
+    return instantiate(source, who, parameters)
 
 
 def _distribution(point: EntryPoint) -> str:
@@ -259,8 +273,8 @@ def register_metric(name: str, metric: MetricSource, *, replace: bool = False) -
 def resolve_metrics(metrics: Iterable[Any] | Any | None = None) -> list[Metric]:
     """Metrics of names, ``module:attribute`` references, classes, factories or instances; default: the standard set.
 
-    >>> [metric.name for metric in resolve_metrics(["faithfulness", "cost"])]
-    ['faithfulness', 'cost']
+    >>> [metric.name for metric in resolve_metrics(["faithfulness", {"contains": {"name": "polite"}}])]
+    ['faithfulness', 'polite']
     >>> resolve_metrics(["faithfullness"])
     Traceback (most recent call last):
     ...

@@ -7,6 +7,7 @@ from math import fsum
 from typing import Any
 
 from agentunit.adapters.base import as_agent
+from agentunit.backends.quality import BackendUnavailable
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.outcome import outcome_text
@@ -159,7 +160,7 @@ class Evaluator:
             named = {metric.name for metric in wanted}
             needed = dict.fromkeys(gate.metric for gate in self._gates if gate.metric not in named)
             return [*wanted, *(resolve_metrics(list(needed)) if needed else ())]
-        except (TypeError, ValueError, ImportError) as error:
+        except (TypeError, ValueError, ImportError, BackendUnavailable) as error:
             raise ValueError(str(error)) from None
 
     def _evaluated(

@@ -15,12 +15,14 @@ from msgspec import Struct
 
 import agentunit
 from agentunit.core.codec import decode_record
+from agentunit.core.judged import judged_of
 from agentunit.core.results import encode_json
 from agentunit.engine.aggregate import amount_of
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.pytest_support.gathering import Evaluated, FailedCheck, arrived
 from agentunit.reports.figures import quantity, spoken_value
 from agentunit.reports.html import write_html
+from agentunit.reports.judge_words import judge_words
 from agentunit.reports.markdown import code, inline, run_markdown
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
@@ -86,6 +88,8 @@ class SessionReport(ReportedRun):
         if self._placed:
             yield from _aligned(self._rows())
         yield self._totals()
+        if self.summary.judge is not None:
+            yield printable_line(f"judge: {judge_words(self.summary.judge)}")
         for entry in self.summary.unscored[:_LINES_SHOWN]:
             mark = "error in" if entry.status == "error" else "not scored:"
             yield printable_line(f"{mark} {entry.metric}: {entry.n_cases} × {entry.reason}", _REASON_LENGTH)
@@ -195,6 +199,7 @@ def _scored_run(placed: Sequence[tuple[int, str, Evaluated]], started_at: float)
                     score.version,
                     reason,
                     amount_of(run.info(name), score.result.detail),
+                    judged_of(score.result.detail, nested=True),
                 )
             )
     return run

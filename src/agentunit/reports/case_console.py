@@ -45,6 +45,7 @@ def print_case(
     for name, text in view.printed.items():
         page.text(f"Printed ({printable_line(name)})", text)
     page.scores(view.scores)
+    page.judge_calls(view.scores)
     for name, data in (("State", view.state), ("Case", view.case_metadata), ("Trace", view.trace_metadata)):
         page.data(name, data)
     if page.cut:
@@ -200,6 +201,28 @@ class _Page:
                 Text(printable_line(score.metric), style=style or "bold"), Text(value, style=style), Group(*lines)
             )
         self._print_grid(grid, 0, "scores")
+
+    def judge_calls(self, scores: Sequence[ScoreView]) -> None:
+        """What a judge was asked and said, call by call; the instructions, always alike, only at full length."""
+        for score in scores:
+            if score.judge_calls:
+                self._title(f"Judge calls of {printable_line(score.metric)}")
+            for number, call in enumerate(score.judge_calls, 1):
+                tried = call.get("attempts")
+                facts = [
+                    str(call.get("purpose") or ""),
+                    f"sample {call['sample'] + 1}" if isinstance(call.get("sample"), int) else "",
+                    str(call.get("model") or ""),
+                    "from the cache" if call.get("cached") else "",
+                    f"{len(tried)} attempts" if isinstance(tried, list) and len(tried) > 1 else "",
+                ]
+                line = " · ".join(fact for fact in facts if fact)
+                self.console.print(f"  {number}  {printable_line(line)}", style="dim", markup=False, highlight=False)
+                texts = [("asked", call.get("user")), ("reply", call.get("reply")), ("problem", call.get("problem"))]
+                for name, text in [("instructions", call.get("system")), *texts] if self._full else texts:
+                    if isinstance(text, str) and text:
+                        shown = Text(f"{name}: ", style="dim").append(self._clip(text), style="not dim")
+                        self.console.print(Padding(shown, (0, 0, 0, 5), expand=False))
 
     def data(self, title: str, data: dict[str, Any] | None) -> None:
         if data:

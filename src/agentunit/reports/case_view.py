@@ -42,7 +42,10 @@ class ToolCallView(Struct, omit_defaults=True):
 
 
 class ScoreView(Struct, omit_defaults=True):
-    """One score; ``detail`` without what the case shows elsewhere. ``elapsed_s`` is the metric's own time."""
+    """One score; ``detail`` without what the case shows elsewhere. ``elapsed_s`` is the metric's own time.
+
+    ``judge_calls`` are the transcripts of what a judge was asked for it, where they were kept.
+    """
 
     metric: str
     value: float | None
@@ -52,6 +55,7 @@ class ScoreView(Struct, omit_defaults=True):
     elapsed_s: float
     reason: str | None = None
     detail: dict[str, Any] = field(default_factory=dict)
+    judge_calls: list[dict[str, Any]] = field(default_factory=list)
 
 
 class SuspectView(Struct):
@@ -176,8 +180,13 @@ def _score_view(metric: str, score: Score, shown_elsewhere: list[Any]) -> ScoreV
         for key, value in score.result.detail.items()
         if key != "backend" and value != reason and not _is_among(value, shown_elsewhere)
     }
+    calls = []
+    judge = detail.get("judge")
+    if isinstance(judge, dict) and isinstance(judge.get("transcripts"), list):
+        calls = [call for call in judge["transcripts"] if isinstance(call, dict)]
+        detail["judge"] = {key: value for key, value in judge.items() if key != "transcripts"}
     return ScoreView(
-        metric, score.result.value, score.status, score.backend, score.version, score.elapsed, reason, detail
+        metric, score.result.value, score.status, score.backend, score.version, score.elapsed, reason, detail, calls
     )
 
 

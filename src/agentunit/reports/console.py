@@ -12,6 +12,7 @@ from rich.text import Text
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.figures import duration, number, shown_direction, spoken_value
+from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.printable import printable_line
 
 
@@ -37,6 +38,7 @@ def print_run(
         if any(row.status == "informational" for row in summary.metrics):
             console.print("i  informational: shown, but no ground for a decision", style="dim")
         _print_repeats(summary.metrics, infos, console)
+        _print_judge(summary, infos, console)
         _print_worst(summary.metrics, infos, console)
     _print_unscored(summary.unscored, console)
     _print_input_errors(summary, console)
@@ -96,6 +98,20 @@ def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], c
             parts = [f"pass^{k} {row.pass_all:.2f}", f"pass@{k} {row.pass_any:.2f}", *parts]
         line = printable_line(f"{row.metric}: {', '.join(parts)}")
         console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: Console) -> None:
+    spreads = spread_rows(summary.metrics)
+    if spreads:
+        console.print(f"\n[bold]Judge[/bold] (asked {max(spread.n_repeats for _, spread in spreads)} times)")
+    for row, spread in spreads:
+        line = printable_line(f"{row.metric}: {spread_words(spread, infos[row.metric].unit)}")
+        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+    spent = spent_words(summary)
+    if spent:
+        console.print("\n[bold]Spent[/bold]")
+    for who, words in spent:
+        console.print(f"  {who}: {printable_line(words)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _print_unscored(entries: list[Unscored], console: Console) -> None:

@@ -11,6 +11,7 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.reports.catalog import spoken_direction
 from agentunit.reports.figures import duration, quantity, shown_direction, spoken_value
 from agentunit.reports.gate_words import Verdict, gate_expression, gate_rule, is_about, overall_word, verdict_word
+from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.printable import printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedRun
 
@@ -26,6 +27,7 @@ def overview(reported: ReportedRun, verdicts: Sequence[Verdict]) -> str:
     parts.append(f'<dl class="facts">{facts}</dl>\n</header>\n<main>\n')
     parts.append(_gate_reasons(verdicts))
     parts.append(f'<h2 id="metrics">Metrics</h2>\n{_metric_table(reported, verdicts)}')
+    parts.append(_judge(reported))
     parts.append(_unscored(reported.summary))
     return "".join(parts)
 
@@ -126,6 +128,17 @@ def _interval_bar(row: MetricSummary, info: MetricInfo) -> str:
         f'<rect class="span" x="{start:.2f}" y="0" width="{max(0.5, end - start):.2f}" height="8"/>'
         f'<rect class="mean" x="{min(98.8, max(0.0, at(row.mean) - 0.6)):.2f}" y="0" width="1.2" height="8"/></svg>'
     )
+
+
+def _judge(reported: ReportedRun) -> str:
+    summary = reported.summary
+    lines = [
+        f"<li><code>{html_text(row.metric)}</code>: "
+        f"{html_text(spread_words(spread, reported.infos[row.metric].unit))}</li>"
+        for row, spread in spread_rows(summary.metrics)
+    ]
+    lines += [f"<li>spent by the {who}: {html_text(words)}</li>" for who, words in spent_words(summary)]
+    return f'<h2 id="judge">Judge</h2>\n<ul class="plain">{"".join(lines)}</ul>\n' if lines else ""
 
 
 def _unscored(summary: RunSummary) -> str:

@@ -26,6 +26,7 @@ from agentunit.reports.gate_words import (
     overall_word,
     verdict_word,
 )
+from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase
 
@@ -56,6 +57,7 @@ def run_markdown(
     summary = run.summary()
     infos = {name: run.info(name) for name in run.metrics}
     blocks = [_heading(run, verdicts, comparison), _metric_table(summary, infos, verdicts), *_gate_reasons(verdicts)]
+    blocks += _judge(summary, infos)
     blocks += _comparison(comparison)
     blocks += _unscored(summary)
     text = "\n\n".join(block for block in blocks if block)
@@ -143,6 +145,16 @@ def _gate_reasons(verdicts: Sequence[Verdict]) -> Iterator[str]:
         if word != "PASS":
             mark = _WORD_MARK.get(word, word)
             lines.append(f"- {mark} {code(gate_expression(verdict))}: {inline(str(verdict.reason), 400)}")
+    if lines:
+        yield "\n".join(lines)
+
+
+def _judge(summary: RunSummary, infos: dict[str, MetricInfo]) -> Iterator[str]:
+    lines = [
+        f"- {code(row.metric)}: {inline(spread_words(spread, infos[row.metric].unit), 400)}"
+        for row, spread in spread_rows(summary.metrics)
+    ]
+    lines += [f"- spent by the {who}: {inline(words, 400)}" for who, words in spent_words(summary)]
     if lines:
         yield "\n".join(lines)
 

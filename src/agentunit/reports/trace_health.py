@@ -145,6 +145,8 @@ def examine(files: TraceFiles, watch: Watch = iter) -> TraceHealth:
     for row in rows:
         row.remedies = [remedy.number for remedy in remedies if row.metric in remedy.metrics]
     rows += [MetricHealth(name, summary.n_cases, 0, [Reason(why, summary.n_cases)]) for name, why in untried]
+    order = {name: place for place, name in enumerate(registry.names())}
+    rows.sort(key=lambda row: order.get(row.metric, len(order)))
     notes = files.notes
     return TraceHealth(
         n_files=notes.n_files,
@@ -213,6 +215,8 @@ def _metrics() -> tuple[list[Any], list[tuple[str, str]]]:
             untried.append((name, _UNTRIED.format(name)))
         elif describe(metric).backend == "lexical":
             tried.append(replace(metric, backend="lexical"))
+        elif getattr(metric, "asks_service", False):
+            untried.append((name, "it asks a judge, and nothing is sent anywhere here"))
         else:
             tried.append(metric)
     return tried, untried

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.core.codec import decode_record, encode_record
+from agentunit.core.judged import Judged, judged_of
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score, Status, encode_json
 from agentunit.store.schema import StoreError, migrate
@@ -66,7 +67,7 @@ class RecordRow(Struct):
 
 class ScoreRow(Struct):
     """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value, ``amount`` is
-    what tables show in its place."""
+    what tables show in its place, ``judged`` what it took of a judge."""
 
     position: int
     repeat: int
@@ -77,6 +78,7 @@ class ScoreRow(Struct):
     version: str
     reason: str | None = None
     amount: float | None = None
+    judged: Judged | None = None
 
 
 class StoredScore(Struct):
@@ -289,19 +291,18 @@ class Store:
 
     def records(self, run_id: str, *, unscored_by: Sequence[str] | None = None) -> Iterator[StoredRecord]:
         """The finished cases in dataset order; with ``unscored_by`` only those lacking one of these metrics' scores."""
-        query = "SELECT position, repeat, case_id, failed, elapsed_s, record FROM records r WHERE run_id = ?"
-        values: list[Any] = [run_id]
-        if unscored_by is not None:
-            marks = ", ".join("?" * len(unscored_by))
-            query += (
-                " AND (SELECT count(*) FROM scores s WHERE s.run_id = r.run_id AND s.position = r.position"
-                f" AND s.repeat = r.repeat AND s.metric IN ({marks})) < ?"
-            )
-            values += [*unscored_by, len(unscored_by)]
+        which, values = _finished(run_id, unscored_by)
+        query = f"SELECT position, repeat, case_id, failed, elapsed_s, record {which}"
         with self._reading() as connection:
             for row in connection.execute(query + " ORDER BY position, repeat", values):
                 position, repeat, case_id, failed, elapsed_s, line = row
                 yield StoredRecord(position, repeat, case_id, bool(failed), elapsed_s, decode_record(line))
+
+    def n_records(self, run_id: str, *, unscored_by: Sequence[str] | None = None) -> int:
+        """How many ``records`` would give."""
+        which, values = _finished(run_id, unscored_by)
+        (n,) = self._connection.execute(f"SELECT count(*) {which}", values).fetchone()
+        return int(n)
 
     def record_rows(self, run_id: str) -> Iterator[RecordRow]:
         """Every finished case in dataset order, without its record."""
@@ -359,18 +360,22 @@ class Store:
         keys = dict(amounts or {})
         query = (
             "SELECT s.metric, s.position, s.repeat, r.case_id, s.value, s.status, s.backend, s.version,"
-            f" CASE WHEN s.value IS NULL OR s.metric IN ({', '.join('?' * len(keys))}) THEN s.detail END"
+            # Details are long, and only these are looked at.
+            f" CASE WHEN s.value IS NULL OR s.metric IN ({', '.join('?' * len(keys))})"
+            " OR s.backend LIKE '%judge%' OR s.backend LIKE '%ragas%' THEN s.detail END"
             " FROM scores s JOIN records r USING (run_id, position, repeat) WHERE s.run_id = ?"
             " ORDER BY s.position, s.repeat"
         )
         with self._reading() as connection:
-            for row in connection.execute(query, (*keys, run_id)):
-                metric, position, repeat, case_id, value, status, backend, version, detail = row
+            for found in connection.execute(query, (*keys, run_id)):
+                metric, position, repeat, case_id, value, status, backend, version, detail = found
                 told = {} if detail is None else msgspec.json.decode(detail)
                 reason = str(told.get("reason") or "") or None if value is None else None
                 amount = told.get(keys[metric]) if metric in keys else None
                 amount = float(amount) if isinstance(amount, (int, float)) else None
-                yield metric, ScoreRow(position, repeat, case_id, value, status, backend, version, reason, amount)
+                judged = judged_of(told, nested=True)
+                row = ScoreRow(position, repeat, case_id, value, status, backend, version, reason, amount, judged)
+                yield metric, row
 
     def scores(self, run_id: str, *, case_id: str | None = None) -> Iterator[StoredScore]:
         """The scores of a run (or of one of its cases), in dataset order."""
@@ -387,6 +392,18 @@ class Store:
                 position, repeat, case, metric, value, status, backend, version, elapsed_s, detail = row
                 result = MetricResult(metric, value, msgspec.json.decode(detail))
                 yield StoredScore(position, repeat, case, metric, Score(result, status, backend, version, elapsed_s))
+
+
+def _finished(run_id: str, unscored_by: Sequence[str] | None) -> tuple[str, list[Any]]:
+    """The part of a query that says which finished cases are meant, and its values."""
+    which, values = "FROM records r WHERE run_id = ?", [run_id]
+    if unscored_by is None:
+        return which, values
+    which += (
+        " AND (SELECT count(*) FROM scores s WHERE s.run_id = r.run_id AND s.position = r.position"
+        f" AND s.repeat = r.repeat AND s.metric IN ({', '.join('?' * len(unscored_by))})) < ?"
+    )
+    return which, [*values, *unscored_by, len(unscored_by)]
 
 
 def _header(row: tuple[Any, ...]) -> RunHeader:

@@ -329,6 +329,10 @@
       if (Object.keys(detail).length) {
         why.append(make("details", "detail", make("summary", "", "detail"), make("pre", "", json(detail))));
       }
+      if (score.judge_calls) {
+        const asked = "judge calls (" + score.judge_calls.length + ")";
+        why.append(make("details", "detail", make("summary", "", asked), ...score.judge_calls.map(judgeCall)));
+      }
       const value = make("td", "num", chip(score.value, score.status, metric));
       value.dataset.name = "value";
       const by = make("td", "soft", score.backend);
@@ -339,6 +343,12 @@
     }
     const head = make("thead", "", make("tr", "", ...["metric", "value", "backend", "why"].map((title) => make("th", title === "value" ? "num" : "", title))));
     return make("div", "card", make("table", "scores wide", head, body));
+  }
+  function judgeCall(each) {
+    const { system, user, reply, problem, schema, ...facts } = each;
+    const parts = [["instructions", system], ["asked", user], ["reply", reply], ["problem", problem]];
+    const shown = parts.filter(([, said]) => said).map(([name, said]) => make("div", "", make("span", "soft", name), text(said, "mono")));
+    return make("div", "", ...shown, make("pre", "", json(facts)));
   }
   function folded(title, data) {
     return make("details", "detail note", make("summary", "soft", title), make("pre", "text mono", json(data)));

@@ -1,0 +1,97 @@
+"""Which figures are made of the scores of answers: for real metrics and baselines alike, quick ones and slow ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from benchmarks.validity.at_threshold import (
+    agreement_figure,
+    balanced_accuracy_figure,
+    fault_f1_figure,
+    mean_balanced_accuracy,
+)
+from benchmarks.validity.baselines import ALWAYS_BAD, ALWAYS_GOOD, Baseline
+from benchmarks.validity.measure import Figure, LabelledCase, Scored, mean_figure, score_sets, set_figure
+from benchmarks.validity.progress import each_set
+
+FIXED_ANSWERS = frozenset({ALWAYS_GOOD.name, ALWAYS_BAD.name})
+# Others report the F1 of finding hallucinated answers on this set.
+SETS_WITH_FAULT_F1 = frozenset({"ragtruth_qa"})
+SMALL_EDITS = "summedits_"
+
+
+def score_slowly(
+    backend: str,
+    sets: Mapping[str, Sequence[LabelledCase]],
+    metric: Callable[[str], Any],
+    baselines: Sequence[Baseline] = (),
+) -> Scored:
+    """The scores of one metric with a slow backend, and of baselines on the same rows, telling how it goes."""
+    scored: Scored = {}
+    made = metric(backend)
+    for name, cases in each_set(f"{made.name} ({backend})", sets):
+        for scorer, rows_of in score_sets({name: cases}, [[made]], baselines).items():
+            scored.setdefault(scorer, {}).update(rows_of)
+    return scored
+
+
+def grounding_figures(scored: Scored) -> list[Figure]:
+    """By set: AUROC (Spearman for grades), balanced accuracy, and where others report it the F1 of the bad ones."""
+    figures = []
+    for scorer, rows_of in scored.items():
+        for name, rows in sorted(rows_of.items()):
+            if scorer.name not in FIXED_ANSWERS:
+                ranked = set_figure(scorer, name, rows)
+                figures.append(ranked)
+                if ranked.statistic == "AUROC":
+                    figures.append(balanced_accuracy_figure(scorer, name, rows))
+            if name in SETS_WITH_FAULT_F1:
+                figures.append(fault_f1_figure(scorer, name, rows))
+    return figures
+
+
+def mean_aurocs(scored: Scored, names: Iterable[str], dataset: str) -> list[Figure]:
+    """The mean AUROC of each scorer over those of the named sets that it scored."""
+    wanted = list(names)
+    chosen = {
+        scorer: {name: rows_of[name] for name in wanted if name in rows_of}
+        for scorer, rows_of in scored.items()
+        if scorer.name not in FIXED_ANSWERS
+    }
+    means = [mean_figure(scorer, rows_of, dataset) for scorer, rows_of in chosen.items() if rows_of]
+    # The mean of one set is called a mean too: the name says which sets were asked for.
+    return [replace(figure, dataset=dataset) for figure in means]
+
+
+def small_edit_means(scored: Scored) -> list[Figure]:
+    """The mean balanced accuracy of each scorer over the sets whose bad rows are small edits of good ones."""
+    figures = []
+    for scorer, rows_of in scored.items():
+        edits = {name: rows for name, rows in sorted(rows_of.items()) if name.startswith(SMALL_EDITS)}
+        if len(edits) > 1 and scorer.name not in FIXED_ANSWERS:
+            figures.append(mean_balanced_accuracy(scorer, edits, f"mean of {len(edits)} SummEdits sets"))
+    return figures
+
+
+def correctness_figures(scored: Scored) -> list[Figure]:
+    """By set: AUROC, and agreement at the threshold."""
+    figures = []
+    for scorer, rows_of in scored.items():
+        for name, rows in rows_of.items():
+            if scorer.name not in FIXED_ANSWERS:
+                figures.append(set_figure(scorer, name, rows))
+            figures.append(agreement_figure(scorer, name, rows))
+    return figures
+
+
+def relevance_figures(scored: Scored) -> list[Figure]:
+    """By set: AUROC, and balanced accuracy at the threshold."""
+    return [
+        figure(scorer, name, rows)
+        for scorer, rows_of in scored.items()
+        for name, rows in sorted(rows_of.items())
+        for figure in (set_figure, balanced_accuracy_figure)
+    ]

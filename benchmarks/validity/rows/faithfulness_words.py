@@ -1,0 +1,50 @@
+"""What the page says about faithfulness and hallucination rate, backend by backend."""
+
+from __future__ import annotations
+
+MEASURED = (
+    "People read an answer or a summary beside its source and marked whether the source supports all of it. "
+    "A good score is high where they found nothing made up. The sets cover summaries of news (FRANK, CLIFF), "
+    "of news, meetings, sales mails and chats with small edits (SummEdits) and of passages that detectors "
+    "find hard (FaithBench), dialogue (BEGIN), questions over retrieved passages (RAGTruth), claims from "
+    "Wikipedia (WiCE) and biographies (FActScore). *Balanced accuracy* cuts the score at 0.5 and counts good and bad "
+    "rows alike, so that one fixed answer gets 0.5. *Response-level F1* is how well cutting at 0.5 finds the answers "
+    "with something made up."
+)
+CAN = {
+    "lexical": (
+        "The lexical backend finds context strings that the answer repeats word for word. Where the context is one "
+        "short passage and answers quote it whole, it notices; that is all."
+    ),
+    "local": (
+        "The local model reads sentence by sentence and ranks answers: over a few hundred cases a difference in its "
+        "mean is a difference in groundedness, and the sentences it scores lowest are the ones to read first. The "
+        "figure to go by is the one on sets that its training never saw."
+    ),
+}
+CANNOT = {
+    "lexical": (
+        "The lexical backend cannot tell a faithful answer from an invented one: real answers hardly ever repeat a "
+        "whole passage, so nearly every score is 0 (hallucination rate: 1) and carries no information. It is shown as "
+        "informational and gates nothing unless you name it. Counting shared words does better on answers that "
+        "add foreign material, and does little or nothing on small edits of a true text (SummEdits), where nearly "
+        "every word is familiar."
+    ),
+    "local": (
+        "The local model is no proof for a single answer: of two answers it often prefers the wrong one, most of all "
+        "where one small detail of a fluent summary is false (SummEdits, FaithBench). It knows nothing of the world "
+        "beyond the context, and reads English. Large judges do better where they may be used."
+    ),
+}
+SIGNS = {
+    "▼": "▼ More than 0.02 below content-token precision on the same rows (left-out rows: on the whole set).",
+    "‡": "‡ Rows of this set were in the backend's training: the figure says how well it learnt, not how good it is. "
+    "It is in no mean and in no trust figure; where there is a column of rows left out of training, that one counts.",
+}
+REMARKS = (
+    "A claim that is only partly supported counts as unsupported (WiCE). Rows about the same source text are "
+    "resampled together.",
+    "The mean weighs every set alike and never pools them: pooled sets that differ in how often answers are "
+    "faithful reward a score for recognising the set.",
+)
+AS_RATE = "Beyond the lexical backend the hallucination rate is 1 minus faithfulness, so that its figures are the same."

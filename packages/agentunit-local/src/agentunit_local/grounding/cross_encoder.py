@@ -1,0 +1,113 @@
+"""The model that reads evidence and claim together, on ONNX Runtime; ours, or any exported cross-encoder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from math import exp, log
+from pathlib import Path
+from typing import Any
+
+from agentunit_local.grounding.pairs import PairOfTokens, PairTokens
+from agentunit_local.onnx_text import ModelFilesError, OnnxTextModel, Tokens
+
+LARGEST_LOGIT = 5.0
+_MODEL, _TOKENIZER, _SETTINGS = "model.onnx", "tokenizer.json", "cross_encoder.json"
+
+
+@dataclass(frozen=True, slots=True)
+class PairScore:
+    """The model's word on a pair: the logit that the claim is supported, and the doubtful parts of the claim.
+
+    ``worst_logit`` is that of the claim's most doubtful token being unsupported; a model without scores for tokens
+    gives ``None`` and no doubtful parts.
+    """
+
+    logit: float
+    worst_logit: float | None = None
+    doubtful: tuple[tuple[int, int, float], ...] = ()
+    n_evidence_tokens_left_out: int = 0
+
+
+class CrossEncoder:
+    """Scores pairs one at a time, so that a pair's score never depends on what else is scored.
+
+    ``supported`` is the label of a model with several ("entailment" of an NLI model), by its number.
+    """
+
+    def __init__(self, folder: Path, *, name: str, max_tokens: int = 384, supported: int = 0) -> None:
+        self.name = name
+        self._model = OnnxTextModel(folder / _MODEL, folder / _TOKENIZER, max_tokens=max_tokens, batch_tokens=1)
+        self._pairs = PairTokens(self._model.tokenizer, max_tokens)
+        self._supported = supported
+        outputs = self._model.output_shapes
+        self._tokens = "tokens" if "tokens" in outputs else None
+        self._claim = "claim" if "claim" in outputs else next(iter(outputs))
+
+    def score(self, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
+        """The scores of pairs of evidence and claim, in order."""
+        encoded = [self._pairs.encode(evidence, claim) for evidence, claim in pairs]
+        results = self._model.run_tokens([Tokens(each.ids, each.types) for each in encoded])
+        return [self._score(*both) for both in zip(encoded, results, strict=True)]
+
+    def _score(self, pair: PairOfTokens, outputs: dict[str, Any]) -> PairScore:
+        logit = _logit_of(outputs[self._claim].ravel().tolist(), self._supported)
+        if self._tokens is None:
+            return PairScore(logit, n_evidence_tokens_left_out=pair.n_left_out)
+        risks = outputs[self._tokens].ravel().tolist()
+        claimed = [(risks[place], where) for place, where in pair.claim_places]
+        worst = max((risk for risk, _ in claimed), default=0.0)
+        doubtful = tuple((start, end, round(_sigmoid(risk), 3)) for risk, (start, end) in claimed if risk > 0)
+        return PairScore(logit, worst, doubtful, pair.n_left_out)
+
+
+def _logit_of(values: list[float], supported: int) -> float:
+    if len(values) == 1:
+        return _bounded(values[0])
+    top = max(values)
+    others = sum(exp(value - top) for number, value in enumerate(values) if number != supported)
+    return _bounded(values[supported] - top - log(max(others, 1e-12)))
+
+
+def _bounded(logit: float) -> float:
+    return max(-LARGEST_LOGIT, min(LARGEST_LOGIT, logit))
+
+
+def _sigmoid(value: float) -> float:
+    return 1 / (1 + exp(-max(-30.0, min(30.0, value))))
+
+
+@lru_cache(maxsize=2)
+def opened(folder: str | None = None) -> CrossEncoder:
+    """The shipped model, or the one of a folder with ``model.onnx`` and ``tokenizer.json``.
+
+    The folder may hold ``cross_encoder.json``: ``name``, ``max_tokens`` (default 512), and ``supported``, the number of the
+    label that means "supported" in a model with several.
+    """
+    if folder is None:
+        return CrossEncoder(_shipped(), name="agentunit-local")
+    place = Path(folder).expanduser()
+    for needed in (_MODEL, _TOKENIZER):
+        if not (place / needed).is_file():
+            raise ModelFilesError(f"{place}: a cross-encoder's folder must hold {needed}; there is none")
+    settings = place / _SETTINGS
+    try:
+        given = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
+    except ValueError as error:
+        raise ModelFilesError(f"{settings}: must be JSON: {error}") from error
+    unknown = sorted(set(given) - {"name", "max_tokens", "supported"})
+    if unknown:
+        raise ModelFilesError(f"{settings}: keys must be name, max_tokens or supported; received {unknown[0]!r}")
+    return CrossEncoder(
+        place,
+        name=str(given.get("name", place.name)),
+        max_tokens=int(given.get("max_tokens", 512)),
+        supported=int(given.get("supported", 0)),
+    )
+
+
+def _shipped() -> Path:
+    return Path(str(files("agentunit_local"))) / "weights" / "groundedness"

@@ -1,0 +1,42 @@
+"""Evidence and claim as the cross-encoder reads them: one row of token numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+_START, _END = "[CLS]", "[SEP]"
+
+
+@dataclass(frozen=True, slots=True)
+class PairOfTokens:
+    """One pair: token numbers, which of them are the claim's, and where in its text each of those stands."""
+
+    ids: list[int]
+    types: list[int]
+    claim_places: list[tuple[int, tuple[int, int]]]
+    n_left_out: int
+
+
+class PairTokens:
+    """Turns pairs into tokens; ``length`` bounds a pair, and the evidence gives way to the claim."""
+
+    def __init__(self, tokenizer: Any, length: int) -> None:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        self._tokenizer = tokenizer
+        self._length = length
+        self._start, self._end = tokenizer.token_to_id(_START), tokenizer.token_to_id(_END)
+
+    def encode(self, evidence: str, claim: str) -> PairOfTokens:
+        """One pair; ``n_left_out`` counts the tokens of the evidence for which there was no room."""
+        said = self._tokenizer.encode(claim, add_special_tokens=False)
+        shown = self._tokenizer.encode(evidence, add_special_tokens=False).ids
+        claim_ids: Sequence[int] = said.ids[: self._length - 3]
+        kept = shown[: self._length - 3 - len(claim_ids)]
+        ids = [self._start, *kept, self._end, *claim_ids, self._end]
+        types = [0] * (len(kept) + 2) + [1] * (len(claim_ids) + 1)
+        first = len(kept) + 2
+        places = [(first + number, said.offsets[number]) for number in range(len(claim_ids))]
+        return PairOfTokens(ids, types, places, len(shown) - len(kept))

@@ -1,0 +1,33 @@
+"""How relevant a passage is to a question: by the meaning of its parts, and by the question's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import exp
+
+from agentunit_local.grounding.evidence import Context
+from agentunit_local.grounding.segments import is_content, stem, words_of
+from agentunit_local.sentences import SentenceEncoder
+
+_PART_SENTENCES = 3
+
+
+def passage_relevance(question: str, passage: str, encoder: SentenceEncoder, weights: Mapping[str, float]) -> float:
+    """The probability that a passage helps with a question, 0 to 1; an empty passage does not."""
+    context = Context([passage])
+    if not context.sentences:
+        return 0.0
+    signals = relevance_signals(question, passage, context, encoder)
+    total = weights["intercept"] + sum(weights[name] * value for name, value in signals.items())
+    return 1 / (1 + exp(-max(-30.0, min(30.0, total))))
+
+
+def relevance_signals(question: str, passage: str, context: Context, encoder: SentenceEncoder) -> dict[str, float]:
+    """The likeness in meaning of the whole passage and of its best part, and the question's words in one sentence."""
+    sentences = [each.sentence.text for each in context.sentences]
+    step = _PART_SENTENCES - 1
+    parts = [" ".join(sentences[at : at + _PART_SENTENCES]) for at in range(0, len(sentences), step)]
+    asked, whole, *each_part = encoder.encode([question, passage, *parts])
+    wanted = {stem(word) for word in words_of(question) if is_content(word)}
+    met = max((len(wanted & each.content) / len(wanted) for each in context.sentences), default=0.0) if wanted else 0.0
+    return {"whole": float(whole @ asked), "part": max(float(part @ asked) for part in each_part), "words": met}

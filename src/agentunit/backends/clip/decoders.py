@@ -1,0 +1,166 @@
+"""Processes that decode pictures: threads alone cannot keep a GPU busy, because only one of them runs Python at a time.
+
+They also stand between us and the pictures: one that takes for ever, or brings its decoder down, costs a process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
+from queue import SimpleQueue
+from typing import Any
+
+from agentunit.backends.clip.decoder_process import DONE, LENGTH, READY, REASON_LENGTH, REFUSED
+from agentunit.backends.clip.settings import ClipSettings
+from agentunit.backends.media.limits import MediaLimits, MediaProblem
+
+_START = (
+    "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
+    "from agentunit.backends.clip.decoder_process import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
+)
+_MOST_START_S = 60.0
+_PIPE_BYTES = 2**20
+
+
+class DecoderProcess:
+    """One such process. It is started with the first picture, and anew after one that it did not survive."""
+
+    def __init__(self, settings: ClipSettings, limits: MediaLimits) -> None:
+        self._settings, self._limits = settings, limits
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def decode_into(self, content: bytes, room: memoryview) -> None:
+        """Write the square of a picture into ``side`` × ``side`` × 3 bytes; ``MediaProblem`` says why not."""
+        try:
+            process = self._started()
+            deadline = time.monotonic() + self._limits.most_decode_s
+            _write(process, LENGTH.pack(len(content)), deadline)
+            _write(process, content, deadline)
+            status = _read(process, 1, deadline)
+            if status == DONE:
+                _read_into(process, room, deadline)
+                return
+            if status != REFUSED:
+                raise EOFError
+            reason = _read(process, REASON_LENGTH.unpack(_read(process, REASON_LENGTH.size, deadline))[0], deadline)
+        except TimeoutError:
+            self.stop()
+            raise MediaProblem(f"must be decoded within {self._limits.most_decode_s:g} s; it was not") from None
+        except (EOFError, OSError):
+            self.stop()
+            raise MediaProblem("cannot be decoded: it brought its decoder down") from None
+        raise MediaProblem(reason.decode("utf-8", "replace"))
+
+    def stop(self) -> None:
+        """End the process, whatever it is doing."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                with suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    os.set_blocking(pipe.fileno(), False)
+                    _widen(pipe.fileno())
+            told = {key: getattr(self._settings, key) for key in ("resize_to", "side", "resample")}
+            line = json.dumps({**told, "limits": asdict(self._limits)}) + "\n"
+            deadline = time.monotonic() + _MOST_START_S
+            _write(self._process, line.encode(), deadline)
+            if _read(self._process, 1, deadline) != READY:
+                raise EOFError
+        return self._process
+
+
+class DecoderProcesses:
+    """Several of them, lent out one at a time. They end with this object, or with the program."""
+
+    def __init__(self, n_processes: int, settings: ClipSettings, limits: MediaLimits) -> None:
+        self.limits = limits
+        self._made_in = os.getpid()
+        self._idle: SimpleQueue[DecoderProcess] = SimpleQueue()
+        all_of_them = [DecoderProcess(settings, limits) for _ in range(n_processes)]
+        for each in all_of_them:
+            self._idle.put(each)
+        self.close = weakref.finalize(self, _stop_all, all_of_them, self._made_in)
+
+    @property
+    def ours(self) -> bool:
+        """Whether they belong to this process; after a fork they are the parent's."""
+        return os.getpid() == self._made_in
+
+    @contextmanager
+    def borrowed(self) -> Iterator[DecoderProcess]:
+        """A decoder that nobody else uses meanwhile."""
+        decoder = self._idle.get()
+        try:
+            yield decoder
+        finally:
+            self._idle.put(decoder)
+
+
+def _stop_all(decoders: list[DecoderProcess], made_in: int) -> None:
+    if os.getpid() == made_in:
+        for each in decoders:
+            each.stop()
+
+
+def _widen(descriptor: int) -> None:
+    """A pipe that holds a whole picture, where the system lets it: fewer turns for both ends."""
+    try:
+        import fcntl
+
+        fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)  # type: ignore[attr-defined,unused-ignore]
+    except (ImportError, AttributeError, OSError):
+        return
+
+
+def _write(process: subprocess.Popen[bytes], content: bytes, deadline: float) -> None:
+    pipe: Any = process.stdin
+    left = memoryview(content)
+    while left:
+        try:
+            left = left[os.write(pipe.fileno(), left) :]
+        except BlockingIOError:
+            _wait(pipe, deadline, writing=True)
+
+
+def _read(process: subprocess.Popen[bytes], n_bytes: int, deadline: float) -> bytes:
+    content = bytearray(n_bytes)
+    _read_into(process, memoryview(content), deadline)
+    return bytes(content)
+
+
+def _read_into(process: subprocess.Popen[bytes], room: memoryview, deadline: float) -> None:
+    pipe: Any = process.stdout
+    while room:
+        try:
+            n_read = os.readv(pipe.fileno(), [room])
+        except BlockingIOError:
+            _wait(pipe, deadline, writing=False)
+            continue
+        if not n_read:
+            raise EOFError
+        room = room[n_read:]
+
+
+def _wait(pipe: Any, deadline: float, *, writing: bool) -> None:
+    left_s = deadline - time.monotonic()
+    waiting: tuple[list[Any], list[Any]] = ([], [pipe]) if writing else ([pipe], [])
+    if left_s <= 0 or not any(select.select(*waiting, [], left_s)):
+        raise TimeoutError

@@ -1,0 +1,138 @@
+"""One judgement's questions to the judge: asked, read, asked once more if unreadable, and counted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
+
+from agentunit.backends.judge.client import JudgeReply, JudgeRequest
+from agentunit.backends.judge.fencing import DATA_RULE, readable_text
+from agentunit.backends.judge.replies import UnreadableReply
+
+T = TypeVar("T")
+
+_ASKED_AGAIN = (
+    "\n\nAn earlier reply to this could not be used: {error}. Reply with the JSON described above and nothing else."
+)
+_MORE_ROOM = 4
+
+
+class Judge(Protocol):
+    """What a measure needs of the client."""
+
+    async def ask(self, request: JudgeRequest) -> JudgeReply:
+        """A reply, or the reason why there is none."""
+        ...
+
+    def forget(self, request: JudgeRequest) -> None:
+        """Keep no reply to this request in the cache."""
+        ...
+
+
+class JudgeFailed(RuntimeError):
+    """The judge gave no usable reply; ``raw`` is what it said, if anything."""
+
+    def __init__(self, message: str, raw: str | None = None) -> None:
+        super().__init__(message)
+        self.raw = raw
+
+
+class Asking:
+    """The questions of one judgement, and what they took.
+
+    ``sample`` is the number of the repeat: a repeat is asked anew and not answered from the replies of another.
+    """
+
+    def __init__(self, judge: Judge, sample: int = 0) -> None:
+        self._judge = judge
+        self._sample = sample
+        self._replies: list[JudgeReply] = []
+
+    async def read(
+        self,
+        purpose: str,
+        task: str,
+        data: str,
+        schema: dict[str, Any],
+        reader: Callable[[str], T],
+        *,
+        max_tokens: int = 1024,
+    ) -> T:
+        """What ``reader`` makes of the reply; a reply that it cannot read is asked for once more, with its reason."""
+        request = JudgeRequest(purpose, f"{task}\n\n{DATA_RULE}", data, schema, max_tokens, self._sample)
+        reply = await self._reply(request)
+        try:
+            return reader(_whole_text(reply))
+        except UnreadableReply as error:
+            self._judge.forget(request)
+            asked_again = _ASKED_AGAIN.format(error=readable_text(str(error)))
+        # A reply that was cut off gets more room: models that think before they reply need it.
+        room = max_tokens * (_MORE_ROOM if reply.problem is not None else 1)
+        request = replace(request, user=request.user + asked_again, max_tokens=room)
+        reply = await self._reply(request)
+        try:
+            return reader(_whole_text(reply))
+        except UnreadableReply as error:
+            self._judge.forget(request)
+            raw = readable_text(reply.text or "")
+            raise JudgeFailed(f"the judge's reply cannot be read, asked twice: {error}", raw) from None
+
+    async def _reply(self, request: JudgeRequest) -> JudgeReply:
+        reply = await self._judge.ask(request)
+        self._replies.append(reply)
+        if reply.text is None:
+            raise JudgeFailed(reply.problem or "the judge gave neither a reply nor a reason")
+        return reply
+
+    @property
+    def replies(self) -> list[JudgeReply]:
+        """All replies so far, failed ones included."""
+        return list(self._replies)
+
+
+def _whole_text(reply: JudgeReply) -> str:
+    """The text of a reply; one that was cut off has a problem too."""
+    if reply.problem is not None:
+        raise UnreadableReply(reply.problem)
+    return reply.text or ""
+
+
+def spent_on(replies: list[JudgeReply]) -> dict[str, Any]:
+    """What replies took, for ``detail["judge"]``: calls, retries included, and apart from them answers of the cache.
+
+    Tokens and cost are those of the calls; unknown (``None``) as soon as one call does not tell them. ``unstated`` is
+    there when the server may have billed requests without saying so.
+
+    >>> spent_on([])
+    {'model': None, 'calls': 0, 'cached': 0, 'prompt_tokens': 0, 'completion_tokens': 0, 'cost_usd': 0.0}
+    """
+    called = [reply for reply in replies if reply.attempts]
+    models = [reply.model for reply in replies if reply.model]
+    spent = {
+        "model": models[-1] if models else None,
+        "calls": sum(reply.attempts for reply in called),
+        "cached": sum(reply.cached for reply in replies),
+        "prompt_tokens": _total([reply.prompt_tokens for reply in called], 0),
+        "completion_tokens": _total([reply.completion_tokens for reply in called], 0),
+        "cost_usd": _total([reply.cost_usd for reply in called], 0.0),
+    }
+    unstated = sum(reply.unstated for reply in replies)
+    if unstated:
+        spent["unstated"] = unstated
+    transcripts = [reply.transcript for reply in replies if reply.transcript is not None]
+    return {**spent, "transcripts": transcripts} if transcripts else spent
+
+
+def _total(amounts: list[Any], start: Any) -> Any:
+    return None if any(amount is None for amount in amounts) else sum(amounts, start)
+
+
+async def all_of(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of questions asked at once. Even if one fails all are waited for: what they took must be counted."""
+    results = await asyncio.gather(*asked, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results  # type: ignore[return-value]  # exceptions were raised above

@@ -1,0 +1,209 @@
+"""Replies kept on disk by the content of their request: one SQLite file, shared by processes.
+
+The file holds digests of requests, and replies; no request, no key, no address. Replies may quote what was judged, so
+only the user can read it. A cache that cannot be used makes calls, never errors. Replies are written by a thread of the
+cache's own, some at a time: a slow disk must not hold up the calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+_FILE = "judge-replies-1.sqlite"
+_WAIT_FOR_LOCK_S = 5.0
+_BETWEEN_WRITES_S = 0.05
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS replies (
+    digest BLOB PRIMARY KEY, reply BLOB NOT NULL, checksum BLOB NOT NULL, created_at REAL NOT NULL
+) WITHOUT ROWID
+"""
+
+_T = TypeVar("_T")
+
+
+class KeptReply(NamedTuple):
+    """A reply as it is kept."""
+
+    text: str
+    model: str | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+
+
+def cache_folder(setting: str) -> Path:
+    """The folder that a setting stands for."""
+    if setting != "default":
+        return Path(setting).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "agentunit" / "judge"
+
+
+class ReplyCache:
+    """Keeps replies. ``problem`` says why it cannot, once that has been seen; then it keeps and finds nothing.
+
+    A reply is found at once after ``keep``, and is on disk within a moment, or when ``close`` returns.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.problem: str | None = None
+        self._file = folder / _FILE
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pid = os.getpid()
+        self._lock = threading.Lock()
+        self._reading: sqlite3.Connection | None = None
+        # What is not on disk yet; None: to be deleted there.
+        self._pending: dict[bytes, bytes | None] = {}
+        self._has_pending = threading.Event()
+        self._is_closing = threading.Event()
+        self._writer: threading.Thread | None = None
+
+    def find(self, digest: bytes) -> KeptReply | None:
+        """The reply to a request; an entry that is damaged counts as not there."""
+        self._check_process()
+        with self._lock:
+            if digest in self._pending:
+                data = self._pending[digest]
+            else:
+                row = self._attempt(lambda: self._row(digest))
+                data = row[0] if row is not None and _checksum(digest, row[0]) == row[1] else None
+        try:
+            return None if data is None else msgspec.json.decode(data, type=KeptReply)
+        except msgspec.DecodeError:
+            return None
+
+    def keep(self, digest: bytes, reply: KeptReply) -> None:
+        """Keep a reply, in the place of an older one."""
+        self._change(digest, msgspec.json.encode(reply))
+
+    def forget(self, digest: bytes) -> None:
+        """Keep no reply to this request."""
+        self._change(digest, None)
+
+    def close(self) -> None:
+        """Write what is left, and close the file. The cache can be used again."""
+        if self._pid == os.getpid():
+            self._is_closing.set()
+            self._has_pending.set()
+            if self._writer is not None:
+                self._writer.join()
+            if self._reading is not None:
+                self._reading.close()
+        self._begin()
+
+    def _check_process(self) -> None:
+        """A forked process has no writer, and must not use its parent's connection."""
+        if self._pid != os.getpid():
+            self._inherited = self._reading
+            self._begin()
+
+    def _change(self, digest: bytes, data: bytes | None) -> None:
+        self._check_process()
+        if self.problem is not None:
+            return
+        with self._lock:
+            self._pending[digest] = data
+            if self._writer is None:
+                self._writer = threading.Thread(target=self._write_on, name="agentunit-judge-cache", daemon=True)
+                self._writer.start()
+        self._has_pending.set()
+
+    def _row(self, digest: bytes) -> tuple[bytes, bytes] | None:
+        if self._reading is None:
+            self._reading = self._opened()
+        row = self._reading.execute("SELECT reply, checksum FROM replies WHERE digest = ?", (digest,)).fetchone()
+        return row if row is not None and isinstance(row[0], bytes) else None
+
+    def _write_on(self) -> None:
+        connection = self._attempt(self._opened)
+        while True:
+            self._has_pending.wait()
+            self._has_pending.clear()
+            is_last = self._is_closing.is_set()
+            with self._lock:
+                batch = dict(self._pending)
+            if connection is not None and batch:
+                writing = connection
+                self._attempt(lambda: _write(writing, batch))  # noqa: B023  # done before the batch changes
+            with self._lock:
+                for digest, data in batch.items():
+                    if self._pending.get(digest, data) is data:
+                        self._pending.pop(digest, None)
+            if is_last:
+                break
+            self._is_closing.wait(_BETWEEN_WRITES_S)
+        if connection is not None:
+            connection.close()
+
+    def _attempt(self, action: Callable[[], _T]) -> _T | None:
+        if self.problem is not None:
+            return None
+        try:
+            return action()
+        except (sqlite3.Error, OSError) as error:
+            reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+            self.problem = f"the cache {self._file} cannot be used, so replies are not kept: {reason.lower()}"
+            return None
+
+    def _opened(self) -> sqlite3.Connection:
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Made before SQLite does, so that nobody else can read it from its first byte on.
+        os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
+        connection = sqlite3.connect(
+            self._file, timeout=_WAIT_FOR_LOCK_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _use_wal(connection)
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _write(connection: sqlite3.Connection, batch: dict[bytes, bytes | None]) -> None:
+    now_s = time.time()
+    kept = [(digest, data, _checksum(digest, data), now_s) for digest, data in batch.items() if data is not None]
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", kept)
+        gone = [(digest,) for digest, data in batch.items() if data is None]
+        connection.executemany("DELETE FROM replies WHERE digest = ?", gone)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """The switch to WAL does not wait for another process that is switching, so it is tried again."""
+    ends_at = time.monotonic() + _WAIT_FOR_LOCK_S
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > ends_at:
+                raise
+            time.sleep(0.01)
+
+
+def _checksum(digest: bytes, data: bytes) -> bytes:
+    return hashlib.blake2b(digest + data, digest_size=16).digest()

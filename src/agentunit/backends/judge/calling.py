@@ -1,0 +1,236 @@
+"""A question's way to an answer: its turn, its attempts, what they cost, and when to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from agentunit.backends.judge.attempt import Attempt, attempt
+from agentunit.backends.judge.completion import Completion
+from agentunit.backends.judge.dialect import Dialect
+from agentunit.backends.judge.health import LONGEST_WAIT_S, Health
+from agentunit.backends.judge.messages import JudgeRequest
+from agentunit.backends.judge.pace import Pace
+from agentunit.backends.judge.settings import JudgeSettings
+from agentunit.backends.judge.spend import SpendCap, Tariff
+from agentunit.backends.judge.transport import Transport
+from agentunit.backends.judge.usage import JudgeUsage
+
+_FIRST_BACKOFF_S = 0.5
+_MOST_BACKOFF_S = 8.0
+# A busy server costs a call no attempt of its own: it may be turned away this many times as often as it may fail.
+_PATIENCE_WHEN_TURNED_AWAY = 4
+
+
+@dataclass
+class Call:
+    """What came of a question so far. ``attempts`` are plain data, for transcripts.
+
+    ``was_stale``: a kept connection turned out to be closed, so a new one is used from then on.
+    """
+
+    completion: Completion = field(default_factory=Completion)
+    problem: str | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cost_usd: float | None = None
+    n_unstated: int = 0
+    was_stale: bool = False
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Caller:
+    """Makes the calls of one run to one server. Lives in one event loop; what servers do raises nothing."""
+
+    def __init__(self, settings: JudgeSettings, transport: Transport, usage: JudgeUsage, dialect: Dialect) -> None:
+        self.dialect = dialect
+        self._settings = settings
+        self._address = settings.address
+        self._transport = transport
+        self._usage = usage
+        self._tariff = Tariff(settings)
+        self._cap = SpendCap(settings.max_spend_usd)
+        self._pace = Pace(settings.concurrency)
+        self._health = Health(settings)
+        self._ends_at: float | None = None
+        self._format_is_proven = False
+        # For those who were sent on without a turn, and find that its time has passed.
+        self._given_up_because: str | None = None
+
+    async def answer(self, request: JudgeRequest) -> Call:
+        """Ask until there is an answer, a final no, or nothing left to try."""
+        call = Call()
+        if self._ends_at is None and self._settings.run_timeout_s is not None:
+            self._ends_at = asyncio.get_running_loop().time() + self._settings.run_timeout_s
+        ticket = self._pace.ticket()
+        n_failed = n_turned_away = 0
+        most = self._settings.max_attempts
+        while True:
+            made = await self._turn(request, call, ticket)
+            if made is None:
+                return call
+            if made.kind in ("answered", "final", "hopeless"):
+                call.problem, call.completion = made.problem, made.completion
+                return call
+            if made.kind == "stale":
+                call.was_stale = True
+                continue
+            if made.kind == "turned_away":
+                n_turned_away += 1
+            else:
+                n_failed += 1
+            if n_failed >= most or n_turned_away >= most * _PATIENCE_WHEN_TURNED_AWAY:
+                call.problem = f"gave up after {len(call.attempts)} attempts; the last: {made.problem}"
+                return call
+            # Who was turned away waits for a turn like all others: the pace has been lowered for all.
+            if made.kind != "turned_away":
+                await asyncio.sleep(self._backoff_s(n_failed))
+
+    async def _turn(self, request: JudgeRequest, call: Call, ticket: int) -> Attempt | None:
+        """What came of one turn; ``None`` when nothing was sent, with the reason in the call."""
+        call.problem = self._why_stop()
+        if call.problem is not None:
+            return None
+        if not await self._pace.enter(ticket, self._ends_at):
+            call.problem = self._why_stop() or self._given_up_because or self._time_is_up()
+            return None
+        try:
+            return await self._understood(request, call)
+        finally:
+            self._pace.leave()
+
+    async def _understood(self, request: JudgeRequest, call: Call) -> Attempt | None:
+        """Send a request, and where the server refuses how it is put, put it in an easier way."""
+        dialect = self.dialect
+        refused: Attempt | None = None
+        while True:
+            made = await self._sent(request, call, dialect)
+            if made is None:
+                return None
+            if made.kind == "answered" and request.schema is not None and not self._format_is_proven:
+                self.dialect, self._format_is_proven = dialect, True
+            is_no = made.kind == "final" and (made.status or 0) >= 400
+            easier = self._easier(request, dialect, made) if is_no else None
+            if easier is None:
+                return refused if is_no and refused is not None else made
+            dialect, refused = easier, refused or made
+
+    async def _sent(self, request: JudgeRequest, call: Call, dialect: Dialect) -> Attempt | None:
+        """One attempt, and what it cost; ``None`` when it must not be made, with the reason in the call."""
+        loop = asyncio.get_running_loop()
+        body = msgspec.json.encode(
+            dialect.body(
+                self._settings.model, request.system, request.user, request.schema, request.purpose, request.max_tokens
+            )
+        )
+        most_usd = 0.0
+        if self._settings.max_spend_usd is not None:
+            most_usd = self._tariff.most_usd(len(body), request.max_tokens) or 0.0
+        if not await self._cap.set_aside(most_usd):
+            call.problem = self._cap_is_reached(most_usd)
+            return None
+        # Room under the cap may have been long in coming.
+        call.problem = self._why_stop()
+        if call.problem is not None:
+            self._cap.settle(most_usd, 0.0)
+            return None
+        started_at = loop.time()
+        counted_usd = most_usd
+        self._usage.calls += 1
+        self._usage.retries += bool(call.attempts)
+        try:
+            longest_s = self._time_for_one(started_at)
+            made = await attempt(self._transport, self._address, body, longest_s, on_new=call.was_stale)
+            counted_usd = self._count(call, made, most_usd)
+        finally:
+            self._cap.settle(most_usd, counted_usd)
+        elapsed_s = loop.time() - started_at
+        call.attempts.append({"status": made.status, "problem": made.problem, "elapsed_s": round(elapsed_s, 4)})
+        self._learn(made, started_at, elapsed_s)
+        return made
+
+    def _count(self, call: Call, made: Attempt, most_usd: float) -> float:
+        """Add what an attempt took to the totals; the money is what it counts against the cap."""
+        said = made.completion
+        if said.prompt_tokens is None or said.completion_tokens is None:
+            self._usage.unstated += made.may_be_billed
+            call.n_unstated += made.may_be_billed
+            return most_usd if made.may_be_billed else 0.0
+        call.prompt_tokens = (call.prompt_tokens or 0) + said.prompt_tokens
+        call.completion_tokens = (call.completion_tokens or 0) + said.completion_tokens
+        self._usage.prompt_tokens += said.prompt_tokens
+        self._usage.completion_tokens += said.completion_tokens
+        cost_usd = self._tariff.cost_usd(said.prompt_tokens, said.completion_tokens, said.cached_tokens)
+        if cost_usd is None:
+            self._usage.cost_usd = None
+            return 0.0
+        call.cost_usd = (call.cost_usd or 0.0) + cost_usd
+        self._usage.cost_usd = None if self._usage.cost_usd is None else self._usage.cost_usd + cost_usd
+        return cost_usd
+
+    def _learn(self, made: Attempt, started_at: float, elapsed_s: float) -> None:
+        """What an attempt means for the pace of all calls, and for whether to go on."""
+        now = started_at + elapsed_s
+        if made.kind in ("answered", "final"):
+            self._pace.went_well(elapsed_s)
+            self._health.answered()
+            return
+        if made.kind == "stale":
+            return
+        if made.kind == "hopeless":
+            self._health.give_up(made.problem or "", for_good=made.status in (401, 402, 429))
+        elif made.kind == "turned_away" and made.wait_s is not None and made.wait_s > LONGEST_WAIT_S:
+            self._health.block(now, made.wait_s, f"the server asks to wait {made.wait_s:,.0f} s: {made.problem}")
+        elif made.kind == "turned_away":
+            self._pace.turned_away(started_at, made.wait_s)
+        elif made.kind == "too_slow":
+            self._pace.was_too_slow(started_at)
+        if made.kind != "hopeless":
+            self._health.failed(now, started_at, made.problem or "", self._pace.last_pause_s)
+        why_stop = self._health.why_stop(now)
+        if why_stop is not None:
+            self._given_up_because = why_stop
+            self._pace.wake_all()
+
+    def _easier(self, request: JudgeRequest, used: Dialect, made: Attempt) -> Dialect | None:
+        """The dialect in which a refused request is worth another try."""
+        found = used.easier(made.status or 0, made.problem or "", had_schema=request.schema is not None)
+        if found is None:
+            return None
+        if self.dialect.ease > used.ease:
+            return self.dialect
+        easier, is_named = found
+        if not is_named:
+            return None if self._format_is_proven else easier
+        if self.dialect == used:
+            self.dialect = easier
+        return easier
+
+    def _why_stop(self) -> str | None:
+        now = asyncio.get_running_loop().time()
+        if self._ends_at is not None and now >= self._ends_at:
+            return self._time_is_up()
+        return self._health.why_stop(now)
+
+    def _time_is_up(self) -> str:
+        return f"the time for all calls of the run ({self._settings.run_timeout_s:g} s) is up"
+
+    def _time_for_one(self, now: float) -> float:
+        longest_s = self._settings.timeout_s
+        return longest_s if self._ends_at is None else max(0.001, min(longest_s, self._ends_at - now))
+
+    def _cap_is_reached(self, most_usd: float) -> str:
+        return (
+            f"the spend cap is reached: {self._cap.spent_usd:.4f} of {self._cap.cap_usd:.4f} USD are spent, "
+            f"and this call may take {most_usd:.4f} USD"
+        )
+
+    def _backoff_s(self, n_failed: int) -> float:
+        longest_s = min(_MOST_BACKOFF_S, _FIRST_BACKOFF_S * 2.0 ** (n_failed - 1))
+        if self._ends_at is not None:
+            longest_s = min(longest_s, max(0.0, self._ends_at - asyncio.get_running_loop().time()))
+        return longest_s * random.uniform(0.5, 1.0)

@@ -1,0 +1,239 @@
+"""Faithfulness by claims: what an answer states, and which passage says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentunit.backends.judge.asking import Asking, all_of
+from agentunit.backends.judge.fencing import fenced
+from agentunit.backends.judge.quotes import plain_words, quote_stands_in
+from agentunit.backends.judge.replies import (
+    ReplyWithoutJson,
+    UnreadableReply,
+    by_number,
+    entries_of,
+    field_of,
+    numbered_lines,
+    text_of,
+    whole_number,
+    word_of,
+)
+from agentunit.backends.judge.schemas import list_schema
+from agentunit.backends.judge.splitting import batches, pieces
+from agentunit.backends.quality import QualityQuestion, Verdict
+from agentunit.formulas.text import share_true
+
+SUPPORTED, CONTRADICTED, NOT_IN_PASSAGES = "supported", "contradicted", "not_in_passages"
+
+ANSWER_BUDGET = 3_000
+PASSAGE_BUDGET = 24_000
+CLAIM_BUDGET = 6_000
+MOST_CLAIMS = 20
+_OVERLAP = 400
+
+_SPLIT_TASK = """\
+You split an answer into claims, so that each claim can be checked by itself.
+- A claim is one statement that can be true or false. List every claim of the answer in order, and nothing that the \
+answer does not state.
+- A claim must be understood without the answer: put names in place of pronouns, and complete a short answer from the \
+question. "Paris", answered to "What is the capital of France?", is the claim "The capital of France is Paris".
+- Keep numbers, names, dates, negations and words of doubt as they are.
+- Greetings, questions, offers of help and statements of not knowing are no claims. An answer without claims has an \
+empty list.
+- "quote" is the words of the answer that the claim comes from, copied exactly.
+
+Reply with JSON only: {"claims": [{"claim": "...", "quote": "..."}]}"""
+
+_CHECK_TASK = """\
+You check claims against passages. Decide on each claim from the passages alone, not from what you know:
+- "supported": a passage states it, or it follows directly from what the passages state.
+- "contradicted": a passage states the opposite, or another value.
+- "not_in_passages": neither. A claim of which a part is missing from the passages is not_in_passages.
+A passage of a few words is read as an answer to the question.
+"passage" is the number of the passage that decides and "quote" its words that decide, copied exactly; both are null \
+where no passage decides.
+
+Reply with JSON only, with one entry for each claim: {"verdicts": [{"claim": 1, "passage": 2, "quote": "...", \
+"verdict": "supported"}]}"""
+
+_MEANINGS = {
+    **dict.fromkeys(("supported", "supports", "support", "yes", "true", "entailed", "entailment", "1"), SUPPORTED),
+    **dict.fromkeys(("fully supported", "confirmed", "stated"), SUPPORTED),
+    **dict.fromkeys(("contradicted", "contradicts", "contradiction", "refuted", "conflicting"), CONTRADICTED),
+    **dict.fromkeys(
+        ("not in passages", "not in the passages", "not in passage", "not in the passage"), NOT_IN_PASSAGES
+    ),
+    **dict.fromkeys(("unsupported", "not supported", "not mentioned", "not found", "not stated"), NOT_IN_PASSAGES),
+    **dict.fromkeys(("neutral", "unknown", "no evidence", "not enough information", "missing"), NOT_IN_PASSAGES),
+    **dict.fromkeys(("no", "false", "0", "partially supported", "partly supported"), NOT_IN_PASSAGES),
+}
+_RULE = f"a verdict must be {SUPPORTED}, {CONTRADICTED} or {NOT_IN_PASSAGES}"
+
+_SPLIT_SCHEMA = list_schema("claims", claim={"type": "string"}, quote={"type": "string"})
+_VERDICT = {
+    "claim": {"type": "integer"},
+    "passage": {"type": ["integer", "null"]},
+    "quote": {"type": ["string", "null"]},
+    "verdict": {"type": "string", "enum": [SUPPORTED, CONTRADICTED, NOT_IN_PASSAGES]},
+}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement, and the words of the answer it comes from."""
+
+    text: str
+    quote: str | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A verdict on a claim; ``passage`` counts from 1, and ``quote_found`` tells whether the quote stands in it."""
+
+    verdict: str
+    passage: int | None = None
+    quote: str | None = None
+    quote_found: bool | None = None
+
+
+async def faithfulness(question: QualityQuestion, asking: Asking) -> Verdict:
+    """The share of the answer's claims that the passages support; ``None`` for an answer that claims nothing."""
+    if not question.answer.strip():
+        return Verdict(None, {"reason": "the answer is blank: it claims nothing", "claims": []})
+    claims = await split_into_claims(question.question, question.answer, asking)
+    if not claims:
+        return Verdict(None, {"reason": "the judge found no claim in the answer", "claims": []})
+    checked = await check_claims(question.question, claims, question.context, asking)
+    value = share_true([each.verdict == SUPPORTED for each in checked])
+    return Verdict(value, {"claims": shown_claims(claims, checked, question.answer)})
+
+
+def shown_claims(claims: Sequence[Claim], checked: Sequence[Checked], answer: str) -> list[dict[str, Any]]:
+    """Claims with their verdicts, as a detail shows them."""
+    return [
+        {
+            "claim": claim.text,
+            "answer_quote": claim.quote,
+            "answer_quote_found": None if claim.quote is None else quote_stands_in(claim.quote, answer),
+            "verdict": each.verdict,
+            "passage": each.passage,
+            "quote": each.quote,
+            "quote_found": each.quote_found,
+        }
+        for claim, each in zip(claims, checked, strict=True)
+    ]
+
+
+async def split_into_claims(question: str | None, answer: str, asking: Asking, purpose: str = "claims") -> list[Claim]:
+    """The claims of an answer, each once; a long answer is split piece by piece."""
+    known = [("question", question)] if question else []
+
+    async def of_piece(piece: str) -> list[Claim]:
+        data = fenced([*known, ("answer", piece)])
+        room = 1024 + len(piece)
+        return await asking.read(purpose, _SPLIT_TASK, data, _SPLIT_SCHEMA, _read_claims, max_tokens=room)
+
+    parts = await all_of(of_piece(piece) for piece in pieces(answer, ANSWER_BUDGET))
+    # A claim that a judge lists twice would count twice.
+    found: dict[str, Claim] = {}
+    for claim in (claim for part in parts for claim in part):
+        found.setdefault(plain_words(claim.text), claim)
+    return list(found.values())
+
+
+def _read_claims(text: str) -> list[Claim]:
+    claims: list[Claim] = []
+    for entry in entries_of(text, "claims", ("claim", "statement")):
+        said = text_of(entry) or text_of(field_of(entry, "claim", "statement", "text"))
+        if said is None:
+            raise UnreadableReply(f"a claim must be a text; received {entry!r:.60}")
+        claims.append(Claim(said, text_of(field_of(entry, "quote", "source"))))
+    return claims
+
+
+async def check_claims(
+    question: str | None, claims: Sequence[Claim], passages: Sequence[str], asking: Asking, purpose: str = "verdicts"
+) -> list[Checked]:
+    """A verdict on each claim. Passages beyond the budget are asked about in turn, until a claim is supported.
+
+    A long passage is read in pieces that overlap; it keeps its number.
+    """
+    numbered = [
+        (number, piece)
+        for number, passage in enumerate(passages, 1)
+        for piece in pieces(passage, PASSAGE_BUDGET, _OVERLAP)
+    ]
+    shown = list(batches(numbered, lambda each: len(each[1]), PASSAGE_BUDGET, len(numbered)))
+
+    async def of_batch(batch: Sequence[Claim]) -> list[Checked]:
+        found = [Checked(NOT_IN_PASSAGES)] * len(batch)
+        for some in shown:
+            open_claims = [at for at, each in enumerate(found) if each.verdict != SUPPORTED]
+            if not open_claims:
+                break
+            asked = [batch[at] for at in open_claims]
+            for at, each in zip(open_claims, await _check(question, asked, some, asking, purpose), strict=True):
+                if each.verdict != NOT_IN_PASSAGES and found[at].verdict != each.verdict:
+                    found[at] = each
+        return found
+
+    each_batch = batches(claims, lambda claim: len(claim.text), CLAIM_BUDGET, MOST_CLAIMS)
+    parts = await all_of(of_batch(batch) for batch in each_batch)
+    return [checked for part in parts for checked in part]
+
+
+async def _check(
+    question: str | None,
+    claims: Sequence[Claim],
+    passages: Sequence[tuple[int, str]],
+    asking: Asking,
+    purpose: str,
+) -> list[Checked]:
+    parts = [("question", question)] if question else []
+    parts += [(f"passage {shown}", text) for shown, (_, text) in enumerate(passages, 1)]
+    parts += [(f"claim {shown}", claim.text) for shown, claim in enumerate(claims, 1)]
+
+    def read(text: str) -> list[Checked]:
+        return _read_verdicts(text, claims, passages)
+
+    room = 1024 + 150 * len(claims)
+    schema = list_schema("verdicts", len(claims), **_VERDICT)
+    return await asking.read(purpose, _CHECK_TASK, fenced(parts), schema, read, max_tokens=room)
+
+
+def _read_verdicts(text: str, claims: Sequence[Claim], passages: Sequence[tuple[int, str]]) -> list[Checked]:
+    try:
+        entries = entries_of(text, "verdicts", ("verdict",))
+    except ReplyWithoutJson:
+        entries = [{"claim": number, "verdict": rest} for number, rest in numbered_lines(text)]
+        if not entries and len(claims) == 1:
+            entries = [{"claim": 1, "verdict": text}]
+        if not entries:
+            raise
+    numbers = {plain_words(claim.text): number for number, claim in enumerate(claims, 1)}
+    read = [(_claim_number(entry, numbers), _read_verdict(entry, passages)) for entry in entries]
+    return by_number(read, len(claims), "claim")
+
+
+def _claim_number(entry: Any, numbers: dict[str, int]) -> int | None:
+    given = field_of(entry, "claim", "number", "id")
+    if isinstance(given, str) and plain_words(given) in numbers:
+        return numbers[plain_words(given)]
+    return whole_number(given)
+
+
+def _read_verdict(entry: Any, passages: Sequence[tuple[int, str]]) -> Checked:
+    verdict = word_of(field_of(entry, "verdict", "label") if isinstance(entry, dict) else entry, _MEANINGS, _RULE)
+    if verdict == NOT_IN_PASSAGES:
+        return Checked(verdict)
+    shown = whole_number(field_of(entry, "passage", "passages", "passage number"))
+    quote = text_of(field_of(entry, "quote", "evidence"))
+    if shown is None:
+        found = None if quote is None else any(quote_stands_in(quote, text) for _, text in passages)
+        return Checked(verdict, None, quote, found)
+    if not 1 <= shown <= len(passages):
+        raise UnreadableReply(f"a passage must be numbered from 1 to {len(passages)}; received {shown}")
+    number, text = passages[shown - 1]
+    return Checked(verdict, number, quote, None if quote is None else quote_stands_in(quote, text))

@@ -1,0 +1,201 @@
+"""The judge's client: asks an OpenAI-compatible server, many questions at once, within bounds.
+
+Replies come from the cache where the very same question was answered before, and the same question under way is asked
+once. Whatever the server does becomes a ``JudgeReply`` with a problem, never an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import concurrent.futures
+import os
+import threading
+import time
+import weakref
+from collections.abc import Coroutine
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from agentunit.backends.judge.cache import KeptReply, ReplyCache, cache_folder
+from agentunit.backends.judge.calling import Call, Caller
+from agentunit.backends.judge.dialect import Dialect
+from agentunit.backends.judge.loop_thread import LoopThread
+from agentunit.backends.judge.messages import JudgeReply, JudgeRequest
+from agentunit.backends.judge.settings import JudgeSettings
+from agentunit.backends.judge.spend import Tariff, why_cap_cannot_hold
+from agentunit.backends.judge.transcripts import transcript
+from agentunit.backends.judge.transport import Transport
+from agentunit.backends.judge.usage import JudgeUsage
+
+__all__ = ["JudgeClient", "JudgeReply", "JudgeRequest", "JudgeUsage"]
+
+_T = TypeVar("_T")
+
+
+class JudgeClient:
+    """Asks a judge. Any thread and any event loop may use it; its calls run in a thread of its own.
+
+    ``usage`` are the running totals. Times, totals and the spend cap count from the first question on, or from the
+    last ``begin_run``. A fork gets connections of its own.
+    """
+
+    def __init__(self, settings: JudgeSettings) -> None:
+        self.settings = settings
+        self.usage = JudgeUsage()
+        self._place = settings.address.shown
+        self._unusable = why_cap_cannot_hold(settings)
+        self._cache = None if settings.cache is None else ReplyCache(cache_folder(settings.cache))
+        self._is_closed = False
+        self._opening = threading.Lock()
+        self._pid = -1
+        self._thread: LoopThread | None = None
+        self._dialect = Dialect()
+        self._caller: Caller | None = None
+        self._transport: Transport | None = None
+        self._under_way: dict[bytes, asyncio.Future[JudgeReply | None]] = {}
+        self._inherited: list[Any] = []
+        atexit.register(_close, weakref.ref(self))
+
+    def __repr__(self) -> str:
+        return f"JudgeClient({self.settings!r})"
+
+    async def ask(self, request: JudgeRequest) -> JudgeReply:
+        """The reply to a question, or a reply that says why there is none."""
+        thread = self._opened()
+        if thread is not None and asyncio.get_running_loop() is thread.loop:
+            return await self._asked(request)
+        return await asyncio.wrap_future(self.submit(self._asked(request)))
+
+    def submit(self, coroutine: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
+        """Run a coroutine in the client's event loop; ``RuntimeError`` when the client was closed."""
+        thread = self._opened()
+        if thread is None:
+            coroutine.close()
+            raise RuntimeError("JudgeClient: the client was closed")
+        return thread.submit(coroutine)
+
+    def begin_run(self) -> None:
+        """Another run begins: totals, times and the spend cap start anew. Not while questions are under way."""
+        self.usage = JudgeUsage()
+        self._caller = None
+
+    def forget(self, request: JudgeRequest) -> None:
+        """Keep no reply to this question: it turned out to be unusable."""
+        if self._cache is not None:
+            self._cache.forget(request.digest(self._place, self.settings.model))
+
+    def close(self) -> None:
+        """Break off what is under way and close connections; the waiting futures are cancelled."""
+        with self._opening:
+            self._is_closed = True
+            thread, self._thread = self._thread, None
+        if thread is not None and self._pid == os.getpid():
+            assert self._transport is not None
+            thread.close(self._transport.close)
+        if self._cache is not None:
+            self._cache.close()
+
+    def _opened(self) -> LoopThread | None:
+        """The thread of the calls, started when it is needed first, and again in a forked process."""
+        with self._opening:
+            if self._is_closed:
+                return None
+            if self._thread is None or self._pid != os.getpid():
+                # What a fork inherited is never let go: tidying it up would take connections from the parent's loop.
+                self._inherited += [self._thread, self._transport, self._caller, self._under_way]
+                self._pid = os.getpid()
+                self._caller = None
+                self._under_way = {}
+                self._transport = Transport(self.settings.address)
+                self._thread = LoopThread("agentunit-judge")
+                # The price table takes a while to load: now, while the first calls are under way.
+                load_prices = partial(Tariff(self.settings).cost_usd, 0, 0)
+                threading.Thread(target=load_prices, name="agentunit-judge-prices", daemon=True).start()
+            return self._thread
+
+    async def _asked(self, request: JudgeRequest) -> JudgeReply:
+        started_s = time.perf_counter()
+        attempts: list[dict[str, Any]] = []
+        usage = self.usage
+        usage.questions += 1
+        usage.purposes[request.purpose] = usage.purposes.get(request.purpose, 0) + 1
+        try:
+            digest = request.digest(self._place, self.settings.model)
+        except (TypeError, ValueError) as error:
+            reply = _unasked(f"the question cannot be sent: {error}")
+        else:
+            reply = await self._found(digest) or await self._called(request, digest, attempts)
+        usage.cached += reply.cached
+        usage.failures += reply.text is None
+        if self._cache is not None and self._cache.problem is not None:
+            usage.add_problem(self._cache.problem)
+        reply = replace(reply, elapsed_s=time.perf_counter() - started_s)
+        return replace(reply, transcript=transcript(request, reply, attempts)) if self.settings.transcripts else reply
+
+    async def _found(self, digest: bytes) -> JudgeReply | None:
+        """A reply that needs no call: one that is on its way to somebody else, or one that was kept."""
+        while (under_way := self._under_way.get(digest)) is not None:
+            reply = await asyncio.shield(under_way)
+            if reply is not None and reply.text is None:
+                return _unasked(reply.problem)
+            if reply is not None:
+                return replace(reply, cached=True, cost_usd=0.0, attempts=0, unstated=0)
+        kept = None if self._cache is None else self._cache.find(digest)
+        if kept is None:
+            return None
+        return JudgeReply(kept.text, None, kept.model, kept.prompt_tokens, kept.completion_tokens, 0.0, cached=True)
+
+    async def _called(self, request: JudgeRequest, digest: bytes, attempts: list[dict[str, Any]]) -> JudgeReply:
+        if self._unusable is not None:
+            return _unasked(self._unusable)
+        under_way: asyncio.Future[JudgeReply | None] = asyncio.get_running_loop().create_future()
+        self._under_way[digest] = under_way
+        reply: JudgeReply | None = None
+        try:
+            caller = self._caller_of_run()
+            call = await caller.answer(request)
+            self._dialect = caller.dialect
+            attempts += call.attempts
+            reply = _reply(call)
+            if self._cache is not None and reply.text is not None and reply.problem is None:
+                kept = KeptReply(reply.text, reply.model, reply.prompt_tokens, reply.completion_tokens)
+                self._cache.keep(digest, kept)
+            return reply
+        finally:
+            del self._under_way[digest]
+            # None: broken off, so whoever waits for it asks for himself.
+            under_way.set_result(reply)
+
+    def _caller_of_run(self) -> Caller:
+        if self._caller is None:
+            assert self._transport is not None
+            self._caller = Caller(self.settings, self._transport, self.usage, self._dialect)
+        return self._caller
+
+
+def _unasked(problem: str | None) -> JudgeReply:
+    """No call was made, so nothing was spent."""
+    return JudgeReply(None, problem, None, 0, 0, 0.0)
+
+
+def _reply(call: Call) -> JudgeReply:
+    said = call.completion
+    is_free = call.prompt_tokens is None and call.n_unstated == 0
+    return JudgeReply(
+        text=said.text,
+        problem=call.problem,
+        model=said.model,
+        prompt_tokens=0 if is_free else call.prompt_tokens,
+        completion_tokens=0 if is_free else call.completion_tokens,
+        cost_usd=0.0 if is_free else call.cost_usd,
+        attempts=len(call.attempts),
+        unstated=call.n_unstated,
+    )
+
+
+def _close(client: weakref.ref[JudgeClient]) -> None:
+    living = client()
+    if living is not None:
+        living.close()

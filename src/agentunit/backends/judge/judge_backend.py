@@ -1,0 +1,135 @@
+"""The judge as a quality backend: questions in, verdicts out, as many calls under way as the settings allow."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import CancelledError, Future
+from dataclasses import replace
+from typing import Any
+
+from agentunit.backends.judge.asking import Asking, Judge, JudgeFailed, all_of, spent_on
+from agentunit.backends.judge.claims import faithfulness
+from agentunit.backends.judge.client import JudgeClient, JudgeReply
+from agentunit.backends.judge.correctness import answer_correctness
+from agentunit.backends.judge.injection import suspicions
+from agentunit.backends.judge.passages import retrieval_quality
+from agentunit.backends.judge.questions import RubricQuestion
+from agentunit.backends.judge.repeats import over_repeats
+from agentunit.backends.judge.rubric import rubric
+from agentunit.backends.judge.settings import configured, why_not_configured
+from agentunit.backends.judge.spend import why_cap_cannot_hold
+from agentunit.backends.quality import QualityQuestion, Verdict
+
+Measure = Callable[[Any, Asking], Awaitable[Verdict]]
+
+MEASURES: dict[str, Measure] = {
+    "faithfulness": faithfulness,
+    "answer_correctness": answer_correctness,
+    "retrieval_quality": retrieval_quality,
+    "rubric": rubric,
+}
+
+
+class JudgeBackend:
+    """Asks the configured judge. ``client`` takes the place of one made from the settings."""
+
+    name = "judge"
+    measures = frozenset(MEASURES)
+
+    def __init__(self, client: JudgeClient | None = None) -> None:
+        self._given = client
+        self._made: JudgeClient | None = None
+        self._lock = threading.Lock()
+
+    def unready(self) -> str | None:
+        """Why it cannot run now: no judge was configured, a setting is wrong, or a spend cap could not be kept."""
+        if self._given is not None:
+            return None
+        try:
+            settings = configured()
+        except ValueError as error:
+            return str(error)
+        return why_not_configured() if settings is None else why_cap_cannot_hold(settings)
+
+    @property
+    def client(self) -> JudgeClient:
+        """The client for the settings as they are now."""
+        if self._given is not None:
+            return self._given
+        settings = configured()
+        if settings is None:
+            raise JudgeFailed(why_not_configured())
+        with self._lock:
+            if self._made is None or self._made.settings != settings:
+                if self._made is not None:
+                    self._made.close()
+                self._made = JudgeClient(settings)
+            return self._made
+
+    def judge(self, measure: str, questions: Sequence[QualityQuestion]) -> list[Verdict]:
+        """A verdict per question; one that fails says why and leaves the others alone."""
+        verdicts = self.start(measure, questions)
+        try:
+            return verdicts.result()
+        except CancelledError:
+            return [failed("the judge was stopped before it gave a verdict") for _ in questions]
+        except BaseException:
+            verdicts.cancel()
+            raise
+
+    def start(self, measure: str, questions: Sequence[QualityQuestion]) -> Future[list[Verdict]]:
+        """Begin to judge all questions at once; the future's result is what ``judge`` returns."""
+        client = self.client
+        return client.submit(judge_all(MEASURES[measure], questions, client, client.settings.repeats))
+
+
+async def judge_all(
+    measure: Measure, questions: Sequence[QualityQuestion], judge: Judge, repeats: int = 1
+) -> list[Verdict]:
+    """A verdict per question, in their order; all are asked about at once."""
+    return await all_of(judge_one(measure, each, judge, repeats) for each in questions)
+
+
+async def judge_one(measure: Measure, question: QualityQuestion, judge: Judge, repeats: int = 1) -> Verdict:
+    """The verdict on one question, judged ``repeats`` times, with what it took and what looked suspicious."""
+    question = replace(question, question=_text_or_none(question.question))
+    made = await all_of(_judge_once(measure, question, judge, sample) for sample in range(repeats))
+    verdict = over_repeats([each for each, _ in made]) if repeats > 1 else made[0][0]
+    suspected = suspicions(_places(question))
+    if suspected:
+        verdict.detail["injection_suspected"] = suspected
+    verdict.detail["judge"] = spent_on([reply for _, replies in made for reply in replies])
+    return verdict
+
+
+async def _judge_once(
+    measure: Measure, question: QualityQuestion, judge: Judge, sample: int
+) -> tuple[Verdict, list[JudgeReply]]:
+    asking = Asking(judge, sample)
+    try:
+        return await measure(question, asking), asking.replies
+    except JudgeFailed as error:
+        return failed(str(error), error.raw), asking.replies
+    except Exception as error:  # noqa: BLE001  # one question must not take its batch along
+        return failed(f"{type(error).__name__}: {error}", kind=type(error).__name__), asking.replies
+
+
+def failed(reason: str, raw: str | None = None, kind: str = JudgeFailed.__name__) -> Verdict:
+    """A verdict that is an error: no value, the reason, and what the judge said."""
+    return Verdict(None, {"reason": reason, "error": {"type": kind, "message": reason}, "raw": raw})
+
+
+def _text_or_none(query: Any) -> str | None:
+    """A case's query may be data; a blank one says nothing."""
+    text = query if isinstance(query, str) or query is None else str(query)
+    return text if text and text.strip() else None
+
+
+def _places(question: QualityQuestion) -> list[tuple[str, str]]:
+    places = [("question", question.question or ""), ("answer", question.answer)]
+    places += [(f"context[{at}]", text) for at, text in enumerate(question.context)]
+    places += [(f"expected[{at}]", text) for at, text in enumerate(question.expected)]
+    if isinstance(question, RubricQuestion):
+        places += [(f"criteria[{at}]", text) for at, text in enumerate(question.criteria)]
+    return places

@@ -1,0 +1,152 @@
+"""From what a record says of a picture or video to its bytes: a path, bytes, a data URI, or a URL where allowed."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import stat
+from collections.abc import Hashable
+from hashlib import sha256
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import unquote_to_bytes
+
+from agentunit.backends.media.limits import MediaAccess, MediaProblem
+
+MediaSource = str | os.PathLike[str] | bytes
+_NEVER_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def shown_source(source: object) -> str:
+    """A source in few words, for details and reasons; never what is inside of it.
+
+    >>> shown_source("photos/cat.jpg"), shown_source(b"..."), shown_source("data:image/png;base64,iVBORw0KGgo=")
+    ('photos/cat.jpg', '3 bytes', 'data URI (image/png)')
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return f"{len(source)} bytes"
+    text = str(source)
+    if is_data_uri(text):
+        return f"data URI ({text[5:].split(',', 1)[0].split(';', 1)[0][:40] or 'text/plain'})"
+    printable = text.encode("utf-8", "backslashreplace").decode()
+    return printable if len(printable) <= 200 else f"{printable[:120]}…{printable[-60:]}"
+
+
+def is_data_uri(text: str) -> bool:
+    """Whether a text is a data URI."""
+    return text[:5].lower() == "data:"
+
+
+def is_url(text: str) -> bool:
+    """Whether a text names a place elsewhere: ``scheme://…``, which no path of ours is."""
+    scheme, separator, _ = text[:32].partition("://")
+    return bool(separator) and scheme.replace("+", "").replace("-", "").replace(".", "").isalnum()
+
+
+def read_source(source: MediaSource, access: MediaAccess) -> bytes:
+    """The bytes of a source. ``MediaProblem`` says why there are none."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return _bounded(bytes(source), access)
+    text = os.fspath(source)
+    if is_data_uri(text):
+        return _bounded(_from_data_uri(text, access), access)
+    if is_url(text):
+        if not text.lower().startswith(("http://", "https://")):
+            raise MediaProblem("must be a path, a data URI, or an http or https URL")
+        if not access.allow_urls:
+            raise MediaProblem("is a URL, and nothing is fetched unasked; allow_urls=True lets it be fetched")
+        from agentunit.backends.media.fetching import fetched
+
+        return fetched(text, access.limits)
+    with open_file(text, access) as file:
+        try:
+            content = file.read(access.limits.most_bytes + 1)
+        except OSError as error:
+            raise MediaProblem(f"cannot be read: {_why(error)}") from None
+    return _bounded(content, access)
+
+
+def open_file(path: str | os.PathLike[str], access: MediaAccess) -> BinaryIO:
+    """An open regular file, never a pipe or a device that would block, and within the root when there is one."""
+    found = located(path, access) if access.root is not None else path
+    try:
+        handle = os.open(found, os.O_RDONLY | _NEVER_WAIT)
+    except (OSError, ValueError) as error:
+        raise MediaProblem(f"cannot be opened: {_why(error)}") from None
+    try:
+        kind = os.fstat(handle).st_mode
+        if not stat.S_ISREG(kind):
+            raise MediaProblem(f"must be a file; found {_kind_named(kind)}")
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def located(path: str | os.PathLike[str], access: MediaAccess) -> Path:
+    """Where a path leads once links are followed; a place outside the root is refused."""
+    root = access.root
+    try:
+        if root is None:
+            return Path(path).resolve(strict=True)
+        inside = root.resolve(strict=True)
+        found = (inside / path).resolve(strict=True)
+    except (OSError, ValueError, RuntimeError) as error:
+        where = f" under {root}" if root is not None else ""
+        raise MediaProblem(f"cannot be found{where}: {_why(error)}") from None
+    if not found.is_relative_to(inside):
+        raise MediaProblem(f"lies outside of the allowed folder {root}")
+    return found
+
+
+def _from_data_uri(text: str, access: MediaAccess) -> bytes:
+    header, comma, body = text.partition(",")
+    if not comma:
+        raise MediaProblem("must hold a comma between its type and its data, as data URIs do; it holds none")
+    # Base64 is a third longer than its content, percent signs three times as long.
+    if len(body) > 3 * access.limits.most_bytes:
+        raise MediaProblem(_too_large(access))
+    try:
+        if header.lower().endswith(";base64"):
+            # As browsers read them: percent signs first, white space anywhere, and "=" at the end is not needed.
+            letters = b"".join(unquote_to_bytes(body).split()).rstrip(b"=")
+            return base64.b64decode(letters + b"=" * (-len(letters) % 4), validate=True)
+        return unquote_to_bytes(body)
+    except (binascii.Error, ValueError):
+        raise MediaProblem("is no valid base64") from None
+
+
+def _bounded(content: bytes, access: MediaAccess) -> bytes:
+    if not content:
+        raise MediaProblem("is empty")
+    if len(content) > access.limits.most_bytes:
+        raise MediaProblem(_too_large(access))
+    return content
+
+
+def _too_large(access: MediaAccess) -> str:
+    return f"must have at most {access.limits.most_bytes:,} bytes; it has more"
+
+
+def _kind_named(mode: int) -> str:
+    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+    return next((words for matches, words in kinds if matches(mode)), "a device")
+
+
+def _why(error: Exception) -> str:
+    return (error.strerror or type(error).__name__).lower() if isinstance(error, OSError) else str(error)
+
+
+def source_identity(source: MediaSource, access: MediaAccess) -> Hashable:
+    """What tells a source from others without reading a large file: its content, or which file it is and since when."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return sha256(source).digest()
+    text = os.fspath(source)
+    if is_data_uri(text) or is_url(text):
+        return sha256(text.encode("utf-8", "surrogatepass")).digest()
+    try:
+        found = os.stat(located(text, access))
+    except (MediaProblem, OSError):
+        return text
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns

@@ -1,0 +1,121 @@
+"""Evenly spaced frames of a video, without decoding more than needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import contextmanager
+from importlib.util import find_spec
+from io import BytesIO
+from itertools import groupby
+from math import inf
+from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
+
+from agentunit.backends.media.limits import EXTRA, MediaAccess, MediaLimits, MediaProblem
+from agentunit.backends.media.sources import MediaSource, is_data_uri, is_url, open_file, read_source
+from agentunit.backends.media.video_reader import VideoReader, in_words
+from agentunit.backends.quality import BackendUnavailable
+
+Made = TypeVar("Made")
+# Containers of pictures and sound only: playlists, which name further files and addresses, stay closed.
+_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,matroska,webm,avi,mpegts,mpeg,mpegvideo,m4v,ogg,flv,asf,gif,apng,ivf,nut,mxf,rm"
+# How far from its place a frame may lie, as a part of the distance between two of them.
+_NEAR_ENOUGH = 0.25
+_SHORTER_THAN_TOLD = 0.9
+
+
+class SampledVideo(NamedTuple, Generic[Made]):
+    """What was made of each frame, when it is shown, and how much had to be decoded."""
+
+    frames: list[Made]
+    times_s: list[float]
+    duration_s: float
+    n_decoded: int
+
+
+def video_unready() -> str | None:
+    """Why videos cannot be read here, with the command that helps; ``None`` when they can."""
+    return None if find_spec("av") else f"PyAV is not installed; {EXTRA} adds it"
+
+
+def open_video(source: MediaSource, access: MediaAccess) -> BinaryIO:
+    """A video as an open file, wherever it comes from."""
+    text = "" if isinstance(source, (bytes, bytearray, memoryview)) else str(source)
+    in_memory = not text or is_data_uri(text) or is_url(text)
+    return BytesIO(read_source(source, access)) if in_memory else open_file(text, access)
+
+
+def sample_frames(
+    source: MediaSource, n_frames: int, access: MediaAccess, prepare: Callable[[Any], Made]
+) -> SampledVideo[Made]:
+    """Up to ``n_frames`` frames from the middles of as many equal parts of a video, each given to ``prepare`` at once.
+
+    A frame up to a quarter of a part before the middle is as good as that of the middle itself, so a keyframe there is
+    all that is decoded. Else decoding runs from the keyframe before. A video with fewer frames, or with a damaged part,
+    gives fewer. ``MediaProblem`` says why there are none. The limits hold between calls of FFmpeg, some of which a file
+    can keep busy for hours: for files of others there is ``video_process``.
+    """
+    with open_video(source, access) as file:
+        return sample_file(file, n_frames, access.limits, prepare)
+
+
+def sample_file(
+    file: BinaryIO, n_frames: int, limits: MediaLimits, prepare: Callable[[Any], Made]
+) -> SampledVideo[Made]:
+    """``sample_frames`` of an open file."""
+    unready = video_unready()
+    if unready:
+        raise BackendUnavailable(unready)
+    with _container(file) as container:
+        stream = container.streams.best("video")
+        if stream is None:
+            raise MediaProblem("holds no video stream")
+        reader = VideoReader(container, stream, limits)
+        told = reader.told_duration()
+        if told and reader.goes_on_after(told):
+            told = None
+        duration = told or reader.measured_duration()
+        found = _sample(reader, duration, n_frames, prepare) if duration < inf else {}
+        if told and len(found) < n_frames:
+            measured = reader.measured_duration()
+            # A wrong duration, or a file that was cut off: what is there is sampled, not what was promised.
+            if measured < _SHORTER_THAN_TOLD * told:
+                duration = measured
+                found = _sample(reader, duration, n_frames, prepare)
+        if not found:
+            raise MediaProblem(f"has no frame that can be decoded{reader.trouble_told()}")
+    times = sorted(found)
+    return SampledVideo([found[each] for each in times], [reader.seconds(t) for t in times], duration, reader.n_decoded)
+
+
+def _sample(reader: VideoReader, duration_s: float, n_frames: int, prepare: Callable[[Any], Made]) -> dict[int, Made]:
+    spacing = duration_s / n_frames
+    slack = reader.ticks(_NEAR_ENOUGH * spacing)
+    targets = [reader.first_tick + reader.ticks((index + 0.5) * spacing) for index in range(n_frames)]
+    # Where decoding has to start is looked up first, so that frames after one keyframe are decoded in one go.
+    planned = [(reader.keyframe_before(target), target) for target in targets]
+    reachable = [(start, target) for start, target in planned if start is not None]
+    found: dict[int, Made] = {}
+    for _, group in groupby(reachable, key=lambda each: each[0].tick):
+        starts, aims = zip(*group, strict=True)
+        for tick, image in reader.frames_at(starts[0], aims, slack):
+            if tick not in found:
+                found[tick] = prepare(image)
+    return found
+
+
+@contextmanager
+def _container(file: BinaryIO) -> Any:
+    import av
+
+    options = {"format_whitelist": _FORMATS, "protocol_whitelist": "none"}
+    try:
+        container = av.open(file, mode="r", options=options, metadata_errors="replace")
+    except (av.FFmpegError, ValueError, OSError) as error:
+        raise MediaProblem(f"is no video of a known format, or is damaged ({in_words(error)})") from None
+    with container:
+        try:
+            yield container
+        except MediaProblem:
+            raise
+        except Exception as error:  # noqa: BLE001  # decoders of hostile bytes may raise anything
+            raise MediaProblem(f"cannot be decoded ({in_words(error)})") from None

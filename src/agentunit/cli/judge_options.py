@@ -1,0 +1,185 @@
+"""The options of every verb that scores: which backend, which parameters, and how a judge is asked."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+import click
+import yaml
+
+from agentunit.backends.judge.settings import configure_judge, configured, why_not_configured
+from agentunit.backends.quality import BackendUnavailable
+from agentunit.engine.judging import judged_metrics
+from agentunit.metrics.base import describe
+from agentunit.metrics.parameters import ParameterError, adjusted
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--backend",
+        metavar="NAME",
+        help="What scores the quality metrics: auto, lexical, judge, ragas or local ('agentunit doctor' tells them).",
+    ),
+    click.option(
+        "--param",
+        "parameters",
+        multiple=True,
+        metavar="METRIC.NAME=VALUE",
+        help="A parameter of a metric, as often as needed: --param energy_consumption.threshold_kwh=0.2",
+    ),
+    click.option("--judge-url", metavar="URL", help="The judge's OpenAI-compatible server (also AGENTUNIT_JUDGE_URL)."),
+    click.option("--judge-model", metavar="NAME", help="The judge's model (also AGENTUNIT_JUDGE_MODEL)."),
+    click.option("--judge-repeats", type=click.IntRange(min=1), metavar="N", help="Ask the judge N times."),
+    click.option("--judge-max-spend", type=float, metavar="USD", help="The most that the judge may cost."),
+    click.option("--judge-timeout", type=float, metavar="SECONDS", help="The most that one call may take."),
+    click.option("--judge-concurrency", type=click.IntRange(min=1), metavar="N", help="The most calls at once."),
+    click.option("--judge-transcripts", is_flag=True, help="Keep every call's prompt and reply with the scores."),
+    click.option("--no-cache", is_flag=True, help="Ask the judge anew, and keep no reply."),
+    click.option("-y", "--yes", is_flag=True, help="Send to the judge without a question first."),
+)
+
+
+@dataclass
+class JudgeChoice:
+    """What the command line says about backends, parameters and the judge."""
+
+    backend: str | None = None
+    parameters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    yes: bool = False
+
+    def configure(self, suite: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Put the judge's settings into force: the command line's before the suite's before the environment's.
+
+        Metrics are made after it: one that names the judge must find it configured. Gives the settings put into force.
+        """
+        wanted = {**(suite or {}), **self.settings}
+        try:
+            if wanted:
+                configure_judge(**wanted)
+        except (TypeError, ValueError) as error:
+            raise click.UsageError(str(error)) from None
+        return wanted
+
+    def with_parameters(self, names: Sequence[str]) -> list[Any]:
+        """Names as the registry takes them, each with the parameters that the command line gives it."""
+        return [{name: self.parameters.pop(name)} if name in self.parameters else name for name in names]
+
+    def adjust(self, metrics: Sequence[Any]) -> list[Any]:
+        """Metrics with the parameters and the backend of the command line in place of their own."""
+        changed = {name: dict(given) for name, given in self.parameters.items()}
+        names = [metric.name for metric in metrics]
+        for name in changed:
+            if name not in names:
+                nearest = get_close_matches(name, names, n=1)
+                hint = f"did you mean {nearest[0]!r}?" if nearest else f"scored are {', '.join(names)}"
+                raise click.BadParameter(f"no metric called {name!r} is scored; {hint}", param_hint="--param")
+        if self.backend is not None:
+            for metric in metrics:
+                if _chooses_backend(metric):
+                    changed.setdefault(metric.name, {}).setdefault("backend", self.backend)
+            if not any(_chooses_backend(metric) for metric in metrics):
+                raise click.BadParameter(f"none of {', '.join(names)} has a backend to choose", param_hint="--backend")
+        made = [_changed(metric, changed.get(metric.name)) for metric in metrics]
+        if any(_chooses_backend(metric) for metric in made):
+            _refuse_wrong_settings()
+        if self.settings and not judged_metrics(made):
+            options = ", ".join(_OPTION_OF[name] for name in self.settings)
+            why = why_not_configured() if configured() is None else "name one that does, or --backend judge"
+            raise click.UsageError(f"{options}: no metric asks a judge ({why})")
+        return made
+
+
+_OPTION_OF = {
+    "url": "--judge-url",
+    "model": "--judge-model",
+    "repeats": "--judge-repeats",
+    "max_spend_usd": "--judge-max-spend",
+    "timeout_s": "--judge-timeout",
+    "concurrency": "--judge-concurrency",
+    "transcripts": "--judge-transcripts",
+    "cache": "--no-cache",
+}
+
+
+def judge_options(command: _Command) -> _Command:
+    """Give a command these options; it gets them as ``choice``."""
+
+    @functools.wraps(command)
+    def with_choice(
+        *args: Any,
+        backend: str | None,
+        parameters: tuple[str, ...],
+        judge_url: str | None,
+        judge_model: str | None,
+        judge_repeats: int | None,
+        judge_max_spend: float | None,
+        judge_timeout: float | None,
+        judge_concurrency: int | None,
+        judge_transcripts: bool,
+        no_cache: bool,
+        yes: bool,
+        **kwargs: Any,
+    ) -> Any:
+        given = {
+            "url": judge_url,
+            "model": judge_model,
+            "repeats": judge_repeats,
+            "max_spend_usd": judge_max_spend,
+            "timeout_s": judge_timeout,
+            "concurrency": judge_concurrency,
+            "transcripts": judge_transcripts or None,
+        }
+        settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        if no_cache:
+            settings["cache"] = None
+        return command(*args, choice=JudgeChoice(backend, _parsed(parameters), settings, yes), **kwargs)
+
+    wrapped: Any = with_choice
+    for option in reversed(_OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped  # type: ignore[no-any-return]
+
+
+def _parsed(given: Iterable[str]) -> dict[str, dict[str, Any]]:
+    """``METRIC.NAME=VALUE``, where a value is read as YAML reads it: 0.5, true, [a, b], or a text."""
+    parsed: dict[str, dict[str, Any]] = {}
+    for each in given:
+        place, equals, text = each.partition("=")
+        metric, dot, name = place.strip().rpartition(".")
+        if not equals or not dot or not metric or not name:
+            raise click.BadParameter(f"must be METRIC.NAME=VALUE; received {each!r}", param_hint="--param")
+        try:
+            parsed.setdefault(metric, {})[name] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            parsed.setdefault(metric, {})[name] = text
+    return parsed
+
+
+def _chooses_backend(metric: Any) -> bool:
+    has_field = is_dataclass(metric) and any(field.name == "backend" for field in fields(metric))
+    return has_field and describe(metric).family == "quality"
+
+
+def _refuse_wrong_settings() -> None:
+    """A setting that is wrong would make ``auto`` pass over the judge, and score by something else without a word."""
+    try:
+        configured()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _changed(metric: Any, parameters: Mapping[str, Any] | None) -> Any:
+    if not parameters:
+        return metric
+    try:
+        return adjusted(metric, parameters, f"metric {metric.name!r}")
+    except BackendUnavailable as error:
+        raise click.BadParameter(str(error), param_hint="--backend") from None
+    except (ParameterError, TypeError, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint="--param") from None

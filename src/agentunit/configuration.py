@@ -1,0 +1,31 @@
+"""``agentunit.configure``: settings for the whole process, in place of the environment's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from agentunit.backends.judge.settings import JudgeSettings, configure_judge
+
+
+def configure(*, judge: JudgeSettings | Mapping[str, Any] | None) -> None:
+    """Configure the judge that quality metrics and rubrics ask: explicit configuration is consent to sending.
+
+    ``judge`` is a ``JudgeSettings`` or some of its fields (``url``, ``model``, ``api_key``, ``repeats``,
+    ``max_spend_usd``, …), which go before ``AGENTUNIT_JUDGE_…`` one by one. ``None`` forgets what was set here.
+
+    >>> configure(judge={"url": "http://127.0.0.1:8000/v1", "model": "qwen3-8b"})
+    >>> from agentunit.backends.judge.settings import configured
+    >>> configured().model
+    'qwen3-8b'
+    >>> configure(judge=None)
+    """
+    if judge is None:
+        configure_judge()
+        return
+    if isinstance(judge, JudgeSettings):
+        judge = {field.name: getattr(judge, field.name) for field in fields(judge)}
+    if not isinstance(judge, Mapping) or not judge:
+        raise TypeError(f"configure: judge must be settings of a judge, or None; received {judge!r:.80}")
+    configure_judge(**judge)

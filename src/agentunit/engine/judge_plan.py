@@ -1,0 +1,182 @@
+"""What asking a judge would send where, and about what it would cost, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentunit.backends.judge.settings import JudgeSettings, configured
+from agentunit.backends.quality import QualityQuestion
+from agentunit.core.codec import RecordError, as_record
+from agentunit.core.outcome import Outcome
+from agentunit.engine.judging import judged_metrics
+from agentunit.metrics.inputs import InputProblem, Item
+
+SAMPLE_SIZE = 50
+# What an answer is taken to be like before the agent has given one.
+_ASSUMED_ANSWER = "x" * 600
+_CHARACTERS_A_TOKEN = 4.0
+_CHARACTERS_A_CLAIM = 100.0
+# Tokens of the fixed part of a prompt with its schema, of one claim or fact in a reply, of one passage's verdict.
+_PROMPT, _RAGAS_PROMPT = 400, 1300
+_CLAIM_REPLY, _VERDICT_REPLY, _PASSAGE_REPLY, _CRITERION_REPLY = 45, 50, 40, 80
+
+
+@dataclass(frozen=True)
+class Sending:
+    """What a run would send. ``n_cases``, ``n_calls``, tokens and cost are estimates, ``None`` where unknown.
+
+    ``exact`` says that the number of cases is counted. ``fields`` names the parts of a case that are sent.
+    """
+
+    metrics: tuple[str, ...]
+    place: str
+    model: str
+    is_encrypted: bool
+    fields: tuple[str, ...]
+    n_cases: int | None
+    exact: bool
+    n_calls: int | None
+    n_tokens: int | None
+    cost_usd: float | None
+    repeats: int
+    is_cached: bool
+    max_spend_usd: float | None
+
+
+def judge_described() -> dict[str, Any] | None:
+    """The judge as a run's record names it: no secret, and nothing of this machine."""
+    settings = configured()
+    return None if settings is None else {k: v for k, v in settings.described().items() if k != "cache"}
+
+
+def plan_sending(
+    metrics: Iterable[Any], sample: Sequence[Any], *, n_cases: int | None, exact: bool, answered: bool = True
+) -> Sending | None:
+    """What scoring would send, judged by a sample of its records; ``None`` when nothing would be.
+
+    ``exact``: ``n_cases`` is counted. Without ``answered``, the answers of the records are yet to come.
+    """
+    judged = judged_metrics(metrics)
+    settings = configured()
+    if not judged or settings is None or n_cases == 0:
+        return None
+    items = [item for given in sample if (item := _item(given, answered)) is not None]
+    # Metrics with the same measure ask the same questions, which are sent once.
+    different = {
+        (getattr(each, "measure_asked", each.name), getattr(each, "current_backend", "")): each for each in judged
+    }
+    asked = [(each, question) for each in different.values() for item in items if (question := _question(each, item))]
+    if exact and n_cases is not None and len(sample) >= n_cases and not asked:
+        return None
+    costs = [_expected(metric, question) for metric, question in asked]
+    calls, prompt, completion = (sum(column) for column in zip(*costs, strict=True)) if costs else (0, 0, 0)
+    share = None if n_cases is None or not items else n_cases / len(items) * settings.repeats
+    address = settings.address
+    return Sending(
+        metrics=tuple(metric.name for metric in judged),
+        place=address.shown,
+        model=settings.model,
+        is_encrypted=address.is_tls or address.host in ("localhost", "127.0.0.1", "::1"),
+        fields=_fields(asked),
+        n_cases=n_cases,
+        exact=exact,
+        n_calls=None if share is None else round(calls * share),
+        n_tokens=None if share is None else round((prompt + completion) * share),
+        cost_usd=None if share is None else _cost(settings, prompt * share, completion * share),
+        repeats=settings.repeats,
+        is_cached=settings.cache is not None,
+        max_spend_usd=settings.max_spend_usd,
+    )
+
+
+def _item(given: Any, answered: bool) -> Item | None:
+    try:
+        record = as_record(given)
+    except RecordError:
+        return None
+    return Item(record.case, record.trace, record.outcome if answered else Outcome(output=_ASSUMED_ANSWER))
+
+
+def _question(metric: Any, item: Item) -> QualityQuestion | None:
+    """What a metric would ask about an item; ``None`` when it has nothing to ask."""
+    try:
+        missing = getattr(metric, "missing", None)
+        if callable(missing) and missing(item):
+            return None
+        question: QualityQuestion = metric.question(item)
+    except (InputProblem, AttributeError):
+        return None
+    return question if question.answer and getattr(question, "criteria", True) else None
+
+
+def _expected(metric: Any, question: QualityQuestion) -> tuple[float, float, float]:
+    """About how many calls, prompt tokens and completion tokens one question takes."""
+    measure = getattr(metric, "measure_asked", "rubric")
+    fixed = _RAGAS_PROMPT if getattr(metric, "current_backend", "") == "ragas" else _PROMPT
+    asked, answer = _tokens(str(question.question or "")), _tokens(question.answer)
+    context = sum(_tokens(text) for text in question.context)
+    if measure == "faithfulness":
+        n_claims = _claims(question.answer)
+        claims = answer + 10 * n_claims
+        return 2, 2 * (fixed + asked) + answer + context + claims, n_claims * (_CLAIM_REPLY + _VERDICT_REPLY) + claims
+    if measure == "answer_correctness":
+        calls = prompt = completion = 0.0
+        answers = [text for text in question.expected if text.strip()]
+        if any(text.strip() == question.answer.strip() for text in answers):
+            return 0, 0, 0
+        for text in answers:
+            n_claims = _claims(question.answer) + _claims(text)
+            both = answer + _tokens(text)
+            calls += 4
+            prompt += 4 * (fixed + asked) + 3 * both + 10 * n_claims
+            completion += n_claims * (_CLAIM_REPLY + _VERDICT_REPLY) + both
+        return calls, prompt, completion
+    expected = sum(_tokens(text) for text in question.expected)
+    if measure == "retrieval_quality":
+        n_passages = len(question.context)
+        calls = n_passages if fixed == _RAGAS_PROMPT else 1
+        return calls, calls * (fixed + asked + (expected or answer)) + context, n_passages * _PASSAGE_REPLY
+    criteria = getattr(question, "criteria", ())
+    length = sum(_tokens(text) for text in criteria)
+    return 1, fixed + asked + answer + context + expected + length, _CRITERION_REPLY * len(criteria)
+
+
+def _claims(text: str) -> float:
+    return max(1.0, len(text) / _CHARACTERS_A_CLAIM)
+
+
+def _tokens(text: str) -> float:
+    return len(text) / _CHARACTERS_A_TOKEN
+
+
+def _cost(settings: JudgeSettings, prompt: float, completion: float) -> float | None:
+    from agentunit.backends.judge.spend import Tariff
+
+    # Priced as one call of average size would be, then taken many times: a tier for long prompts does not apply.
+    per_million = [Tariff(settings).cost_usd(*tokens) for tokens in ((1000, 0), (0, 1000))]
+    if per_million[0] is None or per_million[1] is None:
+        return None
+    return (prompt * per_million[0] + completion * per_million[1]) / 1000
+
+
+def _fields(asked: Sequence[tuple[Any, QualityQuestion]]) -> tuple[str, ...]:
+    if not asked:
+        return ("question", "answer", "context", "expected output")
+    sent = {name for metric, question in asked for name in _sent(metric, question)}
+    return tuple(name for name in ("question", "answer", "context", "expected output") if name in sent)
+
+
+def _sent(metric: Any, question: QualityQuestion) -> list[str]:
+    """The parts of a case that a measure sends, of those that the case has."""
+    measure = getattr(metric, "measure_asked", "rubric")
+    has_expected = any(text.strip() for text in question.expected)
+    sent = {
+        "question": bool(question.question),
+        # Passages are judged by what they should lead to; the answer stands in where that is not known.
+        "answer": measure != "retrieval_quality" or not has_expected,
+        "context": bool(question.context) and measure != "answer_correctness",
+        "expected output": has_expected and measure != "faithfulness",
+    }
+    return [name for name, is_sent in sent.items() if is_sent]

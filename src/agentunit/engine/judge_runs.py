@@ -1,0 +1,69 @@
+"""When a run begins, for a judge: its totals, its time and what it may spend count from there."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from agentunit.backends.quality import load_backend
+from agentunit.engine.judging import judged_metrics
+
+_MOST_CASES = 512
+_FEWEST_CASES = 16
+_TURNS = 8
+_lock = threading.Lock()
+_n_open = 0
+
+
+@contextmanager
+def judge_run(metrics: Sequence[Any] | None = None) -> Iterator[None]:
+    """Within it, everything asked of a judge is one run. One within another, or beside it, is part of that.
+
+    With ``metrics``, only if one of them asks a judge; without, whatever is scored within.
+    """
+    global _n_open
+    if metrics is not None and not judged_metrics(metrics):
+        yield
+        return
+    with _lock:
+        if _n_open == 0 and metrics is not None:
+            _begin()
+        _n_open += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _n_open -= 1
+
+
+def cases_under_way(metrics: Sequence[Any]) -> int:
+    """How many cases may wait for an answer together.
+
+    Several times what a judge is asked at once, so that a slow answer at the front of the row does not leave it idle;
+    not more than that, because the first case would be done only when all of them have had their turn.
+    """
+    settings = getattr(_client(), "settings", None) if judged_metrics(metrics) else None
+    at_once = getattr(settings, "concurrency", None)
+    return min(_MOST_CASES, max(_FEWEST_CASES, _TURNS * at_once)) if isinstance(at_once, int) else _MOST_CASES
+
+
+def judge_problems(metrics: Sequence[Any]) -> list[str]:
+    """Sentences about the judge's run as a whole, such as a cache that cannot be written."""
+    usage = getattr(_client(), "usage", None) if judged_metrics(metrics) else None
+    return list(getattr(usage, "problems", ()))
+
+
+def _begin() -> None:
+    begin = getattr(_client(), "begin_run", None)
+    if callable(begin):
+        begin()
+
+
+def _client() -> Any:
+    """The judge's client, which RAGAS uses too; ``None`` when it cannot be had: that is told when it is asked."""
+    try:
+        return getattr(load_backend("judge"), "client", None)
+    except (KeyError, RuntimeError, ValueError):
+        return None

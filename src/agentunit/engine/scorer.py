@@ -1,0 +1,212 @@
+"""One metric as the engine calls it: case by case, in batches, or in batches of which several are under way."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from agentunit.core.results import MetricResult, Score
+from agentunit.engine.aggregate import MetricAggregate
+from agentunit.formulas.statistics import LARGEST_MAGNITUDE
+from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, describe, fresh, spoken_error, unscored
+from agentunit.metrics.inputs import Item
+
+now = time.perf_counter
+
+
+class StartedBatch(Protocol):
+    """A batch under way: what a metric's ``start_batch`` returns."""
+
+    def result(self) -> Sequence[MetricResult | Exception]:
+        """Wait for the results, one for each item; an exception is the failure of its item."""
+        ...
+
+    def done(self) -> bool:
+        """Whether ``result`` would return at once."""
+        ...
+
+    def cancel(self) -> Any:
+        """Nobody will ask for the result any more."""
+        ...
+
+
+class Scorer:
+    """One metric over a run: in batches where it gains from them, in order where it keeps state."""
+
+    def __init__(self, metric: Any) -> None:
+        metric = fresh(metric)
+        self.name: str = metric.name
+        self._metric = metric
+        self._info = describe(metric)
+        self.aggregate = MetricAggregate(self.name, self._info)
+        self._composite = isinstance(metric, CompositeMetric)
+        self._evaluate = _item_evaluator(metric)
+        self._evaluate_batch = _batch_evaluator(metric, self._info)
+        self._start_batch = _batch_starter(metric, self._info)
+        self._ready: list[Score] | None = None
+
+    @property
+    def starts(self) -> bool:
+        """Whether batches can be started and left to run: a service answers while the next cases are read."""
+        return self._start_batch is not None
+
+    @property
+    def batched(self) -> bool:
+        """Whether it wants many cases at once."""
+        return self.starts or self._evaluate_batch is not None
+
+    def start(self, items: Sequence[Item]) -> StartedBatch | Exception | None:
+        """Set a batch going, if this metric can; what it raises is kept for the batch's scores."""
+        if self._start_batch is None or not items:
+            return None
+        try:
+            started: StartedBatch = self._start_batch(items)
+            return started
+        except Exception as error:  # noqa: BLE001  # the border of a fault: it becomes a record
+            return error
+
+    def begin(self, items: Sequence[Item], started: StartedBatch | Exception | None) -> None:
+        """Have the scores of a batch ready, if this metric works in batches.
+
+        A batch that fails is left to be scored one by one. One that was started asked a service: asking again would
+        be paid for twice, so its failure is the failure of each of its cases.
+        """
+        self._ready = None
+        if not items:
+            return
+        start = now()
+        if started is not None:
+            self._ready = self._of_started(items, started, start)
+            return
+        if self._evaluate_batch is None:
+            return
+        try:
+            results = _of_length(self._evaluate_batch(items), items, "evaluate_batch")
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException:  # noqa: BLE001  # one bad item must not take its batch along
+            return
+        elapsed = (now() - start) / len(items)
+        self._ready = [self._finish(result, elapsed) for result in results]
+
+    def _of_started(self, items: Sequence[Item], started: StartedBatch | Exception, start: float) -> list[Score]:
+        try:
+            if isinstance(started, Exception):
+                raise started
+            results = _of_length(started.result(), items, "start_batch")
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
+            elapsed = (now() - start) / len(items)
+            return [self._failed(error, elapsed) for _ in items]
+        # Batches overlap, so what one took is what the run had to wait for it.
+        elapsed = (now() - start) / len(items)
+        return [
+            self._failed(result, elapsed) if isinstance(result, Exception) else self._finish(result, elapsed)
+            for result in results
+        ]
+
+    def score(self, item: Item, position: int) -> Score:
+        """The score of one item, whatever the metric does."""
+        if self._ready is not None:
+            return self._ready[position]
+        start = now()
+        try:
+            result = self._evaluate(item)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
+            return self._failed(error, now() - start)
+        return self._finish(result, now() - start)
+
+    def _failed(self, error: BaseException, elapsed: float) -> Score:
+        result = failure(self.name, error)
+        backend = getattr(self._metric, "current_backend", self._info.backend)
+        result.detail = {**dict.fromkeys(self._info.detail_keys), "backend": backend, **result.detail}
+        return Score(result, "error", backend, self._info.version, elapsed)
+
+    def _finish(self, result: Any, elapsed: float) -> Score:
+        problem = _problem_with(result)
+        if problem is not None:
+            return self._failed(TypeError(problem), elapsed)
+        info = self._info
+        detail = result.detail
+        backend = detail.get("backend")
+        if not isinstance(backend, str):
+            backend = info.backend
+        if result.value is None:
+            failed = "error" in detail and not self._composite
+            return Score(result, "error" if failed else "not_applicable", backend, info.version, elapsed)
+        result.value = float(result.value)
+        informational = backend in info.informational
+        if self._composite:
+            backend, informational = self._metric.provenance(result)
+            result = MetricResult(result.name, result.value, detail)
+        return Score(result, "informational" if informational else "ok", backend, info.version, elapsed)
+
+
+def failure(name: str, error: BaseException) -> MetricResult:
+    """What an exception in a metric becomes: no value, and its type, message and place."""
+    frames = traceback.extract_tb(error.__traceback__)
+    result = unscored(name, spoken_error(error), error=error)
+    if frames:
+        last = frames[-1]
+        result.detail["error"]["place"] = f"{last.filename}:{last.lineno} in {last.name}"
+        result.detail["reason"] += f" ({os.path.basename(last.filename)}:{last.lineno})"
+    return result
+
+
+def _of_length(results: Any, items: Sequence[Item], maker: str) -> list[Any]:
+    made = list(results)
+    if len(made) != len(items):
+        raise ValueError(f"{maker} returned {len(made)} results for {len(items)} items")
+    return made
+
+
+def _item_evaluator(metric: Any) -> Callable[[Item], Any]:
+    if isinstance(metric, ItemMetric):
+        return metric.measure
+    evaluate = metric.evaluate
+    return lambda item: evaluate(item.case, item.trace, item.outcome)
+
+
+def _batch_evaluator(metric: Any, info: MetricInfo) -> Callable[[Sequence[Item]], Any] | None:
+    batch = getattr(metric, "evaluate_batch", None)
+    # A stateful metric must meet each case exactly once, in order: a failed batch could not be repeated.
+    if not callable(batch) or info.stateful or not getattr(metric, "gains_from_batches", True):
+        return None
+    return batch  # type: ignore[no-any-return]
+
+
+def _batch_starter(metric: Any, info: MetricInfo) -> Callable[[Sequence[Item]], Any] | None:
+    start = getattr(metric, "start_batch", None)
+    if not callable(start) or info.stateful or not getattr(metric, "starts_batches", True):
+        return None
+    return start  # type: ignore[no-any-return]
+
+
+def _problem_with(result: Any) -> str | None:
+    if not isinstance(result, MetricResult):
+        return f"a metric must return a MetricResult; received {_shown(result)}"
+    if not isinstance(result.detail, dict):
+        return f"a metric's detail must be a dict; received {_shown(result.detail)}"
+    value = result.value
+    if value is None or (value.__class__ is float and -LARGEST_MAGNITUDE < value < LARGEST_MAGNITUDE):
+        return None
+    try:
+        # The comparison is false for NaN and infinities. Text is no number, though float() would read it.
+        if not isinstance(value, (str, bytes)) and -LARGEST_MAGNITUDE < float(value) < LARGEST_MAGNITUDE:
+            return None
+    except Exception:  # noqa: BLE001  # whatever a strange number raises, it is no number to us
+        return f"a metric's value must be a finite number or None; received {_shown(value)}"
+    return f"a metric's value must be a finite number or None; received {_shown(value)}"
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value!r:.80}"
+    except Exception:  # noqa: BLE001  # an object that cannot even be shown is named by its type
+        return f"an object of type {type(value).__name__}"

@@ -1,0 +1,1 @@
+"""Metrics of answers about pictures, videos and sound."""

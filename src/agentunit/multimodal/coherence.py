@@ -1,0 +1,92 @@
+"""Whether an answer draws on every kind of input it was given, and joins what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agentunit.core.results import MetricResult
+from agentunit.formulas.keywords import keywords_found, modality_coherence
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import Item, no_answer
+
+_KEYWORD_LINES = {
+    "image": "image images picture pictures photo photos photograph photographs screenshot screenshots drawing diagram "
+    "illustration figure chart scan depicts depicted pictured visible visually",
+    "audio": "audio sound sounds recording recordings voice voices speech spoken speaker speakers song music noise "
+    "heard hear hears listen listening podcast audible",
+    "video": "video videos clip clips footage film filmed frame frames scene scenes animation movie",
+    "text": "text texts question document documents passage passages paragraph sentence sentences article written "
+    "wording description transcript report page pages",
+}
+KEYWORDS = {modality: tuple(line.split()) for modality, line in _KEYWORD_LINES.items()}
+TRANSITIONS = (
+    "also", "additionally", "furthermore", "moreover", "besides", "however", "although", "whereas", "while",
+    "meanwhile", "both", "together", "combined", "similarly", "likewise", "therefore", "thus", "consequently", "hence",
+    "accordingly", "in addition", "as well as", "in contrast", "by contrast", "on the other hand", "at the same time",
+    "compared with", "compared to", "consistent with", "as a result",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class MultimodalCoherenceMetric(ItemMetric):
+    """0.6 · share of the input's modalities that the answer refers to + 0.4 · (1 if it has a transition word).
+
+    Modalities are read from the case: keys of its metadata that begin with ``image``, ``audio``, ``video`` or ``text``
+    and hold something; its query is text as well. A modality is referred to when one of its keywords ("picture", "hear",
+    "footage", "document", …) stands in the answer as a whole word. English only; it looks at words, not at sense.
+
+    >>> case = {"id": "q1", "query": "What is this?", "metadata": {"image_path": "cat.jpg"}}
+    >>> MultimodalCoherenceMetric().evaluate(case, None, "The image shows a cat, while the question asks why.").value
+    1.0
+    """
+
+    info = MetricInfo(
+        name="multimodal_coherence",
+        family="multimodal",
+        summary="Whether the answer refers to every kind of input it was given, and joins them.",
+        direction="higher",
+        range=(0.0, 1.0),
+        inputs=(
+            "case.query or case.metadata.image_path or case.metadata.image_paths or case.metadata.images "
+            "or case.metadata.audio_path or case.metadata.video_path or case.metadata.text",
+            "outcome.output",
+        ),
+        detail_keys=("modalities", "referenced", "keywords", "transitions", "coverage", "coherence"),
+        backend="words",
+        trust={"words": "descriptive"},
+    )
+    name = info.name
+
+    def judge(self, item: Item) -> MetricResult:
+        """Look for each modality's keywords, and for words that join."""
+        present = _modalities(item)
+        if not present:
+            return self.unscored(
+                "no modality: no query, and no image, audio, video or text in case.metadata", modalities=[]
+            )
+        if item.answer is None:
+            return self.unscored(no_answer(item), modalities=present)
+        answer = item.answer
+        found = {modality: keywords_found(KEYWORDS[modality], answer) for modality in present}
+        referenced = [modality for modality in present if found[modality]]
+        transitions = keywords_found(TRANSITIONS, answer)
+        detail = {
+            "modalities": present,
+            "referenced": referenced,
+            "keywords": {modality: words for modality, words in found.items() if words},
+            "transitions": transitions,
+            "coverage": len(referenced) / len(present),
+            "coherence": 1.0 if transitions else 0.0,
+            "backend": self.info.backend,
+        }
+        value = modality_coherence(len(referenced), len(present), bool(transitions))
+        return MetricResult(self.name, value, detail)
+
+
+def _modalities(item: Item) -> list[str]:
+    """The kinds of input the case has, text last."""
+    given = [key.lower() for key, value in item.case_metadata.items() if isinstance(key, str) and value]
+    query = getattr(item.case, "query", None)
+    if isinstance(query, str) and query.strip():
+        given.append("text")
+    return [kind for kind in KEYWORDS if any(key.startswith(kind) for key in given)]

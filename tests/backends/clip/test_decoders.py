@@ -1,0 +1,96 @@
+"""Pictures decoded by other processes: the same pixels, and nothing that a picture does to them reaches us."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_media import encoded, shape
+
+from agentunit.backends.clip.decoders import DecoderProcess, DecoderProcesses
+from agentunit.backends.clip.preprocessing import cropped
+from agentunit.backends.clip.settings import ClipSettings
+from agentunit.backends.media.limits import MediaLimits, MediaProblem
+
+SETTINGS = ClipSettings()
+PICTURE = encoded(shape("green", side=300), "JPEG")
+
+
+@pytest.fixture
+def decoder() -> Iterator[DecoderProcess]:
+    process = DecoderProcess(SETTINGS, MediaLimits())
+    yield process
+    process.stop()
+
+
+def decoded(decoder: DecoderProcess, content: bytes) -> np.ndarray:
+    pixels = np.zeros((224, 224, 3), dtype=np.uint8)
+    decoder.decode_into(content, memoryview(pixels).cast("B"))
+    return pixels
+
+
+def test_the_same_pixels_as_here(decoder: DecoderProcess) -> None:
+    from agentunit.backends.media.images import decode_image
+
+    for content in (PICTURE, encoded(shape("red", side=1000)), PICTURE):
+        expected = np.asarray(cropped(decode_image(content, MediaLimits()), SETTINGS))
+        assert np.array_equal(decoded(decoder, content), expected)
+
+
+def test_a_refused_picture_leaves_the_process_ready(decoder: DecoderProcess) -> None:
+    for content in (b"no picture", b"", b"x" * 3_000_000):
+        with pytest.raises(MediaProblem, match="is no picture of a known format"):
+            decoded(decoder, content)
+    assert decoded(decoder, PICTURE).any()
+
+
+def test_a_process_that_dies_costs_one_picture(decoder: DecoderProcess) -> None:
+    decoded(decoder, PICTURE)
+    assert decoder._process is not None
+    os.kill(decoder._process.pid, signal.SIGKILL)
+    decoder._process.wait()
+    with pytest.raises(MediaProblem, match="brought its decoder down"):
+        decoded(decoder, PICTURE)
+    assert decoded(decoder, PICTURE).any()
+
+
+def test_a_process_that_hangs_is_ended() -> None:
+    process = DecoderProcess(SETTINGS, MediaLimits(most_decode_s=0.2))
+    started = process._started()
+    os.kill(started.pid, signal.SIGSTOP)
+    with pytest.raises(MediaProblem, match=r"must be decoded within 0\.2 s; it was not"):
+        decoded(process, PICTURE)
+    assert started.returncode == -signal.SIGKILL
+    process.stop()
+
+
+def test_they_end_with_their_owner() -> None:
+    owner = DecoderProcesses(2, SETTINGS, MediaLimits())
+    with owner.borrowed() as one, owner.borrowed() as other:
+        assert one is not other
+        decoded(one, PICTURE)
+        assert one._process is not None
+        running = one._process
+    assert owner.ours
+    del one, other
+    owner.close()
+    assert running.returncode is not None
+
+
+def test_they_know_whose_they_are() -> None:
+    owner = DecoderProcesses(1, SETTINGS, MediaLimits())
+    owner._made_in += 1
+    assert not owner.ours
+
+
+def test_the_other_end_is_no_user_of_our_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file named like a module, in the folder we are in, is not what the process imports."""
+    (tmp_path / "PIL.py").write_text("raise SystemExit('the wrong module')")
+    monkeypatch.chdir(tmp_path)
+    process = DecoderProcess(SETTINGS, MediaLimits())
+    assert decoded(process, PICTURE).any()
+    process.stop()

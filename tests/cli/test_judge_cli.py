@@ -1,0 +1,517 @@
+"""The judge from the command line: options, the question before the first call, what is spent, and what is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from judge_decisions import decide
+from judge_faults import failing, refusal
+from judge_server import JudgeServer
+
+from agentunit import Suite
+from agentunit.backends.judge.settings import configure_judge
+from agentunit.backends.quality import load_backend
+from agentunit.cli import consent
+from agentunit.engine.judge_runs import cases_under_way
+from agentunit.engine.rescoring import score_run
+from agentunit.engine.runner import plan_run
+from agentunit.engine.runner import record as start_recording
+from agentunit.engine.scored_run import run_from_store
+from agentunit.metrics.builtin import FaithfulnessMetric
+from agentunit.store.sqlite import Store
+
+KEY = "sk-secret-of-the-judge-0123456789"
+
+
+@pytest.fixture(autouse=True)
+def no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No judge but that of the test, and no reply of another."""
+    for name in [name for name in os.environ if name.startswith(("AGENTUNIT_JUDGE_", "AGENTUNIT_RAGAS"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.setenv("AGENTUNIT_JUDGE_CACHE", str(tmp_path / "replies"))
+    yield
+    configure_judge()
+    backend: Any = load_backend("judge")
+    if backend._made is not None:
+        backend._made.close()
+        backend._made = None
+
+
+@pytest.fixture
+def server() -> Iterator[JudgeServer]:
+    with JudgeServer(decide) as running:
+        yield running
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if somebody sat there who can answer."""
+    monkeypatch.setattr(consent, "_somebody_can_answer", lambda: True)
+
+
+def record(name: str, city: str, context: str | None = None) -> dict[str, Any]:
+    context = f"The capital of France is {city}." if context is None else context
+    return {
+        "v": 1,
+        "case": {"id": name, "query": "What is the capital of France?", "context": [context], "expected_output": city},
+        "trace": {"metadata": {"cost": 0.5}},
+        "outcome": "The capital of France is Paris.",
+    }
+
+
+def write_records(n: int = 2) -> None:
+    rows = [record(f"q{k}", "Paris" if k % 2 == 0 else "Lyon") for k in range(n)]
+    Path("runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def judged(server: JudgeServer, *more: str) -> list[str]:
+    return ["--judge-url", server.url, "--judge-model", "judge-1", *more]
+
+
+# Scoring
+
+
+def test_the_judge_scores_and_what_it_took_stands_beside_the_agents(invoke: Any, server: JudgeServer) -> None:
+    write_records()
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness,cost", *judged(server, "--backend", "judge"))
+    assert result.exit_code == 0, result.output
+    assert re.search(r"faithfulness ↑ +0\.50 .* 2/2 +judge", result.stdout)
+    assert "agent: $1.0000" in result.stdout
+    assert re.search(r"judge: price unknown, [\d,]+ tokens in 3 calls of judge-1; 1 reply reused", result.stdout)
+    assert server.errors == []
+
+
+def test_a_second_run_asks_nothing_and_no_cache_asks_again(invoke: Any, server: JudgeServer) -> None:
+    write_records()
+    arguments = ["score", "runs.jsonl", "-m", "faithfulness", *judged(server)]
+    invoke(*arguments)
+    n_calls = server.n_calls
+    assert "0 tokens in 0 calls of judge-1; 4 replies reused" in invoke(*arguments).stdout
+    assert server.n_calls == n_calls
+    invoke(*arguments, "--no-cache")
+    assert server.n_calls == 2 * n_calls
+
+
+def test_repeats_tell_the_judge_from_the_cases(invoke: Any, server: JudgeServer) -> None:
+    write_records(4)
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server, "--judge-repeats", "3"))
+    assert "Judge (asked 3 times)" in result.stdout
+    assert "faithfulness: judge ± 0.00 on one answer, cases ± 0.58; 0 % of the variance" in result.stdout
+    assert "(each question 3 times)" in result.stderr
+    again = invoke("score", "runs.jsonl", "-m", "faithfulness", "--json", *judged(server, "--judge-repeats", "3"))
+    (row,) = json.loads(again.stdout)["summary"]["metrics"]
+    assert row["judge"]["n_repeats"] == 3
+    assert json.loads(again.stdout)["summary"]["judge"]["n_cached"] == 24
+
+
+def test_a_refusal_is_an_error_with_its_reason_and_never_a_score(invoke: Any) -> None:
+    write_records()
+    with JudgeServer(decide, faults=lambda request: refusal("I will not judge this.")) as server:
+        result = invoke("score", "runs.jsonl", "-m", "faithfulness", "--json", *judged(server))
+    assert result.exit_code == 3
+    summary = json.loads(result.stdout)["summary"]
+    assert (summary["n_score_errors"], summary["metrics"][0]["mean"]) == (2, None)
+    assert "refus" in summary["unscored"][0]["reason"]
+    assert summary["judge"]["n_failed"] == 2
+
+
+def test_a_spend_cap_ends_the_calls_and_says_so(invoke: Any, server: JudgeServer, monkeypatch: Any) -> None:
+    write_records(6)
+    monkeypatch.setenv("AGENTUNIT_JUDGE_USD_PER_MILLION_INPUT", "1000")
+    monkeypatch.setenv("AGENTUNIT_JUDGE_USD_PER_MILLION_OUTPUT", "1000")
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server, "--judge-max-spend", "0.000001"))
+    assert result.exit_code == 3
+    assert server.n_calls == 0
+    assert "it may spend at most $0.000001" in result.stderr
+    assert "spend" in result.stdout
+
+
+def test_a_key_is_sent_and_shown_nowhere(invoke: Any, monkeypatch: Any) -> None:
+    write_records()
+    monkeypatch.setenv("AGENTUNIT_JUDGE_API_KEY", KEY)
+    for api_key, code in ((KEY, 0), ("another key", 3)):
+        with JudgeServer(decide, api_key=api_key) as server:
+            options = judged(server, "--judge-transcripts", "--no-cache")
+            result = invoke("score", "runs.jsonl", "-m", "faithfulness", "-o", "scores.jsonl", "--json", *options)
+            assert result.exit_code == code, result.output
+            assert all(call.headers["authorization"] == f"Bearer {KEY}" for call in server.calls)
+        assert KEY not in result.output
+        assert KEY not in Path("scores.jsonl").read_text(encoding="utf-8")
+
+
+def test_there_is_no_option_for_a_key(invoke: Any) -> None:
+    for verb in ("score", "run", "rerun", "validity"):
+        told = invoke(verb, "--help").stdout
+        assert "--judge-url" in told
+        assert "key" not in told.lower()
+
+
+# The question
+
+
+@pytest.mark.usefixtures("terminal")
+def test_no_sends_nothing_and_leaves_with_2(invoke: Any, server: JudgeServer) -> None:
+    write_records()
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server), input="n\n")
+    assert result.exit_code == 2
+    assert server.requests == []
+    assert (
+        "faithfulness asks a judge: question, answer and context of 2 cases go to judge-1 at " + server.url
+    ) in result.stderr
+    assert re.search(r"about 4 calls, [\d,]+ tokens, price unknown; replies in the cache cost nothing", result.stderr)
+    assert "nothing was sent" in result.stderr
+
+
+@pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize("how", ["answer", "--yes", "CI"])
+def test_yes_sends(invoke: Any, server: JudgeServer, monkeypatch: Any, how: str) -> None:
+    write_records()
+    if how == "CI":
+        monkeypatch.setenv("CI", "true")
+    more = ["--yes"] if how == "--yes" else []
+    answer = "y\n" if how == "answer" else ""
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server, *more), input=answer)
+    assert result.exit_code == 0, result.output
+    assert server.n_calls > 0
+    assert "faithfulness asks a judge" in result.stderr
+    assert ("Send it?" in result.stderr) == (how == "answer")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_an_end_of_input_is_no_yes(invoke: Any, server: JudgeServer) -> None:
+    write_records()
+    assert invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server), input="").exit_code != 0
+    assert server.requests == []
+
+
+@pytest.mark.usefixtures("terminal")
+def test_what_sends_nothing_asks_nothing(invoke: Any, server: JudgeServer, monkeypatch: Any) -> None:
+    write_records()
+    monkeypatch.setenv("AGENTUNIT_JUDGE_URL", server.url)
+    monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "judge-1")
+    Path("bare.jsonl").write_text('{"v":1,"case":{"id":"q1"},"outcome":"?"}\n', encoding="utf-8")
+    assert invoke("score", "runs.jsonl", "-m", "cost").exit_code == 0
+    assert invoke("score", "runs.jsonl", "-m", "faithfulness", "--backend", "lexical").exit_code == 0
+    assert invoke("score", "bare.jsonl", "-m", "faithfulness").exit_code == 4  # no context: nothing to ask
+    assert invoke("demo").exit_code == 0
+    assert invoke("doctor").exit_code == 0
+    assert invoke("doctor", "runs.jsonl").exit_code == 0
+    assert invoke("metrics").exit_code == 0
+    assert server.requests == []
+
+
+def test_a_key_in_the_environment_is_no_configuration(invoke: Any, monkeypatch: Any) -> None:
+    write_records()
+    for name in ("OPENAI_API_KEY", "AGENTUNIT_JUDGE_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(name, KEY)
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness")
+    assert "lexical" in result.stdout
+    assert "asks a judge" not in result.stderr
+
+
+def test_the_estimate_is_near_what_is_spent(invoke: Any, server: JudgeServer) -> None:
+    write_records(8)
+    names = "faithfulness,answer_correctness,retrieval_quality"
+    result = invoke("score", "runs.jsonl", "-m", names, "--json", *judged(server, "--no-cache"))
+    told = re.search(r"about ([\d,]+) calls, ([\d,]+) tokens", result.stderr)
+    assert told is not None
+    calls, tokens = (int(each.replace(",", "")) for each in told.groups())
+    spent = json.loads(result.stdout)["summary"]["judge"]
+    assert calls == spent["n_calls"] + spent["n_cached"]
+    per_call = (spent["prompt_tokens"] + spent["completion_tokens"]) / spent["n_calls"]
+    assert 0.5 < tokens / calls / per_call < 2
+
+
+# Options that are wrong
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--judge-repeats", "3"], "--judge-repeats: no metric asks a judge (no judge is configured: set AGENTUNIT_"),
+        (["--backend", "jugde"], "did you mean 'judge'?"),
+        (["--backend", "judge"], "backend 'judge' cannot run: no judge is configured"),
+        (["--judge-url", "example.org", "--judge-model", "m"], "JudgeSettings: url must be an http:// or https://"),
+        (["--judge-url", "http://127.0.0.1:1/v1"], "set AGENTUNIT_JUDGE_MODEL"),
+        (["--judge-max-spend", "-1"], "max_spend_usd must be a number of at least 0"),
+        (["--param", "faithfulness.backnd=judge"], "did you mean 'backend'?"),
+        (["--param", "faithfullness.backend=judge"], "did you mean 'faithfulness'?"),
+        (["--param", "backend=judge"], "must be METRIC.NAME=VALUE; received 'backend=judge'"),
+        (["--param", "faithfulness.backend"], "must be METRIC.NAME=VALUE"),
+    ],
+)
+def test_a_wrong_option_is_a_usage_error(invoke: Any, options: list[str], said: str) -> None:
+    write_records()
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *options)
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+
+
+def test_a_backend_for_no_metric_is_a_usage_error(invoke: Any) -> None:
+    write_records()
+    result = invoke("score", "runs.jsonl", "-m", "cost,exact_match", "--backend", "lexical")
+    assert result.exit_code == 2
+    assert "none of cost, exact_match has a backend to choose" in result.stderr
+
+
+def test_a_wrong_setting_of_the_environment_does_not_pass_for_no_judge(invoke: Any, monkeypatch: Any) -> None:
+    write_records()
+    monkeypatch.setenv("AGENTUNIT_JUDGE_REPEATS", "often")
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness")
+    assert result.exit_code == 2
+    assert "AGENTUNIT_JUDGE_REPEATS must be a whole number; received 'often'" in result.stderr
+    assert invoke("score", "runs.jsonl", "-m", "cost").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "parameters"),
+    [
+        (["contains.values=[Paris, Lyon]", "contains.mode=any"], {"values": ["Paris", "Lyon"], "mode": "any"}),
+        (["contains.values=Paris", "contains.ignore_case=true"], {"values": "Paris", "ignore_case": True}),
+        (["contains.values={not: [yaml"], {"values": "{not: [yaml"}),
+    ],
+)
+def test_parameters_are_read_as_yaml_reads_them(invoke: Any, given: list[str], parameters: dict[str, Any]) -> None:
+    write_records()
+    options = [part for each in given for part in ("--param", each)]
+    result = invoke("score", "runs.jsonl", "-m", "contains", "--json", *options)
+    (metric,) = json.loads(result.stdout)["metrics"]
+    assert metric["parameters"].items() >= parameters.items()
+
+
+# Suites and runs
+
+
+SUITE = """
+dataset: cases.jsonl
+agent: judged_agent:answer
+metrics:
+  - faithfulness: {{backend: judge}}
+  - rubric: {{name: politeness, criteria: "Is the answer polite?"}}
+  - cost
+judge: {{url: "{url}", model: judge-1{more}}}
+"""
+
+
+def write_suite(server: JudgeServer, more: str = "") -> None:
+    Path("suite.yaml").write_text(SUITE.format(url=server.url, more=more), encoding="utf-8")
+    Path("judged_agent.py").write_text("def answer(query):\n    return 'The capital is Paris.'\n", encoding="utf-8")
+    rows = [
+        {"id": f"q{k}", "query": "Capital?", "context": [f"The capital is {c}."]}
+        for k, c in enumerate(("Paris", "Lyon"))
+    ]
+    Path("cases.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def test_a_suite_names_its_judge_and_the_run_keeps_who_it_was(invoke: Any, server: JudgeServer) -> None:
+    write_suite(server)
+    result = invoke("run", "suite.yaml", "--json")
+    assert result.exit_code == 0, result.output
+    data = json.loads(result.stdout)
+    means = {row["metric"]: row["mean"] for row in data["summary"]["metrics"]}
+    assert means["faithfulness"] == 0.5
+    assert data["run"]["settings"]["judge"]["model"] == "judge-1"
+    assert "api_key" not in data["run"]["settings"]["judge"]
+    assert data["summary"]["judge"]["n_scores"] == 4
+    assert re.search(r"faithfulness, politeness ask a judge: question, answer and context of 2 cases", result.stderr)
+    shown = invoke("show", "last")
+    assert "judge: price unknown" in shown.stdout
+    assert invoke("export", "last", "--to", "run.md").exit_code == 0
+    assert "spent by the judge" in Path("run.md").read_text(encoding="utf-8")
+    assert invoke("export", "last", "--to", "run.html").exit_code == 0
+    assert "<li>spent by the judge: price unknown" in Path("run.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("terminal")
+def test_no_before_a_run_leaves_no_run_and_calls_no_agent(invoke: Any, server: JudgeServer) -> None:
+    write_suite(server)
+    Path("judged_agent.py").write_text("def answer(query):\n    open('called', 'w').close()\n", encoding="utf-8")
+    assert invoke("run", "suite.yaml", input="n\n").exit_code == 2
+    assert not Path("called").exists()
+    assert server.requests == []
+    assert json.loads(invoke("runs", "--json").stdout or "[]") == []
+
+
+def test_the_command_line_goes_before_the_suite_before_the_environment(
+    invoke: Any, server: JudgeServer, monkeypatch: Any
+) -> None:
+    write_suite(server, ", repeats: 2")
+    monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "of-the-environment")
+    monkeypatch.setenv("AGENTUNIT_JUDGE_TIMEOUT_S", "31")
+    result = invoke("run", "suite.yaml", "--json", "--judge-repeats", "3", "--judge-concurrency", "2")
+    kept = json.loads(result.stdout)["run"]["settings"]["judge"]
+    assert (kept["model"], kept["repeats"], kept["timeout_s"], kept["concurrency"]) == ("judge-1", 3, 31.0, 2)
+    assert cases_under_way([FaithfulnessMetric(backend="judge")]) == 16
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ("{url: u, api_key: sk-1}", "a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY"),
+        ("judge-1", "judge must be a mapping of settings such as url and model; received 'judge-1'"),
+        ("{modle: judge-1}", "'modle' is no setting of the judge; did you mean 'model'?"),
+        ("{url: 5, model: m}", "url must be an http:// or https:// address"),
+    ],
+)
+def test_a_wrong_section_is_a_usage_error(invoke: Any, server: JudgeServer, section: str, said: str) -> None:
+    write_suite(server)
+    text = Path("suite.yaml").read_text(encoding="utf-8")
+    Path("suite.yaml").write_text(re.sub(r"judge: \{url.*", f"judge: {section}", text), encoding="utf-8")
+    result = invoke("run", "suite.yaml")
+    assert result.exit_code == 2
+    assert said in " ".join(result.stderr.split())
+    assert "sk-1" not in result.stderr
+
+
+def test_a_suite_in_python_brings_its_judge_along(tmp_path: Path, server: JudgeServer) -> None:
+    suite = Suite(
+        dataset=[{"id": "q0", "query": "Capital?", "context": ["The capital is Paris."]}],
+        agent=lambda query: "The capital is Paris.",
+        metrics=["faithfulness"],
+        judge={"url": server.url, "model": "judge-1"},
+    )
+    with Store(tmp_path / "runs.db") as store:
+        plan = plan_run(suite, store)
+        start_recording(plan, store)
+        score_run(store, plan.header.id, suite.metrics)
+        (row,) = run_from_store(store, plan.header.id).summary().metrics
+    assert (row.backend, row.mean) == ("judge", 1.0)
+
+
+def test_transcripts_are_kept_only_when_asked_for(invoke: Any, server: JudgeServer) -> None:
+    write_suite(server)
+    assert invoke("run", "suite.yaml").exit_code == 0
+    assert "Judge calls" not in invoke("show", "last", "q0").stdout
+    assert (
+        invoke("score", "last", "-m", "faithfulness", "--again", *judged(server, "--judge-transcripts")).exit_code == 0
+    )
+    shown = invoke("show", "last", "q0").stdout
+    assert "Judge calls of faithfulness" in shown
+    assert "claims · sample 1 · judge-1 · from the cache" in shown
+    assert '"verdict": "supported"' in shown
+    assert "instructions:" not in shown
+    assert "instructions: You split an answer into claims" in invoke("show", "last", "q0", "--full").stdout
+    (case,) = json.loads(invoke("show", "last", "q0", "--json").stdout)
+    scores = {each["metric"]: each for each in case["scores"]}
+    assert [call["purpose"] for call in scores["faithfulness"]["judge_calls"]] == ["claims", "verdicts"]
+    assert "transcripts" not in scores["faithfulness"]["detail"]["judge"]
+    assert "judge_calls" not in scores["politeness"]
+
+
+def test_another_metric_over_a_run_does_not_ask_the_judge_again(invoke: Any, server: JudgeServer) -> None:
+    write_suite(server, ", cache: off")
+    assert invoke("run", "suite.yaml").exit_code == 0
+    n_calls = server.n_calls
+    assert n_calls > 0
+    result = invoke("score", "last", "-m", "faithfulness,response_time", *judged(server, "--no-cache"))
+    assert result.exit_code == 0, result.output
+    assert server.n_calls == n_calls
+    assert "asks a judge" not in result.stderr
+    invoke("score", "last", "-m", "faithfulness", "--again", *judged(server, "--no-cache"))
+    assert server.n_calls > n_calls
+
+
+def test_rerun_asks_about_its_cases_alone(invoke: Any, server: JudgeServer) -> None:
+    write_suite(server, ", cache: off")
+    assert invoke("run", "suite.yaml").exit_code == 0
+    n_calls = server.n_calls
+    result = invoke("rerun", "last", "q1")
+    assert result.exit_code == 0, result.output
+    assert "context of 1 case go" in result.stderr
+    assert server.n_calls == n_calls + 3  # claims, verdicts, rubric
+
+
+@pytest.mark.usefixtures("terminal")
+def test_validity_asks_first_too(invoke: Any, server: JudgeServer) -> None:
+    write_records(4)
+    labels = "".join(f"q{k},{'yes' if k % 2 == 0 else 'no'}\n" for k in range(4))
+    Path("labels.csv").write_text("id,label\n" + labels, encoding="utf-8")
+    arguments = ["validity", "runs.jsonl", "--labels", "labels.csv", "-m", "faithfulness", *judged(server)]
+    assert invoke(*arguments, input="n\n").exit_code == 2
+    assert server.requests == []
+    assert "judge" in invoke(*arguments, "--yes").stdout
+    assert server.n_calls > 0
+
+
+# The doctor
+
+
+def findings(invoke: Any, *options: str) -> tuple[int, dict[str, Any]]:
+    result = invoke("doctor", "--json", *options)
+    return result.exit_code, {each["part"]: each for each in json.loads(result.stdout)}
+
+
+def test_the_doctor_says_what_the_judge_lacks_and_sends_nothing(
+    invoke: Any, server: JudgeServer, monkeypatch: Any
+) -> None:
+    _, found = findings(invoke)
+    assert found["backend judge"]["state"] == "not ready"
+    assert found["backend judge"]["fix"].startswith("export AGENTUNIT_JUDGE_URL=")
+    monkeypatch.setenv("AGENTUNIT_JUDGE_URL", server.url)
+    monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "judge-1")
+    _, found = findings(invoke)
+    assert found["backend judge"]["state"] == "ok"
+    assert found["backend judge"]["note"].startswith(f"asks judge-1 at {server.url}; measures ")
+    assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "state", "said"),
+    [(None, 0, "ok", "answered 'ok' in"), (failing(401, "wrong key"), 3, "broken", "wrong key")],
+)
+def test_the_doctor_asks_the_judge_when_told_to(
+    invoke: Any, monkeypatch: Any, fault: Any, code: int, state: str, said: str
+) -> None:
+    with JudgeServer(lambda body: "ok", faults=lambda request: fault) as server:
+        monkeypatch.setenv("AGENTUNIT_JUDGE_URL", server.url)
+        monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "judge-1")
+        exit_code, found = findings(invoke, "--judge")
+        assert server.n_calls == 1
+    assert (exit_code, found["judge's answer"]["state"]) == (code, state)
+    assert said in found["judge's answer"]["note"]
+
+
+def test_the_doctor_cannot_ask_a_judge_that_is_not_configured(invoke: Any) -> None:
+    exit_code, found = findings(invoke, "--judge")
+    assert (exit_code, found["judge's answer"]["state"]) == (3, "not ready")
+    assert invoke("doctor", "--judge", "runs.jsonl").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("metric", "sent"),
+    [
+        ("faithfulness", "question, answer and context"),
+        ("answer_correctness", "question, answer and expected output"),
+        ("retrieval_quality", "question, context and expected output"),
+    ],
+)
+def test_only_what_is_sent_is_said_to_be(invoke: Any, server: JudgeServer, metric: str, sent: str) -> None:
+    write_records()
+    result = invoke("score", "runs.jsonl", "-m", metric, *judged(server, "--no-cache"))
+    assert f"{metric} asks a judge: {sent} of 2 cases go to judge-1" in result.stderr
+
+
+def test_transcripts_without_a_place_to_keep_them_are_refused(invoke: Any, server: JudgeServer) -> None:
+    write_records()
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server, "--judge-transcripts"))
+    assert result.exit_code == 2
+    assert "say where with --out FILE" in result.stderr
+    assert server.n_calls == 0
+
+
+def test_scoring_again_without_the_suites_judge_does_not_replace_what_it_said(invoke: Any, server: JudgeServer) -> None:
+    write_suite(server)
+    assert invoke("run", "suite.yaml").exit_code == 0
+    configure_judge()
+    result = invoke("score", "last", "-m", "faithfulness", "--again")
+    assert result.exit_code == 2
+    assert "was scored by judge, and no judge is configured" in " ".join(result.stderr.split())
+    assert "judge" in invoke("show", "last", "q0").stdout
+    assert invoke("score", "last", "-m", "faithfulness", "--again", "--backend", "lexical").exit_code == 0

@@ -1,0 +1,112 @@
+"""Replies to the prompts of AgentUnit's judge that are decided from the texts in them: words and numbers they share.
+
+``JudgeServer(decide)`` is then a judge with an opinion: other passages or another answer get other verdicts.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_FENCED = re.compile(
+    r"\[BEGIN (?P<name>[^\]\n#]+) #(?P<mark>[0-9a-f]{12})\]\n(?P<text>.*?)\n\[END (?P=name) #(?P=mark)\]", re.S
+)
+_MARK = re.compile(r"\AThe mark of this message is #([0-9a-f]{12})\.\n")
+_SENTENCE = re.compile(r"[^.!?\n]+(?:\.\d[^.!?\n]*)*[.!?]*")
+_PLAIN_WORDS = "a an the is are was were be been in of on at to and or it its that this for by with as has have had"
+_PLAIN = set(_PLAIN_WORDS.split())
+_NO_CLAIM = re.compile(r"don't know|do not know|cannot|can't|sorry|hello|\?\s*$", re.I)
+_ENOUGH = 0.7
+
+
+def texts_of(body: dict[str, Any]) -> dict[str, str]:
+    """The fenced texts of a request by their names, found by the mark that the message states first."""
+    user = body["messages"][-1]["content"]
+    mark = _MARK.match(user)
+    assert mark, f"no mark in {user!r:.80}"
+    return {each["name"]: each["text"] for each in _FENCED.finditer(user) if each["mark"] == mark[1]}
+
+
+def decide(body: dict[str, Any]) -> dict[str, Any]:
+    """The reply to one of our prompts."""
+    system, texts = body["messages"][0]["content"], texts_of(body)
+    if system.startswith("You split an answer into claims"):
+        return {"claims": claims_of(texts["answer"])}
+    if system.startswith("You check claims"):
+        return {"verdicts": verdicts_on(_numbered(texts, "claim"), _numbered(texts, "passage"))}
+    if system.startswith("You judge retrieved passages"):
+        answers = [text for name, text in texts.items() if name.startswith(("answer", "acceptable answer"))]
+        return {"passages": usefulness_of(_numbered(texts, "passage"), answers)}
+    assert system.startswith("You score an answer by criteria"), system
+    return {"scores": scores_of(system, texts["answer"])}
+
+
+def _numbered(texts: dict[str, str], kind: str) -> list[str]:
+    return [texts[f"{kind} {number}"] for number in range(1, 1000) if f"{kind} {number}" in texts]
+
+
+def words_of(text: str) -> set[str]:
+    return {word for word in re.findall(r"\w+", text.casefold()) if word not in _PLAIN}
+
+
+def numbers_of(text: str) -> set[str]:
+    return set(re.findall(r"\d+(?:[.,]\d+)*", text))
+
+
+def sentences_of(text: str) -> list[str]:
+    return [each.strip() for each in _SENTENCE.findall(text) if words_of(each)]
+
+
+def claims_of(answer: str) -> list[dict[str, str]]:
+    return [{"claim": each, "quote": each} for each in sentences_of(answer) if not _NO_CLAIM.search(each)]
+
+
+def verdicts_on(claims: list[str], passages: list[str]) -> list[dict[str, Any]]:
+    return [{"claim": number, **_verdict_on(claim, passages)} for number, claim in enumerate(claims, 1)]
+
+
+def _verdict_on(claim: str, passages: list[str]) -> dict[str, Any]:
+    candidates = [(number, sentence) for number, text in enumerate(passages, 1) for sentence in sentences_of(text)]
+    wanted = words_of(claim) - numbers_of(claim)
+
+    def shared(candidate: tuple[int, str]) -> tuple[float, int]:
+        words = words_of(candidate[1])
+        return len(wanted & words) / len(wanted) if wanted else 0.0, len(numbers_of(claim) & numbers_of(candidate[1]))
+
+    best = max(candidates, key=shared, default=None)
+    if best is None or shared(best)[0] < _ENOUGH:
+        return {"passage": None, "quote": None, "verdict": "not_in_passages"}
+    stated = numbers_of(claim) <= numbers_of(best[1])
+    return {"passage": best[0], "quote": best[1], "verdict": "supported" if stated else "contradicted"}
+
+
+def usefulness_of(passages: list[str], answers: list[str]) -> list[dict[str, Any]]:
+    shares = [
+        max(len(words_of(each) & words_of(text)) / len(words_of(each) or {""}) for each in answers) for text in passages
+    ]
+    return [
+        {"passage": number, "reason": f"shares {share:.2f}", "useful": share >= 0.5}
+        for number, share in enumerate(shares, 1)
+    ]
+
+
+def scores_of(system: str, answer: str) -> list[dict[str, Any]]:
+    """Per criterion, the share of its words that the answer has, on the scale that the prompt states."""
+    listed = re.search(r"Criteria:\n(.*?)\n\nReply with JSON", system, re.S)
+    assert listed
+    criteria = re.findall(r"^\d+\. (.*)$", listed[1], re.M)
+    numeric = re.search(r"whole number from (-?\d+) .*? to (-?\d+)", system)
+    labels = re.search(r"from worst to best: (.*)\.$", system, re.M)
+    scores: list[dict[str, Any]] = []
+    for number, criterion in enumerate(criteria, 1):
+        share = len(words_of(criterion) & words_of(answer)) / len(words_of(criterion) or {""})
+        score: int | str
+        if numeric:
+            low, high = int(numeric[1]), int(numeric[2])
+            score = low + round(share * (high - low))
+        else:
+            assert labels
+            names = labels[1].split(", ")
+            score = names[round(share * (len(names) - 1))]
+        scores.append({"criterion": number, "reason": f"{share:.2f} of its words", "score": score})
+    return scores

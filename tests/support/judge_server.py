@@ -1,0 +1,297 @@
+"""A real OpenAI-compatible server on loopback, whose replies come from a function, with scripted faults.
+
+>>> import json, urllib.request
+>>> with JudgeServer(lambda body: {"echo": body["messages"][-1]["content"]}) as server:
+...     request = urllib.request.Request(
+...         server.url + "/chat/completions",
+...         data=json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode(),
+...         headers={"Content-Type": "application/json"},
+...     )
+...     reply = json.load(urllib.request.urlopen(request))
+>>> reply["choices"][0]["message"]["content"]
+'{"echo": "hi"}'
+>>> len(server.calls)
+1
+
+``python tests/support/judge_server.py --decide module:function --latency-s 0.2`` serves in a process of its own; it
+prints its URL, and ends when its standard input does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from judge_faults import Fault, failing
+from judge_numbers import embeddings_reply, n_tokens
+
+_ROUNDS_TO_A_HANDLER = 10
+
+Decide = Callable[[dict[str, Any]], "str | dict[str, Any]"]
+
+
+@dataclass(frozen=True)
+class Received:
+    """A request as it came in; ``number`` counts the requests for chat completions from 0 (others: -1)."""
+
+    number: int
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: dict[str, Any]
+    at_s: float
+
+
+Faults = Mapping[int, Fault] | Callable[[Received], "Fault | None"]
+
+
+class JudgeServer:
+    """Serves ``/v1/chat/completions``, ``/v1/models`` and ``/v1/embeddings`` in a thread of its own.
+
+    ``decide`` makes the reply from the body of the request: a text, or a dict that is sent as JSON text. ``faults``
+    maps numbers of chat requests to faults, or is a function of the request. ``structured`` is the most that the server
+    takes as ``response_format``; a request for more is refused with status 400, as is one with ``max_tokens`` where
+    ``needs_max_completion_tokens`` is set, or with a ``temperature`` where ``refuses_temperature`` is. With an
+    ``api_key``, other keys get status 401; with ``tls``, the address is ``https://localhost``. ``requests`` holds all
+    that came in, ``calls`` those for chat completions, ``most_at_once`` how many were under way together, ``errors``
+    what ``decide`` raised.
+    """
+
+    def __init__(
+        self,
+        decide: Decide,
+        *,
+        faults: Faults | None = None,
+        latency_s: float = 0.0,
+        structured: Literal["json_schema", "json_object", "none"] = "json_schema",
+        needs_max_completion_tokens: bool = False,
+        refuses_temperature: bool = False,
+        api_key: str | None = None,
+        keep_requests: bool = True,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.decide = decide
+        self.faults: Faults = {} if faults is None else faults
+        self.latency_s = latency_s
+        self.structured = structured
+        self.needs_max_completion_tokens = needs_max_completion_tokens
+        self.refuses_temperature = refuses_temperature
+        self.api_key = api_key
+        self.keep_requests = keep_requests
+        self.tls = tls
+        self.requests: list[Received] = []
+        self.errors: list[Exception] = []
+        self.n_calls = 0
+        self.n_connections = 0
+        self.most_at_once = 0
+        self.url = ""
+        self._at_once = 0
+        self._loop = asyncio.new_event_loop()
+        self._handlers: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._serve, name="judge-server", daemon=True)
+        self._started = threading.Event()
+        self._stop: asyncio.Event | None = None
+
+    @property
+    def calls(self) -> list[Received]:
+        """The requests for chat completions."""
+        return [request for request in self.requests if request.number >= 0]
+
+    def __enter__(self) -> JudgeServer:
+        self._thread.start()
+        self._started.wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._stop is not None
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_until_complete(self._until_stopped())
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    async def _until_stopped(self) -> None:
+        self._stop = asyncio.Event()
+        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=1024, ssl=self.tls)
+        place = "http://127.0.0.1" if self.tls is None else "https://localhost"
+        self.url = f"{place}:{server.sockets[0].getsockname()[1]}/v1"
+        self._started.set()
+        await self._stop.wait()
+        # Connections made last take some rounds of the loop to get a handler, which closes them.
+        for _ in range(_ROUNDS_TO_A_HANDLER):
+            await asyncio.sleep(0)
+        server.close()
+        for task in list(self._handlers):
+            task.cancel()
+        await asyncio.gather(*self._handlers, return_exceptions=True)
+        await server.wait_closed()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._handlers.add(task)
+        self.n_connections += 1
+        try:
+            while await self._answer(reader, writer):
+                pass
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        except asyncio.CancelledError:
+            pass  # The server closes; asyncio would log a handler that ends as cancelled.
+        finally:
+            self._handlers.discard(task)
+            writer.close()
+            with contextlib.suppress(ConnectionError, asyncio.CancelledError):
+                await writer.wait_closed()
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        """One request of a connection; whether another may follow."""
+        head = await reader.readuntil(b"\r\n\r\n")
+        first, *lines = head.decode("latin-1").split("\r\n")
+        method, target, _ = first.split(" ", 2)
+        pairs = (line.split(":", 1) for line in lines if line)
+        headers = {name.strip().lower(): value.strip() for name, value in pairs}
+        data = await reader.readexactly(int(headers.get("content-length", 0)))
+        path = urlsplit(target).path
+        is_call = path == "/v1/chat/completions"
+        number, self.n_calls = (self.n_calls, self.n_calls + 1) if is_call else (-1, self.n_calls)
+        request = Received(number, method, target, headers, json.loads(data) if data else {}, time.monotonic())
+        if self.keep_requests:
+            self.requests.append(request)
+        self._at_once += is_call
+        self.most_at_once = max(self.most_at_once, self._at_once)
+        try:
+            fault = self._fault_for(request) if is_call else Fault()
+            if fault.hang:
+                await asyncio.Event().wait()
+            wait_s = fault.wait_s + (self.latency_s if is_call else 0.0)
+            if wait_s:
+                await asyncio.sleep(wait_s)
+            status, body = self._reply(path, request, fault)
+            return await _send(writer, status, body, fault)
+        finally:
+            self._at_once -= is_call
+
+    def _fault_for(self, request: Received) -> Fault:
+        found = self.faults(request) if callable(self.faults) else self.faults.get(request.number)
+        return found or self._objection(request) or Fault()
+
+    def _objection(self, request: Received) -> Fault | None:
+        body = request.body
+        if self.api_key is not None and request.headers.get("authorization") != f"Bearer {self.api_key}":
+            return failing(401, "Incorrect API key provided")
+        kinds = ("none", "json_object", "json_schema")
+        wanted = (body.get("response_format") or {}).get("type", "none")
+        if wanted in kinds and kinds.index(wanted) > kinds.index(self.structured):
+            return failing(400, f"response_format type {wanted} is not supported by this server")
+        if self.needs_max_completion_tokens and "max_tokens" in body:
+            return failing(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.")
+        if self.refuses_temperature and body.get("temperature", 1) != 1:
+            return failing(400, "Unsupported value: 'temperature' does not support 0 with this model.")
+        return None
+
+    def _reply(self, path: str, request: Received, fault: Fault) -> tuple[int, bytes]:
+        if fault.body is not None:
+            return fault.status, fault.body
+        if path == "/v1/models":
+            return 200, json.dumps({"object": "list", "data": [{"id": "judge-1", "object": "model"}]}).encode()
+        if path == "/v1/embeddings":
+            return 200, json.dumps(embeddings_reply(request.body)).encode()
+        if request.number < 0:
+            return 404, b'{"error": {"message": "no such path", "type": "not_found"}}'
+        try:
+            return 200, json.dumps(self._completion(request, fault)).encode()
+        except Exception as error:  # noqa: BLE001  # the test reads it from `errors`
+            self.errors.append(error)
+            return 500, json.dumps({"error": {"message": f"decide raised {error!r}", "type": "test"}}).encode()
+
+    def _completion(self, request: Received, fault: Fault) -> dict[str, Any]:
+        body = request.body
+        choices = []
+        for index in range(body.get("n") or 1):
+            message = fault.message
+            if message is None:
+                decided = self.decide(body)
+                content = decided if isinstance(decided, str) else json.dumps(decided, ensure_ascii=False)
+                message = {"role": "assistant", "content": content}
+            choices.append({"index": index, "message": message, "finish_reason": "stop", **fault.choice})
+        prompt = sum(n_tokens(_text_of(message.get("content"))) for message in body["messages"])
+        completion = sum(n_tokens(choice["message"]["content"] or "") for choice in choices)
+        usage = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+        return {
+            "id": f"chatcmpl-{request.number}",
+            "object": "chat.completion",
+            "created": int(time.time()),
+            "model": body.get("model", "judge-1"),
+            "choices": choices,
+            "usage": usage,
+            **fault.top,
+        }
+
+
+async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, fault: Fault) -> bool:
+    headers = {"Content-Type": fault.content_type}
+    if fault.trickle_s is not None or fault.chunked:
+        headers["Transfer-Encoding"] = "chunked"
+    else:
+        headers["Content-Length"] = str(len(body))
+    headers |= fault.headers
+    head = f"HTTP/1.1 {status} Scripted\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    whole = fault.before + head.encode("latin-1") + b"\r\n"
+    if fault.trickle_s is not None:
+        writer.write(whole)
+        while True:
+            writer.write(b"1\r\n \r\n")
+            await writer.drain()
+            await asyncio.sleep(fault.trickle_s)
+    whole += _chunks(body) if fault.chunked else body
+    if fault.drop_after is not None:
+        whole = whole[: int(len(whole) * fault.drop_after)]
+    writer.write(whole)
+    await writer.drain()
+    return fault.drop_after is None and not fault.then_close
+
+
+def _chunks(body: bytes, size: int = 1 << 14) -> bytes:
+    parts = [body[start : start + size] for start in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+def _text_of(content: Any) -> str:
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return content or ""
+
+
+def main() -> None:
+    """Serve until standard input ends; print how many calls there were."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--decide", required=True, help="module:function, looked up beside this file too")
+    parser.add_argument("--latency-s", type=float, default=0.0)
+    options = parser.parse_args()
+    sys.path.insert(0, str(Path(__file__).parent))
+    module, _, function = options.decide.partition(":")
+    decide = getattr(import_module(module), function)
+    with JudgeServer(decide, latency_s=options.latency_s, keep_requests=False) as server:
+        print(server.url, flush=True)
+        for _ in sys.stdin:  # A line asks for the counts so far.
+            print(json.dumps({"n_calls": server.n_calls, "most_at_once": server.most_at_once}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

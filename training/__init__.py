@@ -1,0 +1,1 @@
+"""How the weights that the project ships were made: scripts with fixed seeds."""

@@ -1,0 +1,290 @@
+"""Trains the cross-encoder on built data: ``python -m training.groundedness.train BUILT WEIGHTS OUT [name=value …]``."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from training.groundedness.model import CrossEncoder, Shape, load_bert, load_deeper
+
+
+@dataclass
+class Recipe:
+    """What a training run may vary. ``fold`` is left out of training (-1: nothing is).
+
+    ``teacher`` is a file with the logits that a larger model gave all pairs (``predict`` writes one); the student learns
+    those beside the labels.
+    """
+
+    name: str = "plain"
+    fold: int = -1
+    epochs: float = 2.0
+    rate: float = 1.5e-4
+    tokens: int = 48000
+    token_loss: float = 0.3
+    pair_share: float = 1.0
+    made_share: float = 1.0
+    answer_repeats: int = 3
+    correctness: bool = True
+    softness: float = 1.0
+    seed: int = 1
+    layers: int = 6
+    teacher: str = ""
+    teacher_share: float = 0.5
+    predict: bool = False
+
+
+class Data:
+    """The built arrays, and batches of whole groups of similar length."""
+
+    def __init__(self, path: Path, recipe: Recipe, device: str) -> None:
+        with np.load(path) as arrays:
+            self.arrays = {name: arrays[name] for name in arrays.files}
+        self.starts = np.concatenate([[0], np.cumsum(self.arrays["lengths"])])
+        group_of_pair = self.arrays["group_of_pair"]
+        n_groups = len(self.arrays["label"])
+        self.first_pair = np.searchsorted(group_of_pair, np.arange(n_groups + 1))
+        self.longest = np.maximum.reduceat(self.arrays["lengths"], self.first_pair[:-1])
+        self.recipe, self.device = recipe, device
+        teachers = [np.load(name) for name in recipe.teacher.split(",") if name]
+        self.teacher = np.mean(teachers, axis=0).astype(np.float32) if teachers else None
+
+    def training_groups(self, rng: np.random.Generator) -> np.ndarray:
+        """The groups of one epoch."""
+        kind, fold = self.arrays["kind"], self.arrays["fold"]
+        groups = np.arange(len(kind))
+        made = np.char.startswith(kind, "made:")
+        correctness = kind == "correctness"
+        answers = (fold >= 0) & ~correctness
+        pairs = (fold == -1) & ~made
+        chosen = [
+            rng.permutation(groups[pairs])[: int(self.recipe.pair_share * pairs.sum())],
+            rng.permutation(groups[made])[: int(self.recipe.made_share * made.sum())],
+        ]
+        trained = answers & (fold != self.recipe.fold)
+        chosen += [groups[trained]] * self.recipe.answer_repeats
+        if self.recipe.correctness:
+            chosen.append(groups[correctness & (fold != self.recipe.fold)])
+        return np.concatenate(chosen)
+
+    def measured_groups(self) -> np.ndarray:
+        """Everything with a key: labelled answers, correctness and relevance rows."""
+        return np.flatnonzero(self.arrays["fold"] != -1)
+
+    def batches(self, groups: np.ndarray, rng: np.random.Generator | None) -> list[np.ndarray]:
+        """Groups of similar length together, about ``tokens`` padded tokens a batch."""
+        noise = rng.uniform(0.9, 1.1, len(groups)) if rng is not None else 1.0
+        order = groups[np.argsort(self.longest[groups] * noise, kind="stable")]
+        found, batch, longest, n_pairs = [], [], 0, 0
+        for group in order:
+            size = self.first_pair[group + 1] - self.first_pair[group]
+            longest_now = max(longest, int(self.longest[group]))
+            if batch and longest_now * (n_pairs + size) > self.recipe.tokens:
+                found.append(np.array(batch))
+                batch, longest_now, n_pairs = [], int(self.longest[group]), 0
+            batch.append(group)
+            longest, n_pairs = longest_now, n_pairs + size
+        found.append(np.array(batch))
+        if rng is not None:
+            rng.shuffle(found)
+        return found
+
+    def batch(self, groups: np.ndarray) -> dict[str, Tensor]:
+        """The padded tensors of a batch."""
+        pairs = np.concatenate([np.arange(self.first_pair[g], self.first_pair[g + 1]) for g in groups])
+        owner = np.repeat(np.arange(len(groups)), self.first_pair[groups + 1] - self.first_pair[groups])
+        lengths = self.arrays["lengths"][pairs]
+        width = int(math.ceil(lengths.max() / 8) * 8)
+        ids = np.zeros((len(pairs), width), np.int64)
+        types = np.zeros((len(pairs), width), np.int64)
+        wrong = np.full((len(pairs), width), -1, np.int64)
+        for row, pair in enumerate(pairs):
+            start, end = self.starts[pair], self.starts[pair + 1]
+            ids[row, : end - start] = self.arrays["ids"][start:end]
+            types[row, : end - start] = self.arrays["types"][start:end]
+            wrong[row, : end - start] = self.arrays["wrong"][start:end]
+        attention = np.arange(width)[None] < lengths[:, None]
+        tensors = {
+            "ids": ids, "types": types, "wrong": wrong, "attention": attention, "owner": owner,
+            "label": self.arrays["label"][groups], "weight": self.arrays["weight"][groups],
+        }  # fmt: skip
+        if self.teacher is not None:
+            tensors["teacher"] = self.teacher[pairs]
+        return {name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in tensors.items()}
+
+
+def group_logits(claims: Tensor, owner: Tensor, n_groups: int, softness: float) -> Tensor:
+    """A group is as supported as its least supported claim, softly: the one claim of a group of one counts as it is."""
+    scaled = -claims.float() / softness
+    top = torch.full((n_groups,), -1e9, device=claims.device).scatter_reduce(0, owner, scaled, "amax")
+    total = torch.zeros(n_groups, device=claims.device).index_add(0, owner, torch.exp(scaled - top[owner]))
+    return -softness * (top + torch.log(total))
+
+
+def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
+    """Train, measure, and write the weights and the measured scores."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.manual_seed(recipe.seed)
+    rng = np.random.default_rng(recipe.seed)
+    data = Data(built, recipe, device)
+    model = CrossEncoder(Shape(layers=recipe.layers)).to(device)
+    if weights.suffix == ".pt":
+        load_deeper(model, torch.load(weights, weights_only=True))
+    else:
+        load_bert(model, load_weights(weights))
+    batches: list[np.ndarray] = []
+    for epoch in range(math.ceil(recipe.epochs)):
+        some = data.batches(data.training_groups(rng), rng)
+        batches += some[: max(1, int(len(some) * min(1.0, recipe.epochs - epoch)))]
+    decayed = [p for p in model.parameters() if p.ndim > 1]
+    others = [p for p in model.parameters() if p.ndim <= 1]
+    optimiser = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}], lr=recipe.rate, fused=device == "cuda"
+    )
+    warm = max(1, len(batches) // 12)
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimiser, lambda step: min((step + 1) / warm, max(0.02, (len(batches) - step) / (len(batches) - warm + 1)))
+    )
+    started = time.monotonic()
+    model.train()
+    for step, groups in enumerate(batches):
+        batch = data.batch(groups)
+        with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
+            claims, tokens = model(batch["ids"], batch["types"], batch["attention"])
+        logits = group_logits(claims, batch["owner"], len(groups), recipe.softness)
+        label = batch["label"] * 0.96 + 0.02
+        losses = functional.binary_cross_entropy_with_logits(logits, label, reduction="none")
+        loss = (losses * batch["weight"]).sum() / batch["weight"].sum()
+        if data.teacher is not None:
+            taught = functional.binary_cross_entropy_with_logits(claims.float(), torch.sigmoid(batch["teacher"]))
+            loss = (1 - recipe.teacher_share) * loss + recipe.teacher_share * taught
+        known = batch["wrong"] >= 0
+        token_losses = functional.binary_cross_entropy_with_logits(
+            tokens.float(), (batch["wrong"] == 1).float(), reduction="none"
+        )
+        total = loss + recipe.token_loss * (token_losses * known).sum() / known.sum().clamp(min=1)
+        optimiser.zero_grad(set_to_none=True)
+        total.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        if step % 400 == 0:
+            print(f"{recipe.name} {step}/{len(batches)} loss {float(loss.detach()):.3f} {time.monotonic() - started:.0f} s", flush=True)
+    out.mkdir(parents=True, exist_ok=True)
+    scores = measure(model, data, out)
+    report = {"recipe": asdict(recipe), "steps": len(batches), "seconds": time.monotonic() - started, "auroc": scores}
+    (out / "report.json").write_text(json.dumps(report, indent=1))
+    torch.save({name: tensor.half().cpu() for name, tensor in model.state_dict().items()}, out / "model.pt")
+    if recipe.predict:
+        np.save(out / "logits.npy", predictions(model, data))
+    print(recipe.name, json.dumps(scores), f"{time.monotonic() - started:.0f} s", flush=True)
+
+
+@torch.no_grad()
+def predictions(model: CrossEncoder, data: Data) -> np.ndarray:
+    """The logit of every pair."""
+    model.eval()
+    logits = np.zeros(len(data.arrays["lengths"]), np.float32)
+    for groups in data.batches(np.arange(len(data.arrays["label"])), None):
+        batch = data.batch(groups)
+        pairs = np.concatenate([np.arange(data.first_pair[g], data.first_pair[g + 1]) for g in groups])
+        with torch.autocast(data.device, torch.bfloat16, enabled=data.device == "cuda"):
+            claims, _ = model(batch["ids"], batch["types"], batch["attention"])
+        logits[pairs] = claims.float().cpu().numpy()
+    return logits
+
+
+@torch.no_grad()
+def measure(model: CrossEncoder, data: Data, out: Path) -> dict[str, float]:
+    """Scores of all measured rows, and the AUROC a set (of the rows left out of training, where there are such)."""
+    model.eval()
+    groups = data.measured_groups()
+    found: dict[int, tuple[list[float], list[float], list[float]]] = {}
+    for some in data.batches(groups, None):
+        batch = data.batch(some)
+        with torch.autocast(data.device, torch.bfloat16, enabled=data.device == "cuda"):
+            claims, tokens = model(batch["ids"], batch["types"], batch["attention"])
+        said = (batch["types"] > 0) & batch["attention"]
+        risks = torch.sigmoid(tokens.float()) * said
+        worst = risks.amax(1).tolist()
+        mean = (risks.sum(1) / said.sum(1).clamp(min=1)).tolist()
+        for row, owner in enumerate(batch["owner"].tolist()):
+            lists = found.setdefault(int(some[owner]), ([], [], []))
+            for values, value in zip(lists, (float(claims[row]), worst[row], mean[row]), strict=True):
+                values.append(value)
+    arrays = data.arrays
+    rows = [
+        {"key": str(arrays["key"][g]), "kind": str(arrays["kind"][g]), "label": float(arrays["label"][g]),
+         "fold": int(arrays["fold"][g]), "claims": [round(v, 4) for v in found[int(g)][0]],
+         "worst": [round(v, 4) for v in found[int(g)][1]], "mean": [round(v, 4) for v in found[int(g)][2]]}
+        for g in groups
+    ]  # fmt: skip
+    (out / "scores.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    left_out = [row for row in rows if row["fold"] in (-2, data.recipe.fold)]
+    scores = {}
+    for kind in sorted({row["kind"] for row in left_out}):
+        some_rows = [row for row in left_out if row["kind"] == kind]
+        labels = np.array([row["label"] for row in some_rows])
+        mean = np.array([np.mean(1 / (1 + np.exp(-np.array(row["claims"])))) for row in some_rows])
+        least = np.array([min(row["claims"]) for row in some_rows])
+        if len(set(labels)) > 2:
+            scores[kind] = round(_correlation(labels, mean), 3)
+        elif len(set(labels)) == 2:
+            scores[kind] = round(max(auroc(labels, least), 0.0), 3)
+            scores[kind + "~mean"] = round(auroc(labels, mean), 3)
+            scores[kind + "~token"] = round(auroc(labels, -np.array([max(row["worst"]) for row in some_rows])), 3)
+    return scores
+
+
+def auroc(labels: np.ndarray, values: np.ndarray) -> float:
+    """The chance that a supported row scores higher than one that is not."""
+    ranks = _ranks(values)
+    positive = labels == 1
+    n, m = positive.sum(), (~positive).sum()
+    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * m))
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return (ends - (counts - 1) / 2)[inverse]
+
+
+def _correlation(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
+
+
+def load_weights(path: Path) -> dict[str, Tensor]:
+    """Weights of a starting model: safetensors, or rows of int8 with a scale each (a quarter of the size)."""
+    if path.suffix == ".safetensors":
+        from safetensors.torch import load_file
+
+        return load_file(path)
+    weights: dict[str, Tensor] = {}
+    with np.load(path) as arrays:
+        for name in arrays.files:
+            if name.endswith(":scale"):
+                continue
+            array = arrays[name].astype(np.float32)
+            if name + ":scale" in arrays.files:
+                array = array * arrays[name + ":scale"].astype(np.float32)[:, None]
+            weights[name] = torch.from_numpy(array)
+    return weights
+
+
+if __name__ == "__main__":
+    options = Recipe()
+    for option in sys.argv[4:]:
+        key, _, value = option.partition("=")
+        kind = type(getattr(options, key))
+        setattr(options, key, value == "1" if kind is bool else kind(value))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), options)
