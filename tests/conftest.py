@@ -1,8 +1,13 @@
-"""Settings for all tests: property tests do not race against the clock, however busy the machine is."""
+"""Settings for all tests: property tests do not race against the clock, and ``auto`` means the same wherever they run."""
 
 from __future__ import annotations
+
+import os
 
 from hypothesis import HealthCheck, settings
 
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
+
+# The local model may be installed or not; tests of it, and of how a backend is chosen, say so themselves.
+os.environ["AGENTUNIT_BACKEND"] = "lexical"

@@ -35,6 +35,7 @@ def no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in [name for name in os.environ if name.startswith(("AGENTUNIT_JUDGE_", "AGENTUNIT_RAGAS"))]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("AGENTUNIT_BACKEND", raising=False)
     monkeypatch.setenv("AGENTUNIT_JUDGE_CACHE", str(tmp_path / "replies"))
     yield
     configure_judge()

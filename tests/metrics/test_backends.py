@@ -57,6 +57,7 @@ Offer = Callable[..., str]
 @pytest.fixture
 def offer(install_package: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Offer:
     """Install a package with one backend; gives the name of its module, which remembers what it was asked."""
+    monkeypatch.delenv(quality.BACKEND_VARIABLE)
     find = quality.entry_points
     # Backends that happen to be installed where the tests run must not take part.
     monkeypatch.setattr(

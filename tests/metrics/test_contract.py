@@ -60,6 +60,7 @@ RICH: dict[str, Any] = {
             "image_path": str(MEDIA / "red_circle.png"),
             "image_paths": [str(MEDIA / "red_circle.png")],
             "images": [str(MEDIA / "red_circle.png")],
+            "text": "Parcels leave at noon.",
             "video_path": str(MEDIA / "blue_square.mp4"),
         },
     },

@@ -922,6 +922,7 @@ def test_the_guide_shows_what_happens(sandbox: Sandbox) -> None:
 def test_what_a_judge_took_stands_below_the_table_and_a_session_is_one_run_to_it(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("AGENTUNIT_BACKEND", raising=False)
     with JudgeServer(decide) as server:
         monkeypatch.setenv("AGENTUNIT_JUDGE_URL", server.url)
         monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "judge-1")

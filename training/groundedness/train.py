@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from training.groundedness.agreement import auroc, rank_correlation
 from training.groundedness.model import CrossEncoder, Shape, load_bert, load_deeper
 
 
@@ -237,30 +238,12 @@ def measure(model: CrossEncoder, data: Data, out: Path) -> dict[str, float]:
         mean = np.array([np.mean(1 / (1 + np.exp(-np.array(row["claims"])))) for row in some_rows])
         least = np.array([min(row["claims"]) for row in some_rows])
         if len(set(labels)) > 2:
-            scores[kind] = round(_correlation(labels, mean), 3)
+            scores[kind] = round(rank_correlation(labels, mean), 3)
         elif len(set(labels)) == 2:
             scores[kind] = round(max(auroc(labels, least), 0.0), 3)
             scores[kind + "~mean"] = round(auroc(labels, mean), 3)
             scores[kind + "~token"] = round(auroc(labels, -np.array([max(row["worst"]) for row in some_rows])), 3)
     return scores
-
-
-def auroc(labels: np.ndarray, values: np.ndarray) -> float:
-    """The chance that a supported row scores higher than one that is not."""
-    ranks = _ranks(values)
-    positive = labels == 1
-    n, m = positive.sum(), (~positive).sum()
-    return float((ranks[positive].sum() - n * (n + 1) / 2) / (n * m))
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    return (ends - (counts - 1) / 2)[inverse]
-
-
-def _correlation(a: np.ndarray, b: np.ndarray) -> float:
-    return float(np.corrcoef(_ranks(a), _ranks(b))[0, 1])
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:

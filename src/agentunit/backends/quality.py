@@ -7,6 +7,7 @@ when the user has configured it for AgentUnit.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -16,6 +17,7 @@ from typing import Any, Protocol
 
 ENTRY_POINT_GROUP = "agentunit.backends"
 LEXICAL = "lexical"
+BACKEND_VARIABLE = "AGENTUNIT_BACKEND"
 SERVICES = frozenset({"judge", "ragas"})
 """The backends that ask a language model elsewhere: what they are asked leaves this process, and may cost money."""
 _AUTOMATIC = ("judge", "ragas", "local")
@@ -69,8 +71,10 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
 
     ``auto`` takes the first that is installed, measures this and is ready: a configured judge or RAGAS (with
     ``AGENTUNIT_RAGAS=1`` RAGAS first), then the local model. Any other backend is used only when it is named, and one
-    that is named must be able to run.
+    that is named must be able to run. The environment variable ``AGENTUNIT_BACKEND`` may name what ``auto`` means.
     """
+    if requested == "auto":
+        requested = os.environ.get(BACKEND_VARIABLE) or requested
     if requested == LEXICAL:
         return None
     found = installed_backends()

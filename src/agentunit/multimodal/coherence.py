@@ -32,8 +32,8 @@ class MultimodalCoherenceMetric(ItemMetric):
     """0.6 · share of the input's modalities that the answer refers to + 0.4 · (1 if it has a transition word).
 
     Modalities are read from the case: keys of its metadata that begin with ``image``, ``audio``, ``video`` or ``text``
-    and hold something; its query is text as well. A modality is referred to when one of its keywords ("picture", "hear",
-    "footage", "document", …) stands in the answer as a whole word. English only; it looks at words, not at sense.
+    and hold something; its query is text as well. A modality is referred to when one of its keywords ("picture",
+    "hear", "footage", "document", …) stands in the answer as a whole word. English only; it looks at words, not sense.
 
     >>> case = {"id": "q1", "query": "What is this?", "metadata": {"image_path": "cat.jpg"}}
     >>> MultimodalCoherenceMetric().evaluate(case, None, "The image shows a cat, while the question asks why.").value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import gc
 import subprocess
 import sys
 import textwrap
@@ -135,6 +136,20 @@ def test_closing_breaks_off_what_is_under_way() -> None:
                 future.result(timeout=60)
         with pytest.raises(RuntimeError, match="the client was closed"):
             client.submit(client.ask(question()))
+
+
+def test_a_client_that_was_dropped_leaves_nothing_open() -> None:
+    with JudgeServer(echo) as server:
+        client = JudgeClient(settings_for(server))
+        before = set(threading.enumerate())
+        ask_all(client, [question()])
+        (thread,) = [each for each in set(threading.enumerate()) - before if each.name == "agentunit-judge"]
+        del client
+        gc.collect()
+        thread.join(60)
+        assert not thread.is_alive()
+        # What is left unclosed warns here, and a warning is an error.
+        gc.collect()
 
 
 def test_any_event_loop_may_ask() -> None:

@@ -115,7 +115,9 @@ def test_fewer_frames_than_asked_are_told_apart() -> None:
 )
 def test_a_video_that_was_cut_off_is_sampled_as_far_as_it_goes(options: dict[str, str]) -> None:
     content = clip(600, keyframe_every=25, **options)
-    found = sampled(content[: int(0.4 * len(content))])
+    # The index of an AVI comes last, and is most of this one.
+    frames, _, _ = content.partition(b"idx1") if options.get("format") == "avi" else (content, b"", b"")
+    found = sampled(frames[: int(0.4 * len(frames))])
     assert len(found.frames) >= 6
     assert max(found.times_s) < 0.6 * 24.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,11 @@ def test_a_call_that_takes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) ->
         sample_frames_apart(with_samples(2_000_000), 8, MediaAccess(limits=MediaLimits(most_video_s=1.0)))
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems bound the time of a video, not its memory")
 def test_memory_that_a_file_asks_for_is_not_given() -> None:
+    # With all the memory that it asks for, this one would go on until its time is up.
     limits = MediaLimits(most_video_memory_bytes=256 * 2**20)
-    with pytest.raises(MediaProblem, match="damaged|no frame|cannot be decoded|no timestamps"):
+    with pytest.raises(MediaProblem, match="has no timestamps to choose frames by"):
         sample_frames_apart(with_samples(20_000_000), 8, MediaAccess(limits=limits))
 
 

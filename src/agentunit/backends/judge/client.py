@@ -110,6 +110,8 @@ class JudgeClient:
                 self._under_way = {}
                 self._transport = Transport(self.settings.address)
                 self._thread = LoopThread("agentunit-judge")
+                let_go = weakref.finalize(self, _let_go, self._thread, self._transport, self._pid)
+                let_go.atexit = False
                 # The price table takes a while to load: now, while the first calls are under way.
                 load_prices = partial(Tariff(self.settings).cost_usd, 0, 0)
                 threading.Thread(target=load_prices, name="agentunit-judge-prices", daemon=True).start()
@@ -193,6 +195,12 @@ def _reply(call: Call) -> JudgeReply:
         attempts=len(call.attempts),
         unstated=call.n_unstated,
     )
+
+
+def _let_go(thread: LoopThread, transport: Transport, pid: int) -> None:
+    """End what a client that was dropped without closing has left behind."""
+    if pid == os.getpid():
+        thread.close(transport.close, wait=False)
 
 
 def _close(client: weakref.ref[JudgeClient]) -> None:

@@ -30,15 +30,15 @@ class LoopThread:
         coroutine.close()
         raise RuntimeError("the judge's client was closed")
 
-    def close(self, last: Callable[[], None]) -> None:
-        """Cancel what is under way, do ``last`` in the loop, and end the thread."""
+    def close(self, last: Callable[[], None], *, wait: bool = True) -> None:
+        """Cancel what is under way, do ``last`` in the loop, and end the thread; without ``wait``, return at once."""
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
             # Whatever was handed in before stands before this in the loop's queue, so nobody waits in vain.
             asyncio.run_coroutine_threadsafe(self._cancel_all(last), self.loop)
-        if threading.current_thread() is not self._thread:
+        if wait and threading.current_thread() is not self._thread:
             self._thread.join(_LONGEST_GOODBYE_S)
 
     def _run(self) -> None:

@@ -1,0 +1,195 @@
+"""The backend ``local`` as users meet it: real weights, through the metrics."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import agentunit_local.quality
+import pytest
+from agentunit_local.grounding import cross_encoder
+from agentunit_local.quality import MODEL_VARIABLE, LocalBackend
+
+import agentunit
+from agentunit.backends import quality
+from agentunit.backends.quality import QualityQuestion
+from agentunit.metrics.builtin import (
+    AnswerCorrectnessMetric,
+    FaithfulnessMetric,
+    HallucinationRateMetric,
+    RetrievalQualityMetric,
+)
+
+MUSEUM = ["The museum opens at nine every day but Monday. It is free for children.", "Tickets are 12 euros."]
+BAKERY = ["Anna Berg opened the bakery in 1987 and sold it to her cousin in 2004.", "It is known for rye bread."]
+WEIGHTS = Path(agentunit_local.quality.__file__).with_name("weights") / "groundedness"
+
+
+@pytest.fixture(autouse=True)
+def _found_anew(monkeypatch):
+    """Each test finds the backends anew, with what it put into the environment."""
+    monkeypatch.delenv("AGENTUNIT_BACKEND", raising=False)
+    for cached in (quality.installed_backends, quality.load_backend, cross_encoder.opened):
+        cached.cache_clear()
+    yield
+    for cached in (quality.installed_backends, quality.load_backend, cross_encoder.opened):
+        cached.cache_clear()
+
+
+def asked(answer: str, context: list[str] = MUSEUM, question: str | None = None, expected: tuple[str, ...] = ()):
+    return QualityQuestion(question, context, answer, expected)
+
+
+@pytest.mark.parametrize(
+    ("context", "supported", "unsupported"),
+    [
+        (MUSEUM, "The museum opens at nine, but not on Mondays.", "The museum belongs to a bank."),
+        (MUSEUM, "A ticket costs 12 euros.", "A ticket costs 45 euros."),
+        (BAKERY, "The bakery was opened in 1987 by Anna Berg.", "The bakery was opened in 1997 by Anna Berg."),
+        (BAKERY, "Her cousin bought it in 2004.", "A large hotel chain bought it for three million dollars."),
+    ],
+)
+def test_what_the_context_says_scores_higher_than_what_it_does_not(context, supported, unsupported):
+    good, bad = LocalBackend().judge("faithfulness", [asked(supported, context), asked(unsupported, context)])
+    assert good.value > bad.value
+
+
+def test_swapped_contexts_change_the_verdict():
+    answers = ["A ticket costs 12 euros.", "Anna Berg opened the bakery."]
+    right = LocalBackend().judge("faithfulness", [asked(answers[0], MUSEUM), asked(answers[1], BAKERY)])
+    swapped = LocalBackend().judge("faithfulness", [asked(answers[0], BAKERY), asked(answers[1], MUSEUM)])
+    assert min(each.value for each in right) > 0.5 > max(each.value for each in swapped)
+
+
+def test_a_score_depends_on_nothing_beside_it():
+    questions = [asked(text) for text in ("It is free for children.", "Tickets are 30 euros.", "It opens at " * 30)]
+    together = LocalBackend().judge("faithfulness", questions)
+    alone = [LocalBackend().judge("faithfulness", [each])[0] for each in reversed(questions)][::-1]
+    assert [each.value for each in together] == [each.value for each in alone]
+    assert [each.detail for each in together] == [each.detail for each in alone]
+
+
+def test_claims_have_places_passages_and_probabilities():
+    answer = "Tickets are 12 euros. It was built on the moon by 40 robots."
+    detail = LocalBackend().judge("faithfulness", [asked(answer)])[0].detail
+    first, second = detail["claims"]
+    assert answer[first["start"] : first["end"]] == first["text"] == "Tickets are 12 euros."
+    assert (first["passage"], first["copied"]) == (1, True)
+    assert second["probability"] < 0.5 < first["probability"]
+    assert all(second["start"] <= part["start"] < part["end"] <= second["end"] for part in second["doubtful"])
+    json.dumps(detail)
+
+
+def test_long_contexts_and_answers_are_read_whole():
+    filler = " ".join(f"Room {number} holds paintings of the valley and the river." for number in range(400))
+    context = [filler, "The oldest piece is a clay horse from Crete."]
+    good, bad = LocalBackend().judge(
+        "faithfulness", [asked("The oldest piece comes from Crete.", context), asked("The oldest piece is a gold mask.", context)]
+    )
+    assert good.detail["n_context_sentences"] > 400
+    assert good.value > bad.value
+    answer = " ".join(f"Room {number} holds paintings." for number in range(40)) + " The owner is a dragon."
+    assert len(LocalBackend().judge("faithfulness", [asked(answer, context)])[0].detail["claims"]) == 41
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "right", "wrong"),
+    [
+        ("Who wrote it?", "John F. Kennedy", "It was written by JFK.", "It was written by Lyndon Johnson."),
+        ("When?", "20 July 1969", "On July 20th, 1969", "On July 20th, 1968"),
+        ("How many?", "1,250", "There were twelve hundred fifty: 1250.", "There were 1,520."),
+    ],
+)
+def test_right_answers_score_higher_than_wrong_ones(question, expected, right, wrong):
+    good, bad = LocalBackend().judge(
+        "answer_correctness",
+        [asked(each, [], question, (expected,)) for each in (right, wrong)],
+    )
+    assert good.value > 0.5 > bad.value
+
+
+def test_equal_answers_need_no_model():
+    verdict = LocalBackend().judge("answer_correctness", [asked(" Paris ", [], "Where?", ("Rome", "Paris"))])[0]
+    assert verdict.value == 1.0
+
+
+def test_relevance_is_a_matter_of_the_question():
+    question = "How much is a ticket to the museum?"
+    passages = ["Tickets for the museum are 12 euros.", "Rye bread needs a sour dough and a day of rest."]
+    verdict = LocalBackend().judge("retrieval_quality", [asked("12 euros.", passages, question)])[0]
+    first, second = (each["relevance"] for each in verdict.detail["passages"])
+    assert first > 0.5 > second
+    assert verdict.value == pytest.approx((first + second) / 2, abs=1e-4)
+    assert LocalBackend().judge("retrieval_quality", [asked("12 euros.", passages)])[0].value is None
+
+
+def test_one_odd_question_does_not_take_the_others_along(monkeypatch):
+    monkeypatch.setattr(agentunit_local.quality, "match_features", lambda *_: 1 / 0)
+    odd, even = LocalBackend().judge(
+        "answer_correctness", [asked("A", [], "Q", ("B",)), asked("B", [], "Q", ("B",))]
+    )
+    assert odd.value is None
+    assert odd.detail["error"]["type"] == "ZeroDivisionError"
+    assert even.value == 1.0
+
+
+def test_auto_takes_it_when_nothing_else_is_configured():
+    case = {"id": "q1", "query": "How much?", "context": MUSEUM, "expected_output": "12 euros"}
+    for metric in (
+        FaithfulnessMetric(),
+        HallucinationRateMetric(),
+        RetrievalQualityMetric(),
+        AnswerCorrectnessMetric(),
+    ):
+        result = metric.evaluate(case, None, "A ticket is 12 euros.")
+        assert result.detail["backend"] == "local", result
+        assert 0 <= result.value <= 1
+    faithful, rate = (
+        metric.evaluate(case, None, "A ticket is 12 euros.").value
+        for metric in (FaithfulnessMetric(), HallucinationRateMetric())
+    )
+    assert faithful + rate == pytest.approx(1.0)
+
+
+def test_a_run_says_what_scored(tmp_path):
+    records = [{"case": {"id": "q1", "context": MUSEUM}, "outcome": "It is free for children."}]
+    summary = agentunit.score(records, ["faithfulness"]).summary()
+    assert summary.metrics[0].backend == "local"
+    assert not summary.unscored
+
+
+def test_the_environment_may_say_what_auto_means(monkeypatch):
+    monkeypatch.setenv("AGENTUNIT_BACKEND", "lexical")
+    result = FaithfulnessMetric().evaluate({"id": "q1", "context": ["Paris"]}, None, "Paris")
+    assert (result.value, result.detail["backend"]) == (1.0, "lexical")
+
+
+def test_a_model_of_ones_own(tmp_path, monkeypatch):
+    shutil.copy(WEIGHTS / "model.onnx", tmp_path)
+    shutil.copy(WEIGHTS / "tokenizer.json", tmp_path)
+    (tmp_path / "cross_encoder.json").write_text('{"name": "mine", "max_tokens": 256}')
+    monkeypatch.setenv(MODEL_VARIABLE, str(tmp_path))
+    assert LocalBackend().unready() is None
+    verdict = LocalBackend().judge("faithfulness", [asked("A ticket is 12 euros.")])[0]
+    assert verdict.detail["model"] == "mine"
+    assert verdict.value > 0.5
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({}, "must hold model.onnx"),
+        ({"model.onnx": "x"}, "must hold tokenizer.json"),
+        ({"model.onnx": "x", "tokenizer.json": "{}", "cross_encoder.json": "{"}, "must be JSON"),
+        ({"model.onnx": "x", "tokenizer.json": "{}", "cross_encoder.json": '{"label": 1}'}, "received 'label'"),
+        ({"model.onnx": "x", "tokenizer.json": "{}"}, "tokenizer.json"),
+    ],
+)
+def test_a_wrong_folder_is_named(tmp_path, monkeypatch, files, said):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv(MODEL_VARIABLE, str(tmp_path))
+    assert said in LocalBackend().unready()
+    with pytest.raises(quality.BackendUnavailable, match=MODEL_VARIABLE):
+        FaithfulnessMetric(backend="local")
