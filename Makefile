@@ -22,9 +22,9 @@ help:
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
 	@echo "make optional   test the parts that need torch, RAGAS, a speech recogniser or a language model, each by itself"
 	@echo "make docs       write the generated pages of docs/ anew"
-	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA)"
+	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
 	@echo "make bench      measure speed (BENCH=traces, privacy, multiagent, sustainability, multimodal,"
-	@echo "                judge: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "                judge, local: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base

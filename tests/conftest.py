@@ -1,4 +1,4 @@
-"""Settings for all tests: property tests do not race against the clock, and ``auto`` means the same wherever they run."""
+"""Settings for all tests: property tests do not race against the clock, and ``auto`` means the same everywhere."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from agentunit_local.grounding.claims import claims_of
 from agentunit_local.grounding.cross_encoder import LARGEST_LOGIT, PairScore
@@ -59,7 +61,7 @@ def test_sentences(text, sentences):
 def test_sentences_stand_where_they_say(text):
     found = split_sentences(text)
     assert all(text[each.start : each.end] == each.text for each in found)
-    assert all(first.end <= second.start for first, second in zip(found, found[1:], strict=False))
+    assert all(first.end <= second.start for first, second in itertools.pairwise(found))
 
 
 def test_a_very_long_sentence_is_cut_and_nothing_lost():

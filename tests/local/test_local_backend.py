@@ -85,7 +85,8 @@ def test_long_contexts_and_answers_are_read_whole():
     filler = " ".join(f"Room {number} holds paintings of the valley and the river." for number in range(400))
     context = [filler, "The oldest piece is a clay horse from Crete."]
     good, bad = LocalBackend().judge(
-        "faithfulness", [asked("The oldest piece comes from Crete.", context), asked("The oldest piece is a gold mask.", context)]
+        "faithfulness",
+        [asked("The oldest piece comes from Crete.", context), asked("The oldest piece is a gold mask.", context)],
     )
     assert good.detail["n_context_sentences"] > 400
     assert good.value > bad.value
@@ -124,11 +125,15 @@ def test_relevance_is_a_matter_of_the_question():
     assert LocalBackend().judge("retrieval_quality", [asked("12 euros.", passages)])[0].value is None
 
 
+def test_passages_are_judged_without_an_answer_too():
+    case = {"id": "q1", "query": "How much is a ticket?", "context": ["Tickets are 12 euros."]}
+    assert RetrievalQualityMetric(backend="local").evaluate(case, None, None).value > 0.5
+    assert RetrievalQualityMetric(backend="lexical").evaluate(case, None, None).value is None
+
+
 def test_one_odd_question_does_not_take_the_others_along(monkeypatch):
     monkeypatch.setattr(agentunit_local.quality, "match_features", lambda *_: 1 / 0)
-    odd, even = LocalBackend().judge(
-        "answer_correctness", [asked("A", [], "Q", ("B",)), asked("B", [], "Q", ("B",))]
-    )
+    odd, even = LocalBackend().judge("answer_correctness", [asked("A", [], "Q", ("B",)), asked("B", [], "Q", ("B",))])
     assert odd.value is None
     assert odd.detail["error"]["type"] == "ZeroDivisionError"
     assert even.value == 1.0

@@ -42,7 +42,9 @@ def main(data: Path, lexicon_file: Path, tokenizer_file: Path, out: Path) -> Non
         groups += made
         rows = list(examples.rows_of(data / "dev" / "faithfulness.jsonl.gz"))
         answers = pool.map(examples.answer_group, rows, chunksize=64)
-        correctness = [examples.correctness_group(row) for row in examples.rows_of(data / "dev/answer_correctness.jsonl.gz")]
+        correctness = [
+            examples.correctness_group(row) for row in examples.rows_of(data / "dev/answer_correctness.jsonl.gz")
+        ]
         relevance = [
             examples.relevance_group(row["question"], row["passage"], float(row["relevant"]), row["dataset"], row["id"])
             for row in examples.rows_of(data / "dev/retrieval.jsonl.gz") if row.get("relevant") is not None

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from agentunit.formulas.answer_matching import correctness, match_features
 from agentunit_local.grounding.claims import claims_of
 from agentunit_local.grounding.cross_encoder import LARGEST_LOGIT, PairScore
 from agentunit_local.grounding.evidence import Context
@@ -25,6 +24,7 @@ from agentunit_local.grounding.support import Mix, is_copied
 from agentunit_local.sentences import shipped_encoder
 from sklearn.linear_model import LogisticRegression
 
+from agentunit.formulas.answer_matching import correctness, match_features
 from training.groundedness.agreement import auroc
 from training.groundedness.examples import rows_of
 
@@ -56,7 +56,9 @@ def faithfulness_parts(data: Path, scores: dict[str, dict[str, Any]]) -> list[di
             pairs.append(PairScore(LARGEST_LOGIT, -LARGEST_LOGIT) if is_copied(claim.text, context) else score)
             features.append(lexical_features(claim.text, context))
         if pairs:
-            rows.append({"kind": row["dataset"], "label": int(not row["hallucinated"]), "pairs": pairs, "features": features})
+            rows.append(
+                {"kind": row["dataset"], "label": int(not row["hallucinated"]), "pairs": pairs, "features": features}
+            )
     return rows
 
 
@@ -81,7 +83,9 @@ def fit_faithfulness(rows: list[dict[str, Any]]) -> Mix:
     sizes = Counter((row["kind"], row["label"]) for row in fitted)
     # Each set counts alike, and in it supported and unsupported answers do: the threshold 0.5 then balances both errors.
     weights = np.array([1 / max(8, sizes[row["kind"], row["label"]]) for row in fitted])
-    model = LogisticRegression(C=100.0).fit(scores[:, None], labels, sample_weight=weights * len(weights) / weights.sum())
+    model = LogisticRegression(C=100.0).fit(
+        scores[:, None], labels, sample_weight=weights * len(weights) / weights.sum()
+    )
     return Mix(centres, scales, WEIGHTS, round(float(model.coef_[0, 0]), 5), round(float(model.intercept_[0]), 5))
 
 
@@ -112,7 +116,12 @@ def fit_correctness(data: Path, scores: dict[str, dict[str, Any]]) -> tuple[dict
         "intercept": round(float(model.intercept_[0]), 5),
     }
     low, high = _interval(lambda chosen: float(agree[chosen].mean()), len(agree))
-    return weights, {"n": len(rows), "agreement": round(float(agree.mean()), 4), "agreement_low": low, "agreement_high": high}
+    return weights, {
+        "n": len(rows),
+        "agreement": round(float(agree.mean()), 4),
+        "agreement_low": low,
+        "agreement_high": high,
+    }
 
 
 def fit_relevance(data: Path) -> dict[str, float]:
@@ -132,7 +141,9 @@ def fit_relevance(data: Path) -> dict[str, float]:
         labels.append(label)
     sizes = Counter((kind, label) for kind, _, _, label in rows)
     weights = np.array([1 / sizes[kind, label] for kind, _, _, label in rows])
-    model = LogisticRegression(C=1.0).fit(np.array(inputs), labels, sample_weight=weights * len(weights) / weights.sum())
+    model = LogisticRegression(C=1.0).fit(
+        np.array(inputs), labels, sample_weight=weights * len(weights) / weights.sum()
+    )
     names = ("whole", "part", "words")
     fitted = {name: round(float(value), 5) for name, value in zip(names, model.coef_[0], strict=True)}
     return {**fitted, "intercept": round(float(model.intercept_[0]), 5)}

@@ -15,9 +15,12 @@ from dataclasses import dataclass, field
 from agentunit_local.grounding.segments import is_content
 
 _TOKEN = re.compile(r"\d+(?:[.,:]\d+)*|\w+(?:['’-]\w+)*|[^\w\s]")
-_MONTHS = "January February March April May June July August September October November December".split()
-_DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-_NUMBERS = "one two three four five six seven eight nine ten eleven twelve".split()
+_MONTH_NAMES = "January February March April May June July August September October November December"
+_MONTHS = _MONTH_NAMES.split()
+_DAY_NAMES = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday"
+_DAYS = _DAY_NAMES.split()
+_COUNTED = "one two three four five six seven eight nine ten eleven twelve"
+_NUMBERS = _COUNTED.split()
 _EXCHANGES = [
     ("before", "after"), ("more", "less"), ("most", "least"), ("all", "some"), ("all", "none of the"),
     ("always", "sometimes"), ("may", "will"), ("might", "will"), ("can", "cannot"), ("could", "will"),
@@ -39,8 +42,13 @@ _SWAPS: dict[str, list[str]] = {}
 for _left, _right in _EXCHANGES:
     _SWAPS.setdefault(_left, []).append(_right)
     _SWAPS.setdefault(_right, []).append(_left)
-_AUXILIARIES = frozenset("is are was were will would can could should has have had does did do may might must".split())
-_OPENERS = re.compile(r"^(?:However|Moreover|In addition|Also|Then|Meanwhile|Additionally|Finally|But|And|So|Well|Yeah),? ")
+_HELPING = "is are was were will would can could should has have had does did do may might must"
+_AUXILIARIES = frozenset(_HELPING.split())
+_JOINING = "in on at to for with by from of that because after before when and but while"
+_JOINTS = frozenset(_JOINING.split())
+_OPENERS = re.compile(
+    r"^(?:However|Moreover|In addition|Also|Then|Meanwhile|Additionally|Finally|But|And|So|Well|Yeah),? "
+)
 _DETAILS = [
     "in {year}", "on {day}", "in {month} {year}", "for the first time", "in front of {number} people",
     "for {number} years", "at the age of {number}", "according to officials", "with the help of {name}",
@@ -95,7 +103,9 @@ def joined(tokens: list[str]) -> str:
 class Editor:
     """Edits sentences with a lexicon and a random generator."""
 
-    def __init__(self, lexicon: dict[str, dict[str, dict[str, list[str]]]], rng: random.Random, names: list[str]) -> None:
+    def __init__(
+        self, lexicon: dict[str, dict[str, dict[str, list[str]]]], rng: random.Random, names: list[str]
+    ) -> None:
         self._lexicon = lexicon
         self._rng = rng
         self._strange_names = names
@@ -281,7 +291,9 @@ class Editor:
         for place, token in enumerate(made.tokens):
             for kind in (_MONTHS, _DAYS):
                 if token in kind and not (token == "May" and place == 0):
-                    self._replace(made, place, place + 1, [self._rng.choice([e for e in kind if e != token])], wrong=True)
+                    self._replace(
+                        made, place, place + 1, [self._rng.choice([e for e in kind if e != token])], wrong=True
+                    )
                     made.steps.append("date")
                     return True
         return False
@@ -290,8 +302,7 @@ class Editor:
         other = _TOKEN.findall(self._rng.choice(source.sentences))
         if len(other) < 8 or len(made.tokens) < 8:
             return False
-        joints = frozenset("in on at to for with by from of that because after before when and but while".split())
-        mine = [i for i, token in enumerate(made.tokens) if 3 <= i < len(made.tokens) - 3 and token in joints]
+        mine = [i for i, token in enumerate(made.tokens) if 3 <= i < len(made.tokens) - 3 and token in _JOINTS]
         if not mine:
             return False
         place = self._rng.choice(mine)
@@ -319,7 +330,7 @@ class Editor:
 def _name_spans(tokens: list[str]) -> list[tuple[int, int]]:
     spans, start = [], None
     for place, token in enumerate([*tokens, "."]):
-        named = token[:1].isupper() and token[:1].isalpha() and place > 0 and tokens[place - 1] not in ".!?:\"“"
+        named = token[:1].isupper() and token[:1].isalpha() and place > 0 and tokens[place - 1] not in '.!?:"“'
         named = named and (is_content(token) and token not in ("I", *_MONTHS, *_DAYS))
         if named and start is None:
             start = place
@@ -355,4 +366,6 @@ def _inflected(lemma: str, ending: str) -> str:
         return lemma[:-1] + "ies" if lemma.endswith("y") and lemma[-2:-1] not in "aeiou" else lemma + "s"
     if lemma.endswith("e"):
         return lemma[:-1] + ending
-    return lemma[:-1] + "ied" if ending == "ed" and lemma.endswith("y") and lemma[-2:-1] not in "aeiou" else lemma + ending
+    return (
+        lemma[:-1] + "ied" if ending == "ed" and lemma.endswith("y") and lemma[-2:-1] not in "aeiou" else lemma + ending
+    )

@@ -38,9 +38,7 @@ class Evened(nn.Module):
 
 def even_out(model: CrossEncoder, sample: list[tuple[Tensor, Tensor, Tensor]], share: float = _SHARE) -> None:
     """Replace the linear layers of the encoder by evened ones, by the activations on a sample."""
-    layers = {
-        (block, name): getattr(block, name) for block in model.layers for name in ("qkv", "out", "up", "down")
-    }
+    layers = {(block, name): getattr(block, name) for block in model.layers for name in ("qkv", "out", "up", "down")}
     largest: dict[tuple[nn.Module, str], Tensor] = {}
 
     def watch(key: tuple[nn.Module, str]):  # type: ignore[no-untyped-def]

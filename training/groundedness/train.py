@@ -149,7 +149,9 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     decayed = [p for p in model.parameters() if p.ndim > 1]
     others = [p for p in model.parameters() if p.ndim <= 1]
     optimiser = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}], lr=recipe.rate, fused=device == "cuda"
+        [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
+        lr=recipe.rate,
+        fused=device == "cuda",
     )
     warm = max(1, len(batches) // 12)
     schedule = torch.optim.lr_scheduler.LambdaLR(
@@ -179,7 +181,10 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
         optimiser.step()
         schedule.step()
         if step % 400 == 0:
-            print(f"{recipe.name} {step}/{len(batches)} loss {float(loss.detach()):.3f} {time.monotonic() - started:.0f} s", flush=True)
+            print(
+                f"{recipe.name} {step}/{len(batches)} loss {float(loss.detach()):.3f} {time.monotonic() - started:.0f} s",
+                flush=True,
+            )
     out.mkdir(parents=True, exist_ok=True)
     scores = measure(model, data, out)
     report = {"recipe": asdict(recipe), "steps": len(batches), "seconds": time.monotonic() - started, "auroc": scores}

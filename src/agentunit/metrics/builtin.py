@@ -291,6 +291,12 @@ class RetrievalQualityMetric(_QualityMetric):
     )
     name = info.name
 
+    def missing(self, item: Item) -> str | None:
+        """Why an item cannot be scored: a backend may judge passages by the question alone, without an answer."""
+        if item.answer is None and self.measure_asked in getattr(self._resolved, "without_answer", ()):
+            return None if item.context else _NO_CONTEXT
+        return super().missing(item)
+
     def lexical(self, item: Item) -> MetricResult:
         """The share of context strings found in the answer."""
         value = share_true(item.context_found)

@@ -9,7 +9,6 @@ from typing import Any
 
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.formulas.answer_matching import correctness, match_features
-
 from agentunit_local.grounding.calibration import shipped_calibration
 from agentunit_local.grounding.cross_encoder import CrossEncoder, opened
 from agentunit_local.grounding.relevance import passage_relevance
@@ -29,6 +28,7 @@ class LocalBackend:
 
     name = "local"
     measures = frozenset({"faithfulness", "answer_correctness", "retrieval_quality"})
+    without_answer = frozenset({"retrieval_quality"})
 
     def unready(self) -> str | None:
         """Why it cannot run: only a folder that the user named can be wrong."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from hashlib import sha256
+from hashlib import blake2b
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -46,13 +46,12 @@ class RecentlyUsed(Generic[Kept]):
 
 
 def digest_of(*parts: bytes) -> bytes:
-    """32 bytes that stand for a content.
+    """16 bytes that stand for a content.
 
     >>> digest_of(b"ab") == digest_of(b"ab"), digest_of(b"ab") == digest_of(b"a", b"b")
     (True, False)
     """
-    # Processors have instructions for this one: it takes half as long as BLAKE2.
-    hashed = sha256()
+    hashed = blake2b(digest_size=16)
     for part in parts:
         hashed.update(len(part).to_bytes(8, "little"))
         hashed.update(part)

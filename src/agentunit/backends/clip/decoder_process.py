@@ -1,20 +1,23 @@
 """The other end of ``decoders``: a process that turns pictures into the squares that a model sees.
 
-Reads from standard input: a line of JSON with settings, limits and the file whose memory is shared, then, again and
-again, a line of JSON with the lengths of a few pictures, and their bytes. Their squares go into the shared memory, one
-after the other; a line of JSON on standard output says why a picture has none, and ``null`` for each that has.
+Reads from standard input: a line of JSON with settings and limits, then each picture as its length (8 bytes) and its
+bytes. Answers on standard output with one byte: 0 and the pixels, or 1, a length (4 bytes) and the reason.
 """
 
 from __future__ import annotations
 
 import json
+import struct
 import warnings
-from mmap import mmap
 from typing import BinaryIO
 
-from agentunit.backends.clip.preprocessing import bytes_of_square, decode_into
+from agentunit.backends.clip.preprocessing import cropped
 from agentunit.backends.clip.settings import ClipSettings
-from agentunit.backends.media.limits import MediaLimits
+from agentunit.backends.media.images import decode_image
+from agentunit.backends.media.limits import MediaLimits, MediaProblem
+
+LENGTH, REASON_LENGTH = struct.Struct("<Q"), struct.Struct("<I")
+DONE, REFUSED, READY = b"\0", b"\1", b"\2"
 
 
 def serve(given: BinaryIO, answers: BinaryIO) -> None:
@@ -24,16 +27,16 @@ def serve(given: BinaryIO, answers: BinaryIO) -> None:
     told = json.loads(given.readline())
     settings = ClipSettings(resize_to=told["resize_to"], side=told["side"], resample=told["resample"])
     limits = MediaLimits(**told["limits"])
-    shared = memoryview(mmap(told["shared"], 0))
-    n_bytes = bytes_of_square(settings)
-    rooms = [shared[start : start + n_bytes] for start in range(0, len(shared), n_bytes)]
-    _answer(answers, [])
-    while header := given.readline():
-        # All are read before anything is answered: neither end waits for the other to read.
-        contents = [given.read(length) for length in json.loads(header)]
-        _answer(answers, decode_into(contents, rooms, settings, limits))
-
-
-def _answer(answers: BinaryIO, reasons: list[str | None]) -> None:
-    answers.write(json.dumps(reasons).encode() + b"\n")
+    answers.write(READY)
     answers.flush()
+    while header := given.read(LENGTH.size):
+        content = given.read(LENGTH.unpack(header)[0])
+        try:
+            pixels = cropped(decode_image(content, limits), settings).tobytes()
+        except MediaProblem as problem:
+            reason = str(problem).encode("utf-8", "replace")
+            answers.write(REFUSED + REASON_LENGTH.pack(len(reason)) + reason)
+        else:
+            answers.write(DONE)
+            answers.write(pixels)
+        answers.flush()

@@ -1,8 +1,6 @@
 """Processes that decode pictures: threads alone cannot keep a GPU busy, because only one of them runs Python at a time.
 
 They also stand between us and the pictures: one that takes for ever, or brings its decoder down, costs a process.
-Pictures go there a few at a time, and their squares come back through shared memory: every turn of a thread that has
-to wait, and take Python back from the others, costs more than the copying.
 """
 
 from __future__ import annotations
@@ -14,19 +12,16 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
-from mmap import mmap
 from queue import SimpleQueue
-from tempfile import TemporaryFile
 from typing import Any
 
-from agentunit.backends.clip.preprocessing import bytes_of_square
+from agentunit.backends.clip.decoder_process import DONE, LENGTH, READY, REASON_LENGTH, REFUSED
 from agentunit.backends.clip.settings import ClipSettings
-from agentunit.backends.media.limits import MediaLimits
+from agentunit.backends.media.limits import MediaLimits, MediaProblem
 
-DECODED_TOGETHER = 8
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
     "from agentunit.backends.clip.decoder_process import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
@@ -40,37 +35,29 @@ class DecoderProcess:
 
     def __init__(self, settings: ClipSettings, limits: MediaLimits) -> None:
         self._settings, self._limits = settings, limits
-        self._n_bytes = bytes_of_square(settings)
         self._process: subprocess.Popen[bytes] | None = None
-        self._shared: mmap | None = None
 
-    def decode_into(self, contents: Sequence[bytes], rooms: Sequence[memoryview]) -> list[str | None]:
-        """Write the squares of at most ``DECODED_TOGETHER`` pictures into rooms of ``side`` × ``side`` × 3 bytes.
-
-        The answer says of each why it has no square; ``None`` when it has one.
-        """
+    def decode_into(self, content: bytes, room: memoryview) -> None:
+        """Write the square of a picture into ``side`` × ``side`` × 3 bytes; ``MediaProblem`` says why not."""
         try:
-            return self._decoded_into(contents, rooms)
+            process = self._started()
+            deadline = time.monotonic() + self._limits.most_decode_s
+            _write(process, LENGTH.pack(len(content)), deadline)
+            _write(process, content, deadline)
+            status = _read(process, 1, deadline)
+            if status == DONE:
+                _read_into(process, room, deadline)
+                return
+            if status != REFUSED:
+                raise EOFError
+            reason = _read(process, REASON_LENGTH.unpack(_read(process, REASON_LENGTH.size, deadline))[0], deadline)
         except TimeoutError:
-            reason = f"must be decoded within {self._limits.most_decode_s:g} s; it was not"
-        except (EOFError, OSError, ValueError):
-            reason = "cannot be decoded: it brought its decoder down"
-        self.stop()
-        if len(contents) == 1:
-            return [reason]
-        # One of them did it; the others shall not suffer for it.
-        return [self.decode_into([one], [room])[0] for one, room in zip(contents, rooms, strict=True)]
-
-    def _decoded_into(self, contents: Sequence[bytes], rooms: Sequence[memoryview]) -> list[str | None]:
-        process, shared = self._started()
-        deadline = time.monotonic() + self._limits.most_decode_s
-        _write(process, b"".join((json.dumps([*map(len, contents)]).encode(), b"\n", *contents)), deadline)
-        reasons: list[str | None] = json.loads(_line(process, deadline))
-        squares = memoryview(shared)
-        for at, (reason, room) in enumerate(zip(reasons, rooms, strict=True)):
-            if reason is None:
-                room[:] = squares[at * self._n_bytes : (at + 1) * self._n_bytes]
-        return reasons
+            self.stop()
+            raise MediaProblem(f"must be decoded within {self._limits.most_decode_s:g} s; it was not") from None
+        except (EOFError, OSError):
+            self.stop()
+            raise MediaProblem("cannot be decoded: it brought its decoder down") from None
+        raise MediaProblem(reason.decode("utf-8", "replace"))
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""
@@ -83,25 +70,21 @@ class DecoderProcess:
                     if pipe is not None:
                         pipe.close()
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], mmap]:
-        if self._process is None or self._shared is None:
-            with _file_in_memory() as file:
-                file.truncate(DECODED_TOGETHER * self._n_bytes)
-                self._shared = mmap(file.fileno(), 0)
-                command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, pass_fds=[file.fileno()]
-                )
-                for pipe in (self._process.stdin, self._process.stdout):
-                    if pipe is not None:
-                        os.set_blocking(pipe.fileno(), False)
-                        _widen(pipe.fileno())
-                told = {key: getattr(self._settings, key) for key in ("resize_to", "side", "resample")}
-                line = json.dumps({**told, "limits": asdict(self._limits), "shared": file.fileno()}) + "\n"
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe is not None:
+                    os.set_blocking(pipe.fileno(), False)
+                    _widen(pipe.fileno())
+            told = {key: getattr(self._settings, key) for key in ("resize_to", "side", "resample")}
+            line = json.dumps({**told, "limits": asdict(self._limits)}) + "\n"
             deadline = time.monotonic() + _MOST_START_S
             _write(self._process, line.encode(), deadline)
-            _line(self._process, deadline)
-        return self._process, self._shared
+            if _read(self._process, 1, deadline) != READY:
+                raise EOFError
+        return self._process
 
 
 class DecoderProcesses:
@@ -137,12 +120,6 @@ def _stop_all(decoders: list[DecoderProcess], made_in: int) -> None:
             each.stop()
 
 
-def _file_in_memory() -> Any:
-    if hasattr(os, "memfd_create"):
-        return os.fdopen(os.memfd_create("agentunit"), "r+b", buffering=0)
-    return TemporaryFile(buffering=0)
-
-
 def _widen(descriptor: int) -> None:
     """A pipe that holds a whole picture, where the system lets it: fewer turns for both ends."""
     try:
@@ -163,20 +140,23 @@ def _write(process: subprocess.Popen[bytes], content: bytes, deadline: float) ->
             _wait(pipe, deadline, writing=True)
 
 
-def _line(process: subprocess.Popen[bytes], deadline: float) -> bytes:
-    """The one line that is on its way."""
+def _read(process: subprocess.Popen[bytes], n_bytes: int, deadline: float) -> bytes:
+    content = bytearray(n_bytes)
+    _read_into(process, memoryview(content), deadline)
+    return bytes(content)
+
+
+def _read_into(process: subprocess.Popen[bytes], room: memoryview, deadline: float) -> None:
     pipe: Any = process.stdout
-    line = b""
-    while not line.endswith(b"\n"):
+    while room:
         try:
-            some = os.read(pipe.fileno(), _PIPE_BYTES)
+            n_read = os.readv(pipe.fileno(), [room])
         except BlockingIOError:
             _wait(pipe, deadline, writing=False)
             continue
-        if not some:
+        if not n_read:
             raise EOFError
-        line += some
-    return line
+        room = room[n_read:]
 
 
 def _wait(pipe: Any, deadline: float, *, writing: bool) -> None:

@@ -11,12 +11,9 @@ from typing import Any, TypeVar
 from agentunit.backends.clip.cache import RecentlyUsed, digest_of
 from agentunit.backends.clip.decoders import DecoderProcesses
 from agentunit.backends.clip.interface import EncodedText, Unencodable, Vector
-from agentunit.backends.clip.picture_batches import PictureBatches, Square
-from agentunit.backends.clip.preprocessing import cropped
+from agentunit.backends.clip.picture_batches import PictureBatches
 from agentunit.backends.clip.runtime import ClipRuntime
-from agentunit.backends.clip.settings import ClipSettings
 from agentunit.backends.clip.vectors import NO_VECTOR, unit_vectors
-from agentunit.backends.media.images import as_rgb
 from agentunit.backends.media.limits import MediaAccess, MediaProblem
 from agentunit.backends.media.sources import read_source
 
@@ -62,10 +59,7 @@ class CachedEncoder:
         with ThreadPoolExecutor(self._n_threads) if len(sources) > _FEW else _AtOnce() as pool:
             batches = PictureBatches(self.runtime, access.limits, pool, settle, self._decoders(len(sources), access))
             chunks = [sources[at : at + _READ_TOGETHER] for at in range(0, len(sources), _READ_TOGETHER)]
-            settings = self.runtime.settings
-            loaded = _in_order(
-                pool, lambda chunk: [_loaded(each, access, settings) for each in chunk], chunks, self._n_threads
-            )
+            loaded = _in_order(pool, lambda chunk: [_loaded(each, access) for each in chunk], chunks, self._n_threads)
             for place, each in enumerate(one for chunk in loaded for one in chunk):
                 if isinstance(each, Unencodable):
                     found[place] = each
@@ -87,8 +81,8 @@ class CachedEncoder:
     def _decoders(self, n_more: int, access: MediaAccess) -> DecoderProcesses | None:
         self._n_met += n_more
         too_few = self._many is None or self._n_met < self._many or n_more < _READ_TOGETHER
-        # Where a process cannot inherit a file (Windows) threads have to do.
-        if too_few or os.name != "posix":
+        # Without scattered reads (Windows) threads have to do.
+        if too_few or not hasattr(os, "readv"):
             return None
         if self._processes is None or not self._processes.ours or self._processes.limits != access.limits:
             self._processes = DecoderProcesses(self._n_threads, self.runtime.settings, access.limits)
@@ -159,12 +153,10 @@ class _AtOnce(Executor):
 _MAY_WAIT_BYTES = 2**20
 
 
-def _loaded(source: Any, access: MediaAccess, settings: ClipSettings) -> tuple[bytes, Any] | Unencodable:
+def _loaded(source: Any, access: MediaAccess) -> tuple[bytes, Any] | Unencodable:
     try:
         if hasattr(source, "tobytes") and hasattr(source, "mode"):
-            # What the model sees stands for the picture: there is less of it to hash and to keep.
-            square = cropped(as_rgb(source), settings).tobytes()
-            return digest_of(b"square", square), Square(square)
+            return digest_of(repr((source.mode, source.size)).encode(), source.tobytes()), source
         content = read_source(source, access)
         if len(content) > _MAY_WAIT_BYTES and not isinstance(source, (bytes, bytearray, memoryview)):
             return digest_of(content), lambda: read_source(source, access)

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-from agentunit.backends.clip.decoders import DECODED_TOGETHER, DecoderProcesses
+from agentunit.backends.clip.decoders import DecoderProcess, DecoderProcesses
 from agentunit.backends.clip.interface import Unencodable, Vector
-from agentunit.backends.clip.preprocessing import decode_into
+from agentunit.backends.clip.preprocessing import cropped
 from agentunit.backends.clip.runtime import ClipRuntime, Later, PictureBatch
 from agentunit.backends.clip.vectors import unit_vectors
+from agentunit.backends.media.images import as_rgb, decode_image
 from agentunit.backends.media.limits import MediaLimits, MediaProblem
 
 Settle = Callable[[bytes, "Vector | Unencodable"], None]
-Decode = Callable[[Sequence[bytes], Sequence[memoryview]], "list[str | None]"]
+_DECODED_TOGETHER = 8
 _BATCHES_DECODING = 3
 _BATCHES_RUNNING = 2
-
-
-class Square(NamedTuple):
-    """What the model sees of a picture that came decoded: ``side`` × ``side`` × 3 bytes."""
-
-    pixels: bytes
 
 
 class _Filling:
@@ -57,8 +51,8 @@ class PictureBatches:
         self._decoding: deque[_Filling] = deque()
         self._running: deque[tuple[list[bytes], dict[bytes, str], Later]] = deque()
 
-    def add(self, digest: bytes, content: bytes | Square | Callable[[], bytes]) -> None:
-        """Take a picture: as bytes, as something that gives its bytes when called, or decoded and cut already."""
+    def add(self, digest: bytes, content: Any) -> None:
+        """Take a picture: decoded, as bytes, or as something that gives its bytes when called."""
         self._waiting.append((digest, content))
         if len(self._waiting) == self._runtime.batch_size:
             self._begin()
@@ -73,40 +67,34 @@ class PictureBatches:
     def _begin(self) -> None:
         batch = _Filling(self._runtime.empty_batch(len(self._waiting)))
         batch.digests = [digest for digest, _ in self._waiting]
-        for start in range(0, len(self._waiting), DECODED_TOGETHER):
-            some = self._waiting[start : start + DECODED_TOGETHER]
+        for start in range(0, len(self._waiting), _DECODED_TOGETHER):
+            some = self._waiting[start : start + _DECODED_TOGETHER]
             batch.tasks.append(self._pool.submit(self._fill, batch.room.pixels, start, some))
         self._waiting = []
         self._decoding.append(batch)
 
     def _fill(self, pixels: Any, start: int, pictures: list[tuple[bytes, Any]]) -> dict[bytes, str]:
-        files: list[tuple[bytes, bytes, memoryview]] = []
-        reasons: dict[bytes, str | None] = {}
-        with self._decoder() as decode:
-            for place, (digest, content) in enumerate(pictures, start):
-                room = memoryview(pixels[place]).cast("B")
-                if isinstance(content, Square):
-                    room[:] = content.pixels
-                elif isinstance(content, bytes):
-                    files.append((digest, content, room))
-                else:
-                    # Of the large files of a task only one is in memory.
-                    try:
-                        reasons[digest] = decode([content()], [room])[0]
-                    except MediaProblem as problem:
-                        reasons[digest] = str(problem)
-            if files:
-                digests, contents, rooms = zip(*files, strict=True)
-                reasons.update(zip(digests, decode(contents, rooms), strict=True))
-        return {digest: reason for digest, reason in reasons.items() if reason is not None}
-
-    @contextmanager
-    def _decoder(self) -> Iterator[Decode]:
         if self._processes is None:
-            yield lambda contents, rooms: decode_into(contents, rooms, self._runtime.settings, self._limits)
-        else:
-            with self._processes.borrowed() as process:
-                yield process.decode_into
+            return self._filled(pixels, start, pictures, None)
+        with self._processes.borrowed() as decoder:
+            return self._filled(pixels, start, pictures, decoder)
+
+    def _filled(
+        self, pixels: Any, start: int, pictures: list[tuple[bytes, Any]], decoder: DecoderProcess | None
+    ) -> dict[bytes, str]:
+        reasons: dict[bytes, str] = {}
+        for place, (digest, content) in enumerate(pictures, start):
+            try:
+                content = content() if callable(content) else content
+                if not isinstance(content, bytes):
+                    pixels[place] = cropped(as_rgb(content), self._runtime.settings)
+                elif decoder is None:
+                    pixels[place] = cropped(decode_image(content, self._limits), self._runtime.settings)
+                else:
+                    decoder.decode_into(content, memoryview(pixels[place]).cast("B"))
+            except MediaProblem as problem:
+                reasons[digest] = str(problem)
+        return reasons
 
     def _advance(self, most_decoding: int, most_running: int) -> None:
         while len(self._decoding) > most_decoding:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from agentunit.backends.clip.settings import ClipSettings
-from agentunit.backends.media.images import decode_image
-from agentunit.backends.media.limits import MediaLimits, MediaProblem
 
 # Beyond this ratio of its sides the middle of a picture is cut out first: scaling all of a line one pixel high to the
 # height that the model takes would need gigabytes.
@@ -27,25 +24,6 @@ def cropped(image: Any, settings: ClipSettings) -> Any:
     if (width, height) != size:
         image = image.resize(size, resample=settings.resample)
     return _middle(image, settings.side, settings.side)
-
-
-def bytes_of_square(settings: ClipSettings) -> int:
-    """How many bytes the square of a picture has."""
-    return settings.side * settings.side * 3
-
-
-def decode_into(
-    contents: Iterable[bytes], rooms: Iterable[memoryview], settings: ClipSettings, limits: MediaLimits
-) -> list[str | None]:
-    """Write the square of each encoded picture into its room; why it has none, ``None`` when it has one."""
-    reasons: list[str | None] = []
-    for content, room in zip(contents, rooms, strict=False):
-        try:
-            room[:] = cropped(decode_image(content, limits), settings).tobytes()
-            reasons.append(None)
-        except MediaProblem as problem:
-            reasons.append(str(problem))
-    return reasons
 
 
 def normalised(pixels: Any, settings: ClipSettings) -> Any:

@@ -47,9 +47,13 @@ class CrossEncoder:
         self._tokens = "tokens" if "tokens" in outputs else None
         self._claim = "claim" if "claim" in outputs else next(iter(outputs))
 
+    def encode(self, pairs: Sequence[tuple[str, str]]) -> list[PairOfTokens]:
+        """Pairs as the model reads them."""
+        return [self._pairs.encode(evidence, claim) for evidence, claim in pairs]
+
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
         """The scores of pairs of evidence and claim, in order."""
-        encoded = [self._pairs.encode(evidence, claim) for evidence, claim in pairs]
+        encoded = self.encode(pairs)
         results = self._model.run_tokens([Tokens(each.ids, each.types) for each in encoded])
         return [self._score(*both) for both in zip(encoded, results, strict=True)]
 
@@ -84,8 +88,8 @@ def _sigmoid(value: float) -> float:
 def opened(folder: str | None = None) -> CrossEncoder:
     """The shipped model, or the one of a folder with ``model.onnx`` and ``tokenizer.json``.
 
-    The folder may hold ``cross_encoder.json``: ``name``, ``max_tokens`` (default 512), and ``supported``, the number of the
-    label that means "supported" in a model with several.
+    The folder may hold ``cross_encoder.json``: ``name``, ``max_tokens`` (default 512), and ``supported``, the number of
+    the label that means "supported" in a model with several.
     """
     if folder is None:
         return CrossEncoder(_shipped(), name="agentunit-local")

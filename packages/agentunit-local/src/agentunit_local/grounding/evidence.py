@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import heapq
+import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from math import fsum, log
 
 from agentunit_local.grounding.segments import Sentence, is_content, split_sentences, stem, words_of
 
@@ -37,11 +39,15 @@ class Context:
                 words = words_of(sentence.text)
                 stems = tuple(stem(word) for word in words)
                 content = frozenset(each for each, word in zip(stems, words, strict=True) if is_content(word))
-                bigrams = frozenset(zip(stems, stems[1:], strict=False))
+                bigrams = frozenset(itertools.pairwise(stems))
                 self.sentences.append(ContextSentence(sentence, number, stems, content, bigrams))
-        counts = Counter(each for sentence in self.sentences for each in sentence.content)
+        self._holding: defaultdict[str, list[int]] = defaultdict(list)
+        for number, held in enumerate(self.sentences):
+            for each in held.content:
+                self._holding[each].append(number)
         n_sentences = len(self.sentences)
-        self._weights = {each: log(1 + n_sentences / count) for each, count in counts.items()}
+        self._weights = {each: log(1 + n_sentences / len(held)) for each, held in self._holding.items()}
+        self._openings = frozenset(number for number in range(n_sentences) if not self._neighbours(number, (-1,)))
         self.stems = frozenset(each for sentence in self.sentences for each in sentence.stems)
         self.bigrams = frozenset().union(*(sentence.bigrams for sentence in self.sentences))
         self.n_words = sum(len(sentence.stems) for sentence in self.sentences)
@@ -63,7 +69,7 @@ class Context:
         stems = [stem(word) for word in words]
         wanted = {each: self.weight(each) for each, word in zip(stems, words, strict=True) if is_content(word)}
         wanted = {each: weight for each, weight in wanted.items() if weight}
-        pairs = set(zip(stems, stems[1:], strict=False)) & self.bigrams
+        pairs = set(itertools.pairwise(stems)) & self.bigrams
         scores = [self._score(sentence, wanted, pairs) for sentence in self.sentences]
         shares = self._with_neighbours(scores)
         chosen: set[int] = set()
@@ -94,7 +100,7 @@ class Context:
             return 0.0
         met += _BIGRAM_WEIGHT * len(sentence.bigrams & pairs)
         # A long sentence meets more words by chance.
-        return met / (len(sentence.stems) + 8) ** 0.3
+        return float(met / (len(sentence.stems) + 8) ** 0.3)
 
     def _with_neighbours(self, scores: list[float]) -> list[float]:
         shares = list(scores)

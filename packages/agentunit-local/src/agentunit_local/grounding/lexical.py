@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from math import log1p
 
 from agentunit_local.grounding.evidence import Context
@@ -18,14 +19,13 @@ FEATURES = (
     "negation_differs",
     "log_words",
 )
-_NEGATIONS = frozenset("not no never none nobody nothing neither without cannot n't refuse deny fail unable".split())
-_NUMBER_WORDS = {
-    word: str(value)
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-}
+_DENYING = "not no never none nobody nothing neither without cannot n't refuse deny fail unable"
+_NEGATIONS = frozenset(_DENYING.split())
+_COUNTED = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen twenty"
+)
+_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTED.split())}
 
 
 def lexical_features(claim: str, context: Context) -> tuple[float, ...]:
@@ -43,11 +43,11 @@ def lexical_features(claim: str, context: Context) -> tuple[float, ...]:
     stems = [stem(word) for word in words]
     content = [each for each, word in zip(stems, words, strict=True) if is_content(word)] or stems
     known = context.stems
-    pairs = list(zip(stems, stems[1:], strict=False))
+    pairs = list(itertools.pairwise(stems))
     triples = list(zip(stems, stems[1:], stems[2:], strict=False))
     pairs_known = [pair in context.bigrams for pair in pairs]
     # A triple counts as known when both its pairs are: exact triples would need an index of their own.
-    triples_known = [first and second for first, second in zip(pairs_known, pairs_known[1:], strict=False)]
+    triples_known = [first and second for first, second in itertools.pairwise(pairs_known)]
     numbers = [each for each in stems if each[0].isdigit() or each in _NUMBER_WORDS]
     names = [
         each

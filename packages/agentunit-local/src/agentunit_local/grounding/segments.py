@@ -6,20 +6,27 @@ import re
 from dataclasses import dataclass
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|\w+(?:['’]\w+)*")
-_BREAK = re.compile(r"[.!?]+[\"'”’)\]]*(?=\s)|[.!?][\"'”’)]*(?=[A-Z][a-z])|\n+|(?<=\s)[•▪]\s")
-_ABBREVIATIONS = frozenset(
+# A run of marks is tried from its first one only: tried from each, a line of dots would take quadratic time.
+_BREAK = re.compile(
+    r"(?<![.!?])[.!?]+[\"'”’)\]]*(?=\s)|[.!?][\"'”’)]*(?=[A-Z][a-z])|\n+|(?<=\s)[•▪]\s|[。！？]+[”’」』）]*"
+)
+# Han is written without spaces, and the model reads every character of it as a word.
+_CUT_UNIT = re.compile(rf"[\u3400-\u9fff]{{1,2}}|{_WORD.pattern}")
+_SHORTENED = (
     "mr mrs ms dr prof st jr sr vs etc no fig gen col lt sgt capt gov sen rep rev hon inc ltd co corp dept est jan feb "
-    "mar apr jun jul aug sep sept oct nov dec approx vol e.g i.e u.s u.k a.m p.m".split()
+    "mar apr jun jul aug sep sept oct nov dec approx vol e.g i.e u.s u.k a.m p.m"
 )
+_ABBREVIATIONS = frozenset(_SHORTENED.split())
 _LONGEST_WORDS = 80
-_FUNCTION_WORDS = frozenset(
-    "a an the this that these those it its he she they them his her their him i me my we us our you your who whom whose "
-    "which what when where why how and or but nor so yet if then than as at by for from in into of off on onto out over "
-    "to up with about after before between during through under above below again further once here there all any both "
-    "each few more most other some such only own same too very can will just should now is am are was were be been being "
-    "have has had having do does did doing would could may might must shall also while because until against among "
-    "within without upon via per said says say".split()
+_WITHOUT_CONTENT = (
+    "a an the this that these those it its he she they them his her their him i me my we us our you your who whom "
+    "whose which what when where why how and or but nor so yet if then than as at by for from in into of off on "
+    "onto out over to up with about after before between during through under above below again further once here "
+    "there all any both each few more most other some such only own same too very can will just should now is am "
+    "are was were be been being have has had having do does did doing would could may might must shall also while "
+    "because until against among within without upon via per said says say"
 )
+_FUNCTION_WORDS = frozenset(_WITHOUT_CONTENT.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +77,11 @@ def _append(found: list[Sentence], text: str, start: int, end: int) -> None:
     if len(piece) < _LONGEST_WORDS * 4:
         found.append(Sentence(piece, start, end))
         return
-    words = list(_WORD.finditer(piece))
-    for first in range(0, max(1, len(words)), _LONGEST_WORDS):
-        begin = words[first].start() if first else 0
+    units = list(_CUT_UNIT.finditer(piece))
+    for first in range(0, len(units), _LONGEST_WORDS):
+        begin = units[first].start() if first else 0
         last = first + _LONGEST_WORDS
-        stop = words[last].start() if last < len(words) else len(piece)
+        stop = units[last].start() if last < len(units) else len(piece)
         cut = piece[begin:stop].rstrip()
         found.append(Sentence(cut, start + begin, start + begin + len(cut)))
 

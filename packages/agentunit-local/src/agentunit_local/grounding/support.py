@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import exp
@@ -141,7 +142,7 @@ def _joined(context: Context, chosen: Sequence[int]) -> str:
 def is_copied(claim: str, context: Context) -> bool:
     """Whether a claim stands word for word in one sentence of the context: nothing is left to judge then."""
     stems = tuple(stem(word) for word in words_of(claim))
-    if len(stems) < _COPIED_WORDS or not context.bigrams.issuperset(zip(stems, stems[1:], strict=False)):
+    if len(stems) < _COPIED_WORDS or not context.bigrams.issuperset(itertools.pairwise(stems)):
         return False
     wanted = f" {' '.join(words_of(claim))} ".lower()
     return any(wanted in f" {' '.join(words_of(each.sentence.text))} ".lower() for each in context.sentences)

@@ -1,0 +1,1 @@
+"""How fast the local model opens and judges: ``python -m benchmarks.local``."""
