@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum, log
+from math import log
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from agentunit_local.grounding.segments import Sentence, is_content, split_sentences, stem, words_of
 
@@ -16,13 +19,18 @@ _BIGRAM_WEIGHT = 0.5
 _NEIGHBOUR_SHARE = 0.35
 _OPENING_SCORE = 0.05
 
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+Key = TypeVar("Key")
+
 
 @dataclass(frozen=True, slots=True)
 class ContextSentence:
-    """A sentence of the context, the passage it stands in, and its words."""
+    """A sentence of the context, the passage it stands in, and its words; ``spelt`` has them in small letters."""
 
     sentence: Sentence
     passage: int
+    spelt: str
     stems: tuple[str, ...]
     content: frozenset[str]
     bigrams: frozenset[tuple[str, str]]
@@ -40,21 +48,29 @@ class Context:
                 stems = tuple(stem(word) for word in words)
                 content = frozenset(each for each, word in zip(stems, words, strict=True) if is_content(word))
                 bigrams = frozenset(itertools.pairwise(stems))
-                self.sentences.append(ContextSentence(sentence, number, stems, content, bigrams))
-        self._holding: defaultdict[str, list[int]] = defaultdict(list)
-        for number, held in enumerate(self.sentences):
-            for each in held.content:
-                self._holding[each].append(number)
+                spelt = f" {' '.join(words)} ".lower()
+                self.sentences.append(ContextSentence(sentence, number, spelt, stems, content, bigrams))
+        self._with_word = _places(sentence.content for sentence in self.sentences)
+        self._with_pair = _places(sentence.bigrams for sentence in self.sentences)
         n_sentences = len(self.sentences)
-        self._weights = {each: log(1 + n_sentences / len(held)) for each, held in self._holding.items()}
-        self._openings = frozenset(number for number in range(n_sentences) if not self._neighbours(number, (-1,)))
+        self._weights = {each: log(1 + n_sentences / len(places)) for each, places in self._with_word.items()}
         self.stems = frozenset(each for sentence in self.sentences for each in sentence.stems)
-        self.bigrams = frozenset().union(*(sentence.bigrams for sentence in self.sentences))
+        self.bigrams = frozenset(self._with_pair)
         self.n_words = sum(len(sentence.stems) for sentence in self.sentences)
+        # A long sentence meets more words by chance.
+        self._dampers = np.array([(len(sentence.stems) + 8) ** 0.3 for sentence in self.sentences])
+        owners = np.array([sentence.passage for sentence in self.sentences], np.intp)
+        self._continues = owners[1:] == owners[:-1]
 
     def weight(self, word: str) -> float:
         """How telling a word of the context is: the rarer in it, the more."""
         return self._weights.get(word, 0.0)
+
+    def closest(self, wanted: Iterable[str]) -> tuple[int, ContextSentence | None]:
+        """How many of some stems the sentence with the most of them holds, and that sentence (the first of equals)."""
+        counts = self._summed({each: 1.0 for each in wanted}, self._with_word)
+        best = int(counts.argmax()) if len(counts) else 0
+        return (int(counts[best]), self.sentences[best]) if counts.any() else (0, None)
 
     def evidence_for(self, claim: str, budget: int = EVIDENCE_WORDS) -> list[int]:
         """The numbers of the sentences that bear most on a claim, in the order of the context, within ``budget`` words.
@@ -69,45 +85,56 @@ class Context:
         stems = [stem(word) for word in words]
         wanted = {each: self.weight(each) for each, word in zip(stems, words, strict=True) if is_content(word)}
         wanted = {each: weight for each, weight in wanted.items() if weight}
-        pairs = set(itertools.pairwise(stems)) & self.bigrams
-        scores = [self._score(sentence, wanted, pairs) for sentence in self.sentences]
+        pairs = {each: _BIGRAM_WEIGHT for each in itertools.pairwise(stems) if each in self.bigrams}
+        scores = self._scores(wanted, pairs)
         shares = self._with_neighbours(scores)
-        chosen: set[int] = set()
+        chosen: list[int] = []
         left = budget
         while left > 0:
-            best = max(
-                (number for number in range(len(shares)) if number not in chosen), key=shares.__getitem__, default=None
-            )
-            if best is None or (shares[best] <= 0 and chosen):
+            shares[chosen] = 0.0
+            best = int(shares.argmax())
+            if shares[best] <= 0:
                 break
             sentence = self.sentences[best]
-            chosen.add(best)
+            chosen.append(best)
             left -= len(sentence.stems)
-            covered = sentence.content & wanted.keys()
+            covered = [each for each in wanted if each in sentence.content]
             if covered:
                 for each in covered:
                     wanted[each] *= 0.5
-                pairs -= sentence.bigrams
-                for number, other in enumerate(self.sentences):
-                    if scores[number] and other.content & covered:
-                        scores[number] = self._score(other, wanted, pairs)
+                pairs = {each: weight for each, weight in pairs.items() if each not in sentence.bigrams}
+                touched = np.concatenate([self._with_word[each] for each in covered])
+                scores[touched] = self._scores(wanted, pairs)[touched]
                 shares = self._with_neighbours(scores)
         return sorted(chosen)
 
-    def _score(self, sentence: ContextSentence, wanted: dict[str, float], pairs: set[tuple[str, str]]) -> float:
-        met = sum(wanted[each] for each in sentence.content & wanted.keys())
-        if not met:
-            return 0.0
-        met += _BIGRAM_WEIGHT * len(sentence.bigrams & pairs)
-        # A long sentence meets more words by chance.
-        return float(met / (len(sentence.stems) + 8) ** 0.3)
+    def _scores(self, wanted: Mapping[str, float], pairs: Mapping[tuple[str, str], float]) -> Floats:
+        met = self._summed(wanted, self._with_word)
+        scores: Floats = np.where(met > 0, (met + self._summed(pairs, self._with_pair)) / self._dampers, 0.0)
+        return scores
 
-    def _with_neighbours(self, scores: list[float]) -> list[float]:
-        shares = list(scores)
-        for number, sentence in enumerate(self.sentences):
-            for other in (number - 1, number + 1):
-                if 0 <= other < len(scores) and self.sentences[other].passage == sentence.passage:
-                    shares[number] = max(shares[number], _NEIGHBOUR_SHARE * scores[other])
-            if number == 0 or self.sentences[number - 1].passage != sentence.passage:
-                shares[number] = max(shares[number], _OPENING_SCORE)
+    def _summed(self, weights: Mapping[Key, float], places: Mapping[Key, Places]) -> Floats:
+        """For each sentence, the weights of what it holds, always added up in the same order."""
+        total = np.zeros(len(self.sentences))
+        for each, weight in weights.items():
+            if each in places:
+                total[places[each]] += weight
+        return total
+
+    def _with_neighbours(self, scores: Floats) -> Floats:
+        shares = scores.copy()
+        lent = np.where(self._continues, _NEIGHBOUR_SHARE, 0.0)
+        shares[1:] = np.maximum(shares[1:], lent * scores[:-1])
+        shares[:-1] = np.maximum(shares[:-1], lent * scores[1:])
+        shares[0] = max(shares[0], _OPENING_SCORE)
+        shares[1:] = np.maximum(shares[1:], np.where(self._continues, 0.0, _OPENING_SCORE))
         return shares
+
+
+def _places(held: Iterable[frozenset[Any]]) -> dict[Any, Places]:
+    """In which sentences each thing stands."""
+    found: defaultdict[Any, list[int]] = defaultdict(list)
+    for number, things in enumerate(held):
+        for each in things:
+            found[each].append(number)
+    return {each: np.array(numbers, np.intp) for each, numbers in found.items()}

@@ -54,12 +54,8 @@ def lexical_features(claim: str, context: Context) -> tuple[float, ...]:
         for position, (each, word) in enumerate(zip(stems, words, strict=True))
         if position and word[0].isupper() and is_content(word)
     ]
-    best, best_sentence = 0.0, None
     wanted = frozenset(content)
-    for sentence in context.sentences:
-        share = len(wanted & sentence.content) / len(wanted)
-        if share > best:
-            best, best_sentence = share, sentence
+    n_met, best_sentence = context.closest(wanted)
     negated = _is_negated(claim, stems)
     differs = best_sentence is not None and negated != _is_negated(best_sentence.sentence.text, best_sentence.stems)
     return (
@@ -68,7 +64,7 @@ def lexical_features(claim: str, context: Context) -> tuple[float, ...]:
         sum(triples_known) / len(triples) if triples else (sum(pairs_known) / len(pairs) if pairs else 0.0),
         sum(_number_known(each, known) for each in numbers) / len(numbers) if numbers else 1.0,
         sum(each in known for each in names) / len(names) if names else 1.0,
-        best,
+        n_met / len(wanted),
         _longest_run(pairs_known) / len(pairs) if pairs else 0.0,
         float(differs),
         log1p(len(words)),

@@ -10,6 +10,7 @@ from agentunit_local.grounding.segments import is_content, stem, words_of
 from agentunit_local.sentences import SentenceEncoder
 
 _PART_SENTENCES = 3
+_MOST_PARTS = 12
 
 
 def passage_relevance(question: str, passage: str, encoder: SentenceEncoder, weights: Mapping[str, float]) -> float:
@@ -24,10 +25,12 @@ def passage_relevance(question: str, passage: str, encoder: SentenceEncoder, wei
 
 def relevance_signals(question: str, passage: str, context: Context, encoder: SentenceEncoder) -> dict[str, float]:
     """The likeness in meaning of the whole passage and of its best part, and the question's words in one sentence."""
-    sentences = [each.sentence.text for each in context.sentences]
+    wanted = frozenset(stem(word) for word in words_of(question) if is_content(word))
+    shares = [len(wanted & each.content) / max(1, len(wanted)) for each in context.sentences]
     step = _PART_SENTENCES - 1
-    parts = [" ".join(sentences[at : at + _PART_SENTENCES]) for at in range(0, len(sentences), step)]
+    # Of a long passage, the parts that hold most of the question's words are enough: encoding is what takes time.
+    starts = sorted(range(0, len(shares), step), key=lambda at: -max(shares[at : at + _PART_SENTENCES]))[:_MOST_PARTS]
+    parts = [" ".join(each.sentence.text for each in context.sentences[at : at + _PART_SENTENCES]) for at in starts]
     asked, whole, *each_part = encoder.encode([question, passage, *parts])
-    wanted = {stem(word) for word in words_of(question) if is_content(word)}
-    met = max((len(wanted & each.content) / len(wanted) for each in context.sentences), default=0.0) if wanted else 0.0
+    met = max(shares)
     return {"whole": float(whole @ asked), "part": max(float(part @ asked) for part in each_part), "words": met}

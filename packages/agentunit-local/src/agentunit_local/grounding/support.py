@@ -122,8 +122,7 @@ class SupportJudge:
         shift = claim.start - (len(claim.asked) - len(claim.text))
         doubtful = tuple(
             {"start": start + shift, "end": end + shift, "probability": risk}
-            for start, end, risk in _merged(pair.doubtful)
-            if start + shift >= claim.start
+            for start, end, risk in _merged([each for each in pair.doubtful if each[0] + shift >= claim.start])
         )
         return SupportedClaim(
             claim,
@@ -145,7 +144,7 @@ def is_copied(claim: str, context: Context) -> bool:
     if len(stems) < _COPIED_WORDS or not context.bigrams.issuperset(itertools.pairwise(stems)):
         return False
     wanted = f" {' '.join(words_of(claim))} ".lower()
-    return any(wanted in f" {' '.join(words_of(each.sentence.text))} ".lower() for each in context.sentences)
+    return any(wanted in each.spelt for each in context.sentences)
 
 
 def _merged(parts: Sequence[tuple[int, int, float]]) -> list[tuple[int, int, float]]:
