@@ -48,6 +48,8 @@ class Scripted:
         ("It cost 3.5 euros. Cheap.", ["It cost 3.5 euros.", "Cheap."]),
         ("at 11:00 BST.Ninety-six fans", ["at 11:00 BST.", "Ninety-six fans"]),
         ("- one\n- two\n\n", ["- one", "- two"]),
+        ("Wait...What? Really?! Yes.", ["Wait...", "What?", "Really?!", "Yes."]),
+        ("九点开门。门票十二欧元！好", ["九点开门。", "门票十二欧元！", "好"]),
         ("J. R. R. Tolkien wrote it.", ["J. R. R. Tolkien wrote it."]),
         ("", []),
         (" \n .!? \n", []),
@@ -71,6 +73,12 @@ def test_a_very_long_sentence_is_cut_and_nothing_lost():
     assert " ".join(each.text for each in found) == text
 
 
+def test_text_without_spaces_is_cut_where_the_model_could_not_read_it_at_once():
+    found = split_sentences("门" * 1000)
+    assert max(len(each.text) for each in found) <= 160
+    assert "".join(each.text for each in found) == "门" * 1000
+
+
 def test_a_bare_answer_is_read_with_its_question():
     assert [each.asked for each in claims_of("Paris", "What is the capital?")] == ["What is the capital? Paris"]
     assert [each.asked for each in claims_of("Paris is the capital of France, of course.", "What?")] == [
@@ -87,6 +95,30 @@ def test_evidence_is_what_bears_on_the_claim_within_the_budget():
     assert "She sold it to a cousin later." in texts
     assert sum(len(context.sentences[number].stems) for number in chosen) <= 40 + 12
     assert chosen == sorted(chosen)
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["Ann", "Bob", "paid", "not", "the", "20", "30", "river"]), max_size=9), max_size=30
+    )
+)
+def test_the_closest_sentence_is_the_first_of_those_that_hold_most(sentences):
+    context = Context([" ".join(words) + "." for words in sentences])
+    wanted = {"ann", "paid", "20", "zebra"}
+    held = [len(wanted & each.content) for each in context.sentences]
+    most = max(held, default=0)
+    assert context.closest(wanted) == (most, context.sentences[held.index(most)] if most else None)
+
+
+def test_each_sentence_chosen_adds_what_is_not_covered_yet():
+    filler = " ".join(f"Weather report {number} was mild." for number in range(80))
+    twice = "Anna Berg opened the bakery. Anna Berg opened the bakery. The cousin came in 2004."
+    context = Context([filler, twice])
+    chosen = context.evidence_for("Anna Berg opened the bakery and the cousin came in 2004.", budget=8)
+    assert [context.sentences[number].sentence.text for number in chosen] == [
+        "Anna Berg opened the bakery.",
+        "The cousin came in 2004.",
+    ]
 
 
 def test_a_context_that_fits_is_shown_whole():
@@ -128,6 +160,17 @@ def test_only_what_is_not_copied_is_asked():
     assert (copied.passage, invented.passage) == (0, 1)
     assert copied.probability > 0.9 > 0.1 > invented.probability
     assert invented.doubtful == ({"start": 36, "end": 39, "probability": 0.9},)
+
+
+def test_doubt_about_a_bare_answer_is_kept_when_its_question_is_doubted_too():
+    class Doubting(Scripted):
+        def score(self, pairs):
+            (claim,) = [claim for _, claim in pairs]
+            end = len(claim)
+            return [PairScore(-2.0, 2.0, ((end - 11, end - 7, 0.7), (end - 6, end, 0.9)))]
+
+    support = SupportJudge(Doubting(), MIX).judge("What does it cost", ["Tickets are 12 euros."], "Thirty")
+    assert support.claims[0].doubtful == ({"start": 0, "end": 6, "probability": 0.9},)
 
 
 @given(st.lists(st.floats(-5, 5), min_size=1, max_size=9), st.data())

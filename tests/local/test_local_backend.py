@@ -9,6 +9,8 @@ from pathlib import Path
 import agentunit_local.quality
 import pytest
 from agentunit_local.grounding import cross_encoder
+from agentunit_local.grounding.pairs import PairTokens
+from agentunit_local.onnx_text import ModelFilesError
 from agentunit_local.quality import MODEL_VARIABLE, LocalBackend
 
 import agentunit
@@ -188,6 +190,12 @@ def test_a_model_of_ones_own(tmp_path, monkeypatch):
         ({"model.onnx": "x"}, "must hold tokenizer.json"),
         ({"model.onnx": "x", "tokenizer.json": "{}", "cross_encoder.json": "{"}, "must be JSON"),
         ({"model.onnx": "x", "tokenizer.json": "{}", "cross_encoder.json": '{"label": 1}'}, "received 'label'"),
+        ({"model.onnx": "x", "tokenizer.json": "{}", "cross_encoder.json": "[1]"}, "must be a JSON object"),
+        (
+            {"model.onnx": "x", "tokenizer.json": "{}", "cross_encoder.json": '{"max_tokens": "many"}'},
+            "max_tokens must be",
+        ),
+        ({"model.onnx": "x", "tokenizer.json": "{}", "cross_encoder.json": '{"supported": -1}'}, "supported must be"),
         ({"model.onnx": "x", "tokenizer.json": "{}"}, "tokenizer.json"),
     ],
 )
@@ -198,3 +206,47 @@ def test_a_wrong_folder_is_named(tmp_path, monkeypatch, files, said):
     assert said in LocalBackend().unready()
     with pytest.raises(quality.BackendUnavailable, match=MODEL_VARIABLE):
         FaithfulnessMetric(backend="local")
+
+
+def test_a_label_that_the_model_lacks_is_named(tmp_path, monkeypatch):
+    shutil.copy(WEIGHTS / "model.onnx", tmp_path)
+    shutil.copy(WEIGHTS / "tokenizer.json", tmp_path)
+    (tmp_path / "cross_encoder.json").write_text('{"supported": 7}')
+    monkeypatch.setenv(MODEL_VARIABLE, str(tmp_path))
+    assert "supported must be the number of a label" in LocalBackend().unready()
+
+
+def test_a_tokenizer_of_another_family_is_refused():
+    class Other:
+        def no_padding(self): ...
+        def no_truncation(self): ...
+        def token_to_id(self, name): ...
+
+    with pytest.raises(ModelFilesError, match=r"\[CLS\] and \[SEP\]"):
+        PairTokens(Other(), 512)
+
+
+def test_half_a_surrogate_pair_is_read_like_any_unknown_sign():
+    broken, whole = (asked(f"It opens at nine {sign} every day.") for sign in ("\ud83d", "\ufffd"))
+    first, second = LocalBackend().judge("faithfulness", [broken, whole])
+    assert first.value == second.value is not None
+
+
+@pytest.mark.parametrize(
+    ("answer", "context", "said"), [("👍", MUSEUM, "the answer holds no claim"), ("Yes.", [""], "the context holds no")]
+)
+def test_what_is_lacking_is_named(answer, context, said):
+    verdict = LocalBackend().judge("faithfulness", [asked(answer, context)])[0]
+    assert verdict.value is None
+    assert said in verdict.detail["reason"]
+
+
+def test_what_the_model_did_not_read_is_counted():
+    signs = LocalBackend().judge("faithfulness", [asked("It opens at nine " + "= " * 600)])[0]
+    assert signs.detail["claim_tokens_left_out"] > 200
+    long, short = LocalBackend().judge(
+        "answer_correctness",
+        [asked("It is nine, " * 50, [], "When?", tuple("abcdefgh")), asked("nine", [], "When?", ("at nine",))],
+    )
+    assert long.detail["not_read_by_model"] == {"answer_words": 30, "expected_answers": 2}
+    assert "not_read_by_model" not in short.detail

@@ -10,6 +10,7 @@ from typing import Any
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.formulas.answer_matching import correctness, match_features
 from agentunit_local.grounding.calibration import shipped_calibration
+from agentunit_local.grounding.claims import claims_of
 from agentunit_local.grounding.cross_encoder import CrossEncoder, opened
 from agentunit_local.grounding.relevance import passage_relevance
 from agentunit_local.grounding.support import Support, SupportJudge
@@ -18,6 +19,7 @@ from agentunit_local.sentences import shipped_encoder
 
 MODEL_VARIABLE = "AGENTUNIT_LOCAL_MODEL"
 _ANSWER_WORDS = 120
+_EXPECTED_ANSWERS = 6
 
 
 class LocalBackend:
@@ -31,11 +33,11 @@ class LocalBackend:
     without_answer = frozenset({"retrieval_quality"})
 
     def unready(self) -> str | None:
-        """Why it cannot run: only a folder that the user named can be wrong."""
+        """Why it cannot run: the folder that the user named, or a broken installation."""
         try:
             self._model()
         except ModelFilesError as error:
-            return f"{MODEL_VARIABLE}: {error}"
+            return f"{MODEL_VARIABLE}: {error}" if os.environ.get(MODEL_VARIABLE) else str(error)
         return None
 
     def judge(self, measure: str, questions: Sequence[QualityQuestion]) -> list[Verdict]:
@@ -56,7 +58,7 @@ class LocalBackend:
             question.question, question.context, question.answer
         )
         if support is None:
-            empty = "the context holds no sentence" if question.answer.strip() else "the answer holds no claim"
+            empty = "the context holds no sentence" if claims_of(question.answer) else "the answer holds no claim"
             return Verdict(None, {"reason": f"nothing to compare: {empty}", "model": model.name})
         return Verdict(support.value, {**described(support), "model": model.name})
 
@@ -76,6 +78,9 @@ class LocalBackend:
         bounded = min(max(matched, 1e-4), 1 - 1e-4)
         total = weights["matched"] * log(bounded / (1 - bounded)) + weights["model"] * logit + weights["intercept"]
         detail |= {"matched": round(matched, 4), "model_logit": round(logit, 3)}
+        unread = len(answer.split()) - _ANSWER_WORDS, len(question.expected) - _EXPECTED_ANSWERS
+        if max(unread) > 0:
+            detail["not_read_by_model"] = {"answer_words": max(0, unread[0]), "expected_answers": max(0, unread[1])}
         return Verdict(round(1 / (1 + exp(-total)), 6), detail)
 
     def _relevance(self, question: QualityQuestion) -> Verdict:
@@ -92,7 +97,7 @@ class LocalBackend:
 def correctness_pair(question: QualityQuestion) -> tuple[str, str]:
     """Question and known answers, and question and given answer, as the model was trained to compare them."""
     asked = (question.question or "").strip().rstrip("?")
-    expected = " or ".join(list(question.expected)[:6])
+    expected = " or ".join(list(question.expected)[:_EXPECTED_ANSWERS])
     answer = " ".join(question.answer.split()[:_ANSWER_WORDS])
     return f"Question: {asked}? Answer: {expected}", f"Question: {asked}? Answer: {answer}"
 
@@ -115,6 +120,7 @@ def described(support: Support) -> dict[str, Any]:
         ],
         "n_context_sentences": support.n_context_sentences,
         "evidence_tokens_left_out": support.n_evidence_tokens_left_out,
+        "claim_tokens_left_out": support.n_claim_tokens_left_out,
     }
 
 

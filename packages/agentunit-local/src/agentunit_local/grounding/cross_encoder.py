@@ -15,6 +15,7 @@ from agentunit_local.grounding.pairs import PairOfTokens, PairTokens
 from agentunit_local.onnx_text import ModelFilesError, OnnxTextModel, Tokens
 
 LARGEST_LOGIT = 5.0
+_FEWEST_TOKENS = 64
 _MODEL, _TOKENIZER, _SETTINGS = "model.onnx", "tokenizer.json", "cross_encoder.json"
 
 
@@ -30,6 +31,7 @@ class PairScore:
     worst_logit: float | None = None
     doubtful: tuple[tuple[int, int, float], ...] = ()
     n_evidence_tokens_left_out: int = 0
+    n_claim_tokens_left_out: int = 0
 
 
 class CrossEncoder:
@@ -46,6 +48,10 @@ class CrossEncoder:
         outputs = self._model.output_shapes
         self._tokens = "tokens" if "tokens" in outputs else None
         self._claim = "claim" if "claim" in outputs else next(iter(outputs))
+        n_labels = outputs[self._claim][-1] if len(outputs[self._claim]) > 1 else 1
+        if isinstance(n_labels, int) and supported >= n_labels:
+            rule = f"supported must be the number of a label, at most {n_labels - 1}"
+            raise ModelFilesError(f"{folder / _SETTINGS}: {rule}; received {supported}")
 
     def encode(self, pairs: Sequence[tuple[str, str]]) -> list[PairOfTokens]:
         """Pairs as the model reads them."""
@@ -60,12 +66,12 @@ class CrossEncoder:
     def _score(self, pair: PairOfTokens, outputs: dict[str, Any]) -> PairScore:
         logit = _logit_of(outputs[self._claim].ravel().tolist(), self._supported)
         if self._tokens is None:
-            return PairScore(logit, n_evidence_tokens_left_out=pair.n_left_out)
+            return PairScore(logit, None, (), pair.n_left_out, pair.n_claim_left_out)
         risks = outputs[self._tokens].ravel().tolist()
         claimed = [(risks[place], where) for place, where in pair.claim_places]
         worst = max((risk for risk, _ in claimed), default=0.0)
         doubtful = tuple((start, end, round(_sigmoid(risk), 3)) for risk, (start, end) in claimed if risk > 0)
-        return PairScore(logit, worst, doubtful, pair.n_left_out)
+        return PairScore(logit, worst, doubtful, pair.n_left_out, pair.n_claim_left_out)
 
 
 def _logit_of(values: list[float], supported: int) -> float:
@@ -102,15 +108,24 @@ def opened(folder: str | None = None) -> CrossEncoder:
         given = json.loads(settings.read_text(encoding="utf-8")) if settings.is_file() else {}
     except ValueError as error:
         raise ModelFilesError(f"{settings}: must be JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise ModelFilesError(f"{settings}: must be a JSON object; received {type(given).__name__}")
     unknown = sorted(set(given) - {"name", "max_tokens", "supported"})
     if unknown:
         raise ModelFilesError(f"{settings}: keys must be name, max_tokens or supported; received {unknown[0]!r}")
     return CrossEncoder(
         place,
         name=str(given.get("name", place.name)),
-        max_tokens=int(given.get("max_tokens", 512)),
-        supported=int(given.get("supported", 0)),
+        max_tokens=_whole(settings, given, "max_tokens", 512, at_least=_FEWEST_TOKENS),
+        supported=_whole(settings, given, "supported", 0, at_least=0),
     )
+
+
+def _whole(settings: Path, given: dict[str, Any], key: str, default: int, *, at_least: int) -> int:
+    value = given.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+        raise ModelFilesError(f"{settings}: {key} must be a whole number of at least {at_least}; received {value!r}")
+    return value
 
 
 def _shipped() -> Path:

@@ -68,7 +68,7 @@ class Context:
 
     def closest(self, wanted: Iterable[str]) -> tuple[int, ContextSentence | None]:
         """How many of some stems the sentence with the most of them holds, and that sentence (the first of equals)."""
-        counts = self._summed({each: 1.0 for each in wanted}, self._with_word)
+        counts = self._summed(dict.fromkeys(wanted, 1.0), self._with_word)
         best = int(counts.argmax()) if len(counts) else 0
         return (int(counts[best]), self.sentences[best]) if counts.any() else (0, None)
 
@@ -122,7 +122,7 @@ class Context:
         return total
 
     def _with_neighbours(self, scores: Floats) -> Floats:
-        shares = scores.copy()
+        shares: Floats = scores.copy()
         lent = np.where(self._continues, _NEIGHBOUR_SHARE, 0.0)
         shares[1:] = np.maximum(shares[1:], lent * scores[:-1])
         shares[:-1] = np.maximum(shares[:-1], lent * scores[1:])

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agentunit_local.onnx_text import ModelFilesError, readable
+
 _START, _END = "[CLS]", "[SEP]"
 
 
@@ -17,6 +19,7 @@ class PairOfTokens:
     types: list[int]
     claim_places: list[tuple[int, tuple[int, int]]]
     n_left_out: int
+    n_claim_left_out: int
 
 
 class PairTokens:
@@ -28,15 +31,17 @@ class PairTokens:
         self._tokenizer = tokenizer
         self._length = length
         self._start, self._end = tokenizer.token_to_id(_START), tokenizer.token_to_id(_END)
+        if self._start is None or self._end is None:
+            raise ModelFilesError(f"the tokenizer must know {_START} and {_END}, as those of BERT and its kin do")
 
     def encode(self, evidence: str, claim: str) -> PairOfTokens:
-        """One pair; ``n_left_out`` counts the tokens of the evidence for which there was no room."""
-        said = self._tokenizer.encode(claim, add_special_tokens=False)
-        shown = self._tokenizer.encode(evidence, add_special_tokens=False).ids
+        """One pair; ``n_left_out`` and ``n_claim_left_out`` count the tokens for which there was no room."""
+        said = self._tokenizer.encode(readable(claim), add_special_tokens=False)
+        shown = self._tokenizer.encode(readable(evidence), add_special_tokens=False).ids
         claim_ids: Sequence[int] = said.ids[: self._length - 3]
         kept = shown[: self._length - 3 - len(claim_ids)]
         ids = [self._start, *kept, self._end, *claim_ids, self._end]
         types = [0] * (len(kept) + 2) + [1] * (len(claim_ids) + 1)
         first = len(kept) + 2
         places = [(first + number, said.offsets[number]) for number in range(len(claim_ids))]
-        return PairOfTokens(ids, types, places, len(shown) - len(kept))
+        return PairOfTokens(ids, types, places, len(shown) - len(kept), len(said.ids) - len(claim_ids))

@@ -31,6 +31,9 @@ def relevance_signals(question: str, passage: str, context: Context, encoder: Se
     # Of a long passage, the parts that hold most of the question's words are enough: encoding is what takes time.
     starts = sorted(range(0, len(shares), step), key=lambda at: -max(shares[at : at + _PART_SENTENCES]))[:_MOST_PARTS]
     parts = [" ".join(each.sentence.text for each in context.sentences[at : at + _PART_SENTENCES]) for at in starts]
-    asked, whole, *each_part = encoder.encode([question, passage, *parts])
+    # A short passage is its own only part: the same text is not read twice.
+    texts = list(dict.fromkeys([question, passage, *parts]))
+    vectors = dict(zip(texts, encoder.encode(texts), strict=True))
+    asked, whole = vectors[question], vectors[passage]
     met = max(shares)
-    return {"whole": float(whole @ asked), "part": max(float(part @ asked) for part in each_part), "words": met}
+    return {"whole": float(whole @ asked), "part": max(float(vectors[part] @ asked) for part in parts), "words": met}

@@ -81,6 +81,7 @@ class Support:
     claims: list[SupportedClaim]
     n_context_sentences: int
     n_evidence_tokens_left_out: int
+    n_claim_tokens_left_out: int
 
 
 class SupportJudge:
@@ -111,7 +112,8 @@ class SupportJudge:
         ]
         value = self._mix.probability(self._mix.answer_score(model_parts, compared))
         left_out = sum(score.n_evidence_tokens_left_out for score in scores)
-        return Support(round(value, 6), found, len(context.sentences), left_out)
+        unread = sum(score.n_claim_tokens_left_out for score in scores)
+        return Support(round(value, 6), found, len(context.sentences), left_out, unread)
 
     def _described(
         self, claim: Claim, score: float, pair: PairScore, context: Context, chosen: list[int], copied: bool
