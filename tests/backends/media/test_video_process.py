@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def test_it_gives_what_sampling_here_gives(tmp_path: Path) -> None:
     here = sample_frames(path, 8, MediaAccess(), lambda frame: frame.copy())
     for source in (CLIP, path, str(path)):
         apart = sample_frames_apart(source, 8, MediaAccess())
-        assert apart[1:] == here[1:]
+        assert replace(apart, frames=[]) == replace(here, frames=[])
         assert [each.tobytes() for each in apart.frames] == [each.tobytes() for each in here.frames]
 
 

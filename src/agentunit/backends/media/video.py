@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from io import BytesIO
 from itertools import groupby
 from math import inf
-from typing import Any, BinaryIO, Generic, NamedTuple, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 from agentunit.backends.media.limits import EXTRA, MediaAccess, MediaLimits, MediaProblem
 from agentunit.backends.media.sources import MediaSource, is_data_uri, is_url, open_file, read_source
@@ -23,7 +24,8 @@ _NEAR_ENOUGH = 0.25
 _SHORTER_THAN_TOLD = 0.9
 
 
-class SampledVideo(NamedTuple, Generic[Made]):
+@dataclass(frozen=True)
+class SampledVideo(Generic[Made]):
     """What was made of each frame, when it is shown, and how much had to be decoded."""
 
     frames: list[Made]

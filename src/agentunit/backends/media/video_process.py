@@ -68,7 +68,7 @@ def serve(told: str, file: BinaryIO, answers: BinaryIO) -> None:
     except MediaProblem as problem:
         answers.write(json.dumps({"problem": str(problem)}).encode() + b"\n")
         return
-    facts = {**found._asdict(), "frames": [frame.size for frame in found.frames]}
+    facts = {**vars(found), "frames": [frame.size for frame in found.frames]}
     answers.write(json.dumps(facts).encode() + b"\n")
     for frame in found.frames:
         answers.write(frame.tobytes())
