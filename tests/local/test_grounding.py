@@ -194,3 +194,15 @@ def test_copied_means_word_for_word():
 @pytest.mark.parametrize(("passages", "answer"), [([], "Something."), (["…"], "Something."), (["A fact."], " … ")])
 def test_nothing_to_compare_is_no_score(passages, answer):
     assert SupportJudge(Scripted(), MIX).judge(None, passages, answer) is None
+
+
+@pytest.mark.parametrize(
+    ("model_parts", "compared_parts", "score"),
+    [
+        ([1.0], [0.5], 1.5),
+        # The least third is -1 and 3, its mean 1: (2 · 1 + -1) / 3; compared: the mean of all.
+        ([3.0, -1.0, 4.0, 5.0], [0.0, 0.0, 1.0, 3.0], 1 / 3 + 1.0),
+    ],
+)
+def test_an_answer_counts_by_its_least_supported_claims(model_parts, compared_parts, score):
+    assert MIX.answer_score(model_parts, compared_parts) == pytest.approx(score)
