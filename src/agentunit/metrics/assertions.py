@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from agentunit.backends.json_schema import SchemaError, check_schema, violations
 from agentunit.core.results import MetricResult
-from agentunit.formulas.json_schema import SchemaError, check_schema, violations
 from agentunit.formulas.patterns import PatternError, linear_pattern
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer, nothing_expected, same_data
@@ -129,7 +129,7 @@ class JsonSchemaMetric(ItemMetric):
 
     >>> schema = {"type": "object", "required": ["city"]}
     >>> JsonSchemaMetric(schema).evaluate({"id": "q1"}, None, '{"town": "Paris"}').detail["violations"]
-    ['$ must have the property "city"']
+    ["$: 'city' is a required property"]
     """
 
     schema: Mapping[str, Any] | bool | None = None
@@ -166,7 +166,7 @@ class JsonSchemaMetric(ItemMetric):
             found = violations(output, schema)
         except SchemaError as error:
             raise InputProblem(f"case.metadata[{self.name!r}] must be a usable JSON Schema: {error}") from None
-        return self._result([f"{each.path} {each.message}" for each in found])
+        return self._result([str(each) for each in found])
 
     def _result(self, found: list[str]) -> MetricResult:
         return MetricResult(self.name, float(not found), {"violations": found, "backend": "check"})
