@@ -18,8 +18,7 @@ from transformers import CLIPConfig, CLIPModel
 
 from agentunit.backends.clip.encoder import CachedEncoder
 from agentunit.backends.clip.runtime import Later, PictureBatch
-from agentunit.backends.clip.settings import ClipSettings
-from agentunit.backends.clip.tokens import TextTokens
+from agentunit.backends.clip.settings import ClipSettings, TextTokens
 from agentunit.backends.clip.torch_runtime import TorchRuntime, best_device, runtime_of
 from benchmarks.speed.answers import Answer, Column, decimals
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.carbon import carbon_of, equivalents
+from agentunit.formulas.sustainability import carbon_of, equivalents
 
 
 @pytest.mark.parametrize(

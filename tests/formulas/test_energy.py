@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.energy import counter_increase, modelled_cpu_energy, threshold_score, trapezoid
+from agentunit.formulas.sustainability import counter_increase, modelled_cpu_energy, threshold_score, trapezoid
 
 AMOUNTS = st.floats(min_value=0.0, max_value=1e6)
 

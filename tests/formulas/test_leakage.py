@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.leakage import kept_private, share_held_back
+from agentunit.formulas.privacy import kept_private, share_held_back
 
 SHARES = st.floats(min_value=0.0, max_value=1.0)
 FINDINGS = st.lists(st.tuples(SHARES, SHARES), max_size=12)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.privacy_budget import BudgetState, budget_state
+from agentunit.formulas.privacy import BudgetState, budget_state
 
 AMOUNTS = st.floats(min_value=0.0, max_value=1e6)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.utilisation import utilisation_score
+from agentunit.formulas.sustainability import utilisation_score
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 from agentunit import DatasetCase, Record, TraceEvent, TraceLog
 from agentunit.core.interactions import AgentInteraction, HandoffEvent
 from agentunit.multiagent import interaction_graph, timeline
-from agentunit.multiagent.drawing.circle import Circle
-from agentunit.multiagent.drawing.graph import MOST_AGENTS, MOST_ARROWS
-from agentunit.multiagent.drawing.labels import label, n_units
-from agentunit.multiagent.drawing.shapes import shape
+from agentunit.multiagent.drawing.graph import MOST_AGENTS, MOST_ARROWS, Circle
+from agentunit.multiagent.drawing.shapes import label, n_units, shape
 from agentunit.multiagent.drawing.timeline import MOST_MARKS
 from agentunit.multiagent.lanes import lanes_of
 from agentunit.multiagent.network import network_of

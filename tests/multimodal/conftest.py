@@ -4,7 +4,7 @@ import pytest
 from made_media import TINY_CLIP
 
 from agentunit.backends.clip.encoder import CachedEncoder
-from agentunit.backends.clip.onnx_runtime import OnnxRuntime
+from agentunit.backends.clip.runtime import OnnxRuntime
 
 
 @pytest.fixture(scope="session")

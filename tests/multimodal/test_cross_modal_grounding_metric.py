@@ -12,9 +12,8 @@ import pytest
 from made_media import COLOURS, TINY_CLIP, encoded, shape
 
 import agentunit
-from agentunit.backends.clip.encoder import CachedEncoder
-from agentunit.backends.clip.interface import EncodedText, Unencodable
-from agentunit.backends.clip.onnx_runtime import OnnxRuntime
+from agentunit.backends.clip.encoder import CachedEncoder, EncodedText, Unencodable
+from agentunit.backends.clip.runtime import OnnxRuntime
 from agentunit.backends.media.limits import MediaAccess
 from agentunit.core.results import MetricResult
 from agentunit.formulas.similarity import cosine

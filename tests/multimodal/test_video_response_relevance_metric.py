@@ -11,8 +11,7 @@ import pytest
 from made_media import encoded, shape, sound, video
 from PIL import Image
 
-from agentunit.backends.clip.encoder import CachedEncoder
-from agentunit.backends.clip.interface import EncodedText
+from agentunit.backends.clip.encoder import CachedEncoder, EncodedText
 from agentunit.backends.media.limits import MediaAccess
 from agentunit.core.results import MetricResult
 from agentunit.metrics.inputs import Item

@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import fsum
 from typing import Any, Literal
 
-from agentunit.formulas.equality import json_equal
+from agentunit.formulas.state import json_equal
 
 Mode = Literal["unordered", "ordered", "strict"]
 ArgumentRule = Literal["equal", "subset", "ignore"]

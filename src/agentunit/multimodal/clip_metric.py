@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from agentunit.backends.clip.interface import ClipEncoder, EncodedText, Unencodable
+from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, Unencodable
 from agentunit.backends.clip.loading import label_of, load_clip, resolved_name
 from agentunit.backends.media.limits import MediaAccess
 from agentunit.backends.quality import BackendUnavailable

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentunit.backends.clip.interface import ClipEncoder, EncodedText, Unencodable, Vector
+from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, Unencodable, Vector
 from agentunit.backends.media.sources import shown_source
 from agentunit.core.results import MetricResult
 from agentunit.formulas.similarity import clipscore, cosine, similarity_score, weighted_mean

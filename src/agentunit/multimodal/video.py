@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from agentunit.backends.clip.cache import RecentlyUsed
-from agentunit.backends.clip.interface import ClipEncoder, EncodedText, Unencodable, Vector
+from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, RecentlyUsed, Unencodable, Vector
 from agentunit.backends.media.limits import MediaProblem
 from agentunit.backends.media.sources import shown_source, source_identity
 from agentunit.backends.media.video import SampledVideo

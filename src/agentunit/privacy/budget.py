@@ -12,7 +12,7 @@ from typing import Any, Literal
 from agentunit.backends.accountant import ComposedSpending, accountant_unready
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.core.results import MetricResult
-from agentunit.formulas.privacy_budget import budget_state
+from agentunit.formulas.privacy import budget_state
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, number_at, payload_of
 

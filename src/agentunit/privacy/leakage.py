@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.leakage import kept_private
+from agentunit.formulas.privacy import kept_private
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.privacy.detectors import detector_named

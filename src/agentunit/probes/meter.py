@@ -7,7 +7,7 @@ import os
 import threading
 import time
 
-from agentunit.formulas.energy import trapezoid
+from agentunit.formulas.sustainability import trapezoid
 from agentunit.probes.nvml import Gpus
 from agentunit.probes.process_tree import Increase, ProcessTree, thread_cpu_s
 from agentunit.probes.rapl import MachineTime, RaplCounters

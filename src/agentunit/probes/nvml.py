@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from agentunit.formulas.energy import counter_increase, trapezoid
+from agentunit.formulas.sustainability import counter_increase, trapezoid
 
 INSTALL_HINT = 'pip install "agentunit-eval[sustainability]"'
 

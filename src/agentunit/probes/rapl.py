@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agentunit.formulas.energy import counter_increase
+from agentunit.formulas.sustainability import counter_increase
 
 _FOLDER = Path("/sys/class/powercap")
 HOW_TO_ENABLE = "sudo chmod a+r /sys/class/powercap/intel-rapl*/energy_uj"

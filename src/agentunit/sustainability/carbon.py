@@ -9,8 +9,7 @@ from math import fsum
 from typing import Any
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.carbon import carbon_of, equivalents
-from agentunit.formulas.energy import threshold_score
+from agentunit.formulas.sustainability import carbon_of, equivalents, threshold_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, number_at
 from agentunit.sustainability.energy import INPUTS, TRUST, check_positive, gaps

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.energy import threshold_score
+from agentunit.formulas.sustainability import threshold_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.probes.settings import checked_interval

@@ -7,7 +7,7 @@ from math import fsum
 from typing import Any
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.utilisation import utilisation_score
+from agentunit.formulas.sustainability import utilisation_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, number_at
 from agentunit.sustainability.energy import check_positive

@@ -12,8 +12,7 @@ import pytest
 from made_media import encoded, shape
 
 from agentunit.backends.clip.decoders import DecoderProcess, DecoderProcesses
-from agentunit.backends.clip.preprocessing import cropped
-from agentunit.backends.clip.settings import ClipSettings
+from agentunit.backends.clip.settings import ClipSettings, cropped
 from agentunit.backends.media.limits import MediaLimits, MediaProblem
 
 SETTINGS = ClipSettings()

@@ -11,10 +11,8 @@ import pytest
 from made_media import COLOURS, encoded, shape
 from PIL import Image
 
-from agentunit.backends.clip.encoder import CachedEncoder
-from agentunit.backends.clip.interface import ClipEncoder, EncodedText, Unencodable, Vector
-from agentunit.backends.clip.onnx_runtime import OnnxRuntime
-from agentunit.backends.clip.runtime import Later, PictureBatch
+from agentunit.backends.clip.encoder import CachedEncoder, ClipEncoder, EncodedText, Unencodable, Vector
+from agentunit.backends.clip.runtime import Later, OnnxRuntime, PictureBatch
 from agentunit.backends.media.limits import MediaAccess, MediaLimits
 from agentunit.formulas.similarity import cosine
 

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agentunit.backends.clip.preprocessing import cropped, normalised
-from agentunit.backends.clip.settings import OPENAI_MEAN, OPENAI_STD, ClipSettings, settings_of
+from agentunit.backends.clip.settings import OPENAI_MEAN, OPENAI_STD, ClipSettings, cropped, normalised, settings_of
 from agentunit.backends.quality import BackendUnavailable
 
 CLIP = ClipSettings()

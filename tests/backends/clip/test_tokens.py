@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from made_media import TINY_CLIP
 from tokenizers import Tokenizer
 
-from agentunit.backends.clip.tokens import MOST_WINDOWS, TextTokens
+from agentunit.backends.clip.settings import MOST_WINDOWS, TextTokens
 from agentunit.backends.quality import BackendUnavailable
 
 TOKENISER = Tokenizer.from_file(str(TINY_CLIP / "tokenizer.json"))

@@ -14,12 +14,10 @@ from made_media import COLOURS, TINY_CLIP, encoded, shape
 from PIL import Image
 
 from agentunit.backends.clip import loading
-from agentunit.backends.clip.encoder import CachedEncoder
+from agentunit.backends.clip.encoder import CachedEncoder, EncodedText, Unencodable, Vector
 from agentunit.backends.clip.export import export_onnx
-from agentunit.backends.clip.interface import EncodedText, Unencodable, Vector
 from agentunit.backends.clip.loading import load_clip
-from agentunit.backends.clip.preprocessing import cropped, normalised
-from agentunit.backends.clip.settings import ClipSettings
+from agentunit.backends.clip.settings import ClipSettings, cropped, normalised
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.formulas.similarity import cosine
 from agentunit.multimodal.grounding import CrossModalGroundingMetric

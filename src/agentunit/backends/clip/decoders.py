@@ -1,6 +1,7 @@
-"""Processes that decode pictures: threads alone cannot keep a GPU busy, because only one of them runs Python at a time.
+"""The other end of ``decoders``: a process that turns pictures into the squares that a model sees.
 
-They also stand between us and the pictures: one that takes for ever, or brings its decoder down, costs a process.
+Reads from standard input: a line of JSON with settings and limits, then each picture as its length (8 bytes) and its
+bytes. Answers on standard output with one byte: 0 and the pixels, or 1, a length (4 bytes) and the reason.
 """
 
 from __future__ import annotations
@@ -8,23 +9,51 @@ from __future__ import annotations
 import json
 import os
 import select
+import struct
 import subprocess
 import sys
 import time
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, BinaryIO
 
-from agentunit.backends.clip.decoder_process import DONE, LENGTH, READY, REASON_LENGTH, REFUSED
-from agentunit.backends.clip.settings import ClipSettings
+from agentunit.backends.clip.settings import ClipSettings, cropped
+from agentunit.backends.media.images import decode_image
 from agentunit.backends.media.limits import MediaLimits, MediaProblem
+
+LENGTH, REASON_LENGTH = struct.Struct("<Q"), struct.Struct("<I")
+DONE, REFUSED, READY = b"\0", b"\1", b"\2"
+
+
+def serve(given: BinaryIO, answers: BinaryIO) -> None:
+    """Decode what comes until nothing comes any more."""
+    # What a decoder only warns of is neither here nor there.
+    warnings.simplefilter("ignore")
+    told = json.loads(given.readline())
+    settings = ClipSettings(resize_to=told["resize_to"], side=told["side"], resample=told["resample"])
+    limits = MediaLimits(**told["limits"])
+    answers.write(READY)
+    answers.flush()
+    while header := given.read(LENGTH.size):
+        content = given.read(LENGTH.unpack(header)[0])
+        try:
+            pixels = cropped(decode_image(content, limits), settings).tobytes()
+        except MediaProblem as problem:
+            reason = str(problem).encode("utf-8", "replace")
+            answers.write(REFUSED + REASON_LENGTH.pack(len(reason)) + reason)
+        else:
+            answers.write(DONE)
+            answers.write(pixels)
+        answers.flush()
+
 
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from agentunit.backends.clip.decoder_process import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
+    "from agentunit.backends.clip.decoders import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
 )
 _MOST_START_S = 60.0
 _PIPE_BYTES = 2**20

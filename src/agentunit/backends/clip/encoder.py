@@ -1,21 +1,232 @@
-"""A CLIP as the metrics use it: nothing is encoded twice, and pictures are decoded while the device works."""
+"""Pictures and texts as vectors of one CLIP model, in batches, each computed once."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from array import array
+from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from hashlib import blake2b
+from threading import Lock
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from agentunit.backends.clip.cache import RecentlyUsed, digest_of
-from agentunit.backends.clip.decoders import DecoderProcesses
-from agentunit.backends.clip.interface import EncodedText, Unencodable, Vector
-from agentunit.backends.clip.picture_batches import PictureBatches
-from agentunit.backends.clip.runtime import ClipRuntime
-from agentunit.backends.clip.vectors import NO_VECTOR, unit_vectors
-from agentunit.backends.media.limits import MediaAccess, MediaProblem
+from agentunit.backends.clip.decoders import DecoderProcess, DecoderProcesses
+from agentunit.backends.clip.runtime import ClipRuntime, Later, PictureBatch
+from agentunit.backends.clip.settings import cropped
+from agentunit.backends.media.images import as_rgb, decode_image
+from agentunit.backends.media.limits import MediaAccess, MediaLimits, MediaProblem
 from agentunit.backends.media.sources import read_source
+
+Vector = Sequence[float]
+
+
+@dataclass(frozen=True)
+class Unencodable:
+    """Why a picture or text has no vector."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """A text as one vector for each window of as many tokens as the encoder takes, and how many tokens each holds.
+
+    ``complete`` is false when the text is longer than what is read of it at most.
+    """
+
+    vectors: tuple[Vector, ...]
+    n_tokens: tuple[int, ...]
+    complete: bool = True
+
+
+@runtime_checkable
+class ClipEncoder(Protocol):
+    """Pictures and texts as vectors of one space. Both methods give one answer for each thing asked, in order.
+
+    ``name`` says which weights these are: scores of different weights are not alike. A picture is a path, bytes, a
+    data URI, a URL where ``access`` allows it, or a decoded picture of Pillow.
+    """
+
+    name: str
+
+    def encode_images(self, sources: Sequence[Any], access: MediaAccess = ...) -> Sequence[Vector | Unencodable]:
+        """A vector for each picture, or why there is none."""
+        ...
+
+    def encode_texts(self, texts: Sequence[str]) -> Sequence[EncodedText | Unencodable]:
+        """The vectors of each text, or why there are none."""
+        ...
+
+
+NO_VECTOR = "has no finite vector: the model made none of it"
+
+
+def unit_vectors(rows: Any) -> list[Vector | Unencodable]:
+    """The rows of an array as compact vectors of length 1; a row without direction has none."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        units = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+    usable = np.isfinite(units).all(axis=1)
+    return [
+        array("f", unit.tobytes()) if good else Unencodable(NO_VECTOR) for unit, good in zip(units, usable, strict=True)
+    ]
+
+
+Kept = TypeVar("Kept")
+
+
+class RecentlyUsed(Generic[Kept]):
+    """The things used last, up to a number of them; safe to share between threads.
+
+    >>> cache = RecentlyUsed(2)
+    >>> for key in "aba": cache.put(key, key.upper())
+    >>> cache.put("c", "C"); cache.get("a"), cache.get("b")
+    ('A', None)
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[Hashable, Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: Hashable) -> Kept | None:
+        """What was put under a key, unless it was pushed out."""
+        with self._lock:
+            found = self._kept.get(key)
+            if found is not None:
+                self._kept.move_to_end(key)
+            return found
+
+    def put(self, key: Hashable, value: Kept) -> None:
+        """Keep a value; the one that was not used for longest leaves when there are too many."""
+        with self._lock:
+            self._kept[key] = value
+            self._kept.move_to_end(key)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+
+def digest_of(*parts: bytes) -> bytes:
+    """16 bytes that stand for a content.
+
+    >>> digest_of(b"ab") == digest_of(b"ab"), digest_of(b"ab") == digest_of(b"a", b"b")
+    (True, False)
+    """
+    hashed = blake2b(digest_size=16)
+    for part in parts:
+        hashed.update(len(part).to_bytes(8, "little"))
+        hashed.update(part)
+    return hashed.digest()
+
+
+Settle = Callable[[bytes, "Vector | Unencodable"], None]
+_DECODED_TOGETHER = 8
+_BATCHES_DECODING = 3
+_BATCHES_RUNNING = 2
+
+
+class _Filling:
+    """One batch: who sits in which place, and the tasks that fill it."""
+
+    def __init__(self, room: PictureBatch) -> None:
+        self.room = room
+        self.digests: list[bytes] = []
+        self.tasks: list[Future[dict[bytes, str]]] = []
+
+
+class PictureBatches:
+    """Takes pictures one by one and hands their vectors to ``settle``, by digest, when they are made.
+
+    A picture that cannot be decoded keeps its place in the batch empty: its reason is settled in its stead. With
+    ``processes``, threads only carry pictures to and from them.
+    """
+
+    def __init__(
+        self,
+        runtime: ClipRuntime,
+        limits: MediaLimits,
+        pool: Executor,
+        settle: Settle,
+        processes: DecoderProcesses | None = None,
+    ) -> None:
+        self._runtime, self._limits, self._pool, self._settle = runtime, limits, pool, settle
+        self._processes = processes
+        self._waiting: list[tuple[bytes, Any]] = []
+        self._decoding: deque[_Filling] = deque()
+        self._running: deque[tuple[list[bytes], dict[bytes, str], Later]] = deque()
+
+    def add(self, digest: bytes, content: Any) -> None:
+        """Take a picture: decoded, as bytes, or as something that gives its bytes when called."""
+        self._waiting.append((digest, content))
+        if len(self._waiting) == self._runtime.batch_size:
+            self._begin()
+            self._advance(_BATCHES_DECODING, _BATCHES_RUNNING)
+
+    def finish(self) -> None:
+        """Wait until every picture is settled."""
+        if self._waiting:
+            self._begin()
+        self._advance(0, 0)
+
+    def _begin(self) -> None:
+        batch = _Filling(self._runtime.empty_batch(len(self._waiting)))
+        batch.digests = [digest for digest, _ in self._waiting]
+        for start in range(0, len(self._waiting), _DECODED_TOGETHER):
+            some = self._waiting[start : start + _DECODED_TOGETHER]
+            batch.tasks.append(self._pool.submit(self._fill, batch.room.pixels, start, some))
+        self._waiting = []
+        self._decoding.append(batch)
+
+    def _fill(self, pixels: Any, start: int, pictures: list[tuple[bytes, Any]]) -> dict[bytes, str]:
+        if self._processes is None:
+            return self._filled(pixels, start, pictures, None)
+        with self._processes.borrowed() as decoder:
+            return self._filled(pixels, start, pictures, decoder)
+
+    def _filled(
+        self, pixels: Any, start: int, pictures: list[tuple[bytes, Any]], decoder: DecoderProcess | None
+    ) -> dict[bytes, str]:
+        reasons: dict[bytes, str] = {}
+        for place, (digest, content) in enumerate(pictures, start):
+            try:
+                content = content() if callable(content) else content
+                if not isinstance(content, bytes):
+                    pixels[place] = cropped(as_rgb(content), self._runtime.settings)
+                elif decoder is None:
+                    pixels[place] = cropped(decode_image(content, self._limits), self._runtime.settings)
+                else:
+                    decoder.decode_into(content, memoryview(pixels[place]).cast("B"))
+            except MediaProblem as problem:
+                reasons[digest] = str(problem)
+        return reasons
+
+    def _advance(self, most_decoding: int, most_running: int) -> None:
+        while len(self._decoding) > most_decoding:
+            batch = self._decoding.popleft()
+            reasons = {digest: reason for task in batch.tasks for digest, reason in task.result().items()}
+            if len(reasons) == len(batch.digests):
+                self._hand_over(batch.digests, reasons, None)
+            else:
+                self._running.append((batch.digests, reasons, self._runtime.encode_pictures(batch.room)))
+            while len(self._running) > most_running:
+                self._hand_over(*self._running.popleft())
+        while len(self._running) > most_running:
+            self._hand_over(*self._running.popleft())
+
+    def _hand_over(self, digests: list[bytes], reasons: dict[bytes, str], later: Later | None) -> None:
+        vectors = unit_vectors(later()) if later is not None else [None] * len(digests)
+        for digest, vector in zip(digests, vectors, strict=True):
+            reason = reasons.get(digest)
+            answer = Unencodable(reason) if reason is not None else vector
+            if answer is not None:
+                self._settle(digest, answer)
+
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from agentunit.backends.clip.onnx_runtime import TEXT_FILE, VISION_FILE
+from agentunit.backends.clip.runtime import TEXT_FILE, VISION_FILE
 
 _SMALL_FILES = ("config.json", "preprocessor_config.json", "tokenizer.json")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from agentunit.backends.clip.encoder import CachedEncoder
-from agentunit.backends.clip.onnx_runtime import OnnxRuntime, find_graphs, onnx_unready
-from agentunit.backends.clip.runtime import ClipRuntime
+from agentunit.backends.clip.runtime import ClipRuntime, OnnxRuntime, find_graphs, onnx_unready
 from agentunit.backends.clip.torch_runtime import best_device, torch_unready, transformers_runtime
 from agentunit.backends.quality import BackendUnavailable
 

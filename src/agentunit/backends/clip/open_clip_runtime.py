@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agentunit.backends.clip.runtime import ClipRuntime
-from agentunit.backends.clip.settings import ClipSettings
-from agentunit.backends.clip.tokens import END, START, TextTokens
+from agentunit.backends.clip.settings import END, START, ClipSettings, TextTokens
 from agentunit.backends.clip.torch_runtime import TorchRuntime, best_device, dtype_on, torch_unready
 from agentunit.backends.quality import BackendUnavailable
 

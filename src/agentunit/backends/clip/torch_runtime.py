@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from agentunit.backends.clip.runtime import Later, PictureBatch
-from agentunit.backends.clip.settings import ClipSettings, settings_from, settings_of
-from agentunit.backends.clip.tokens import TextTokens
+from agentunit.backends.clip.settings import ClipSettings, TextTokens, settings_from, settings_of
 from agentunit.backends.quality import BackendUnavailable
 
 TORCH_COMMAND = "pip install torch transformers Pillow"

@@ -5,8 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import floor, log10
 
-from agentunit.multiagent.drawing.labels import UNIT_PX, counted, label, n_units
-from agentunit.multiagent.drawing.shapes import Element, Key, cross, diamond, group, legend, number, shape, sheet
+from agentunit.multiagent.drawing.shapes import (
+    UNIT_PX,
+    Element,
+    Key,
+    counted,
+    cross,
+    diamond,
+    group,
+    label,
+    legend,
+    n_units,
+    number,
+    shape,
+    sheet,
+)
 from agentunit.multiagent.lanes import Lanes, Mark
 
 MOST_MARKS = 400

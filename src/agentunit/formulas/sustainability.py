@@ -1,4 +1,4 @@
-"""Energy from power, counters and busy processors, and what it scores against a threshold."""
+"""Energy, carbon and use of resources: what is used, what it means, and how it scores."""
 
 from __future__ import annotations
 
@@ -74,3 +74,57 @@ def threshold_score(used: float, threshold: float) -> float:
 def _check(who: str, parameter: str, value: float) -> None:
     if not (isfinite(value) and value >= 0):
         raise ValueError(f"{who}: {parameter} must be a finite number of 0 or more; received {value!r}")
+
+
+KM_PER_KG = 4.6
+TREES_PER_KG = 1 / 21
+
+
+class Equivalents(NamedTuple):
+    """What an amount of CO2 compares to: kilometres by car, and trees that take it up within a year."""
+
+    km_driven: float
+    trees_needed: float
+
+
+def carbon_of(energy_kwh: float, intensity_kg_per_kwh: float) -> float:
+    """``energy × intensity``: kilograms of CO2 equivalent of electricity from a grid.
+
+    >>> carbon_of(0.1, 0.475)
+    0.0475
+    """
+    for parameter, value in (("energy_kwh", energy_kwh), ("intensity_kg_per_kwh", intensity_kg_per_kwh)):
+        if not (isfinite(value) and value >= 0):
+            raise ValueError(f"carbon_of: {parameter} must be a finite number of 0 or more; received {value!r}")
+    return energy_kwh * intensity_kg_per_kwh
+
+
+def equivalents(carbon_kg: float) -> Equivalents:
+    """``km = kg × 4.6``, ``trees = kg / 21``: as the catalog has them.
+
+    >>> equivalents(21.0)
+    Equivalents(km_driven=96.6, trees_needed=1.0)
+    """
+    return Equivalents(carbon_kg * KM_PER_KG, carbon_kg * TREES_PER_KG)
+
+
+LEAST_OF_TARGET = 0.5
+MOST_OF_TARGET = 1.2
+
+
+def utilisation_score(used: float, target: float) -> float:
+    """With ``r = used / target``: ``r / 0.5`` below 0.5, 1.0 from 0.5 to 1.2, ``max(0, 1 − (r − 1.2))`` above.
+
+    Nothing used scores 0.0, and so does 2.2 times the target and more.
+
+    >>> [utilisation_score(used, 80.0) for used in (20.0, 40.0, 96.0)]
+    [0.5, 1.0, 1.0]
+    """
+    if not (isfinite(target) and target > 0):
+        raise ValueError(f"utilisation_score: target must be a finite number above 0; received {target!r}")
+    if not (isfinite(used) and used >= 0):
+        raise ValueError(f"utilisation_score: used must be a finite number of 0 or more; received {used!r}")
+    ratio = used / target
+    if ratio < LEAST_OF_TARGET:
+        return ratio / LEAST_OF_TARGET
+    return 1.0 if ratio <= MOST_OF_TARGET else max(0.0, 1.0 - (ratio - MOST_OF_TARGET))
