@@ -59,6 +59,14 @@ _OWN_METRICS = {
     "unanswered_requests": "agentunit.multiagent.conversation_metrics:UnansweredRequestsMetric",
 }
 
+# Where users import the metrics of these modules from; the others are imported from the module that defines them.
+_PUBLIC_MODULES = {
+    "agentunit.multimodal": "agentunit.multimodal.metrics",
+    "agentunit.privacy": "agentunit.privacy.metrics",
+    "agentunit.sustainability": "agentunit.sustainability.metrics",
+    "agentunit.multiagent.conversation_metrics": "agentunit.multiagent",
+}
+
 MetricSource = Metric | type | Callable[[], Metric]
 """What may stand behind a name: an instance, a class, or a function that makes one."""
 
@@ -193,6 +201,19 @@ def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = No
             f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}{renamed_method(made)}"
         )
     return made  # type: ignore[no-any-return]
+
+
+def import_path(metric: Any) -> str:
+    """The path that users import a metric's class from: the documented one for AgentUnit's own.
+
+    >>> from agentunit.privacy.metrics import PIILeakageMetric
+    >>> import_path(PIILeakageMetric())
+    'agentunit.privacy.metrics.PIILeakageMetric'
+    """
+    kind = metric if isinstance(metric, type) else type(metric)
+    module = kind.__module__
+    public = _PUBLIC_MODULES.get(module) or _PUBLIC_MODULES.get(module.rpartition(".")[0], module)
+    return f"{public}.{kind.__qualname__}"
 
 
 def parameters(metric: Any) -> dict[str, Any]:
