@@ -2,15 +2,50 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import sys
+from dataclasses import fields
+from doctest import DocTestParser
 from pathlib import Path
+from textwrap import dedent
 
+from agentunit.formulas.carbon import KM_PER_KG, TREES_PER_KG
 from agentunit.metrics.base import MetricInfo, describe
-from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry, parameter_defaults
+from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry, import_path, parameter_defaults
 from agentunit.metrics.trust import trust_words
+from agentunit.multiagent import CoordinationMetrics, EmergentBehaviorMetrics, NetworkMetrics
+from agentunit.privacy.detection.recognisers import TABLES
+from agentunit.privacy.findings import PII_TYPES
+from agentunit.privacy.metrics import PIILeakageMetric
 from agentunit.reports.catalog import known_backends, spoken_direction, spoken_range
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
+
+# One text for each type of personal data; the table shows what the detector makes of it.
+PII_EXAMPLES = {
+    "email": "Write to jane.doe@example.com.",
+    "phone": "Call 212-555-0187.",
+    "ssn": "My SSN is 536-22-8726.",
+    "credit_card": "Card 4111-1111-1111-1111",
+    "name": "Ask Jane Miller.",
+    "address": "She lives at 12 Main Street, Springfield, IL 62701.",
+    "iban": "IBAN DE89 3704 0044 0532 0130 00",
+    "ip_address": "from 192.168.10.27",
+    "mac_address": "00:1B:44:11:3A:B7",
+    "passport": "Passport number: C01X00T47",
+    "driver_license": "Driver's license: D1234567",
+    "date_of_birth": "Born on 12 March 1984",
+    "api_key": "AKIAIOSFODNN7EXAMPLE",
+    "private_key": "-----BEGIN PRIVATE KEY----- MIIEvQIBADAN -----END PRIVATE KEY-----",
+    "jwt": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "password": "password: hunter2-Blue!",
+    "crypto_address": "1BvBMSEYstWetqTFn5Au4m4GFg7xJaNVN2",
+    "medical_record": "MRN: 4857362",
+}
+# What finds the types that no table of patterns lists.
+OTHER_RULES = {"name": "lists of names and the words around them", "address": "streets, boxes, corners"}
+NO_FORM = {"account"}
 
 
 def metrics_page() -> str:
@@ -25,6 +60,10 @@ def metrics_page() -> str:
         "",
         "A score is a number, or `None` with a reason. ↑ higher is better, ↓ lower is better, * in the standard set.",
         "`agentunit metrics NAME` prints the same in a terminal. What the trust column means: [validity](validity.md).",
+        "How the metrics catalog is read: [catalog](catalog.md). Below the metrics: [combining](#combining-metrics),",
+        "[names](#metrics-by-name), [types of personal data](#types-of-personal-data),",
+        "[multi-agent measures](#multi-agent-measures), [carbon equivalents](#carbon-equivalents),",
+        "[from 0.3 to 0.4](#from-03-to-04).",
         "",
         "| metric | family | range | trust | what it says |",
         "|---|---|---|---|---|",
@@ -32,6 +71,8 @@ def metrics_page() -> str:
     lines += [_row(describe(metric)) for metric in metrics]
     for metric in metrics:
         lines += ["", *_card(metric)]
+    for section in (_combining, _by_name, _personal_data, _multi_agent, _equivalents, _migration):
+        lines += ["", *section()]
     return "\n".join(lines) + "\n"
 
 
@@ -62,7 +103,7 @@ def _card(metric: object) -> list[str]:
     return [
         f"## {info.name}",
         "",
-        f"`{type(metric).__module__}.{type(metric).__qualname__}`",
+        f"`{import_path(metric)}`",
         "",
         prose,
         "",
@@ -71,7 +112,157 @@ def _card(metric: object) -> list[str]:
         f"- parameters: {spoken_parameters}",
         f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}",
         f"- trust: {'; '.join(trust)}",
+        "",
+        *_example(metric),
     ]
+
+
+def _example(metric: object) -> list[str]:
+    """The example of the metric's docstring, which doctest checks, as code to copy: results stand in comments."""
+    module, _, name = import_path(metric).rpartition(".")
+    examples = DocTestParser().get_examples(type(metric).__doc__ or "")
+    if not examples:
+        raise ValueError(f"{name} must have an example in its docstring; found none")
+    code = [f"from {module} import {name}", ""]
+    for example in examples:
+        code += example.source.rstrip().splitlines()
+        code += [f"# {line}" for line in example.want.rstrip().splitlines()]
+    return ["```python", *code, "```"]
+
+
+def _combining() -> list[str]:
+    return _section("""
+        ## Combining metrics
+
+        `agentunit.metrics.base.CompositeMetric(metrics, *, weights=None, name="composite")` is the mean of the values
+        of its metrics; those without a value do not count. `weights` maps names of metrics to weights (1 for those it
+        does not name). `detail` is `{metric_name: metric_detail}`. Without any value the result is `None`, and
+        `detail["reason"]` says why.
+
+        ```python
+        from agentunit.metrics.base import CompositeMetric
+        from agentunit.metrics.builtin import AnswerCorrectnessMetric, ToolSuccessMetric
+
+        composite = CompositeMetric([AnswerCorrectnessMetric(), ToolSuccessMetric()], name="quality")
+        result = composite.evaluate({"id": "q1", "expected_output": "4"}, None, {"output": "4", "success": False})
+        assert result.value == 0.5
+        assert set(result.detail) == {"answer_correctness", "tool_success"}
+        ```
+        """)
+
+
+def _by_name() -> list[str]:
+    return _section(f"""
+        ## Metrics by name
+
+        `agentunit.metrics.resolve_metrics(metrics=None)` makes metrics of names, `module:Class` references, classes,
+        factories or instances, in any mixture. `agentunit.metrics.DEFAULT_METRICS` is the standard set, a tuple of
+        names: {", ".join(f"`{name}`" for name in DEFAULT_METRICS)}. `agentunit.metrics.registry.register_metric(name,
+        metric)` gives a metric of your own a name; see [writing a metric](writing-metrics.md).
+
+        ```python
+        from agentunit.metrics import DEFAULT_METRICS, resolve_metrics
+
+        metrics = resolve_metrics(["faithfulness", "tool_success", {{"contains": {{"name": "polite"}}}}])
+        assert [metric.name for metric in metrics] == ["faithfulness", "tool_success", "polite"]
+        assert tuple(metric.name for metric in resolve_metrics()) == DEFAULT_METRICS
+        ```
+        """)
+
+
+def _personal_data() -> list[str]:
+    lines = _section("""
+        ## Types of personal data
+
+        What `pii_leakage` looks for with its own detector, how sure it is of the example, and what a certain finding
+        takes away (`severity_weights`). The score is the product of 1 − weight · confidence over the distinct
+        findings.
+
+        | type | rules | example | confidence | severity weight |
+        |---|---|---|---|---|
+        """)
+    metric = PIILeakageMetric()
+    for kind in PII_TYPES:
+        if kind in NO_FORM:
+            continue
+        rules = dict.fromkeys(row.rule.replace("_", " ") for table in TABLES for row in table if row.type == kind)
+        findings = metric.evaluate({"id": "example"}, None, PII_EXAMPLES[kind]).detail["findings"]
+        if [each["type"] for each in findings] != [kind]:
+            raise ValueError(f"PII_EXAMPLES[{kind!r}] must hold one finding of its type; found {findings}")
+        lines.append(
+            f"| `{kind}` | {', '.join(rules) or OTHER_RULES[kind]} | `{PII_EXAMPLES[kind]}` "
+            f"| {findings[0]['confidence']:.2f} | {findings[0]['severity']:g} |"
+        )
+    return lines
+
+
+def _multi_agent() -> list[str]:
+    lines = _section("""
+        ## Multi-agent measures
+
+        `agentunit.multiagent.MultiAgentMetricsCalculator(interactions, handoffs, conflicts, agent_roles)` computes
+        what the three multi-agent metrics of the catalog rest on, as data classes. A field is `None` when there is
+        nothing to compute it from.
+
+        ```python
+        from agentunit.multiagent import MultiAgentMetricsCalculator
+
+        interactions = [{"from_agent": "lead", "to_agent": "coder"}, {"from_agent": "coder", "to_agent": "lead"}]
+        calculator = MultiAgentMetricsCalculator(interactions=interactions, handoffs=[], conflicts=[], agent_roles={})
+        coordination = calculator.calculate_coordination_metrics()
+        network = calculator.calculate_network_metrics()
+        emergent = calculator.calculate_emergent_behavior_metrics()
+        assert (coordination.load_balance_score, network.density) == (1.0, 1.0)
+        assert calculator.calculate_all() == {"coordination": coordination, "network": network, "emergent": emergent}
+        ```
+
+        | class | fields |
+        |---|---|
+        """)
+    for kind in (CoordinationMetrics, NetworkMetrics, EmergentBehaviorMetrics):
+        notes = _field_notes(kind)
+        named = [
+            f"`{field.name}`" + (f" ({notes[field.name]})" if field.name in notes else "") for field in fields(kind)
+        ]
+        lines.append(f"| `agentunit.multiagent.{kind.__name__}` | {', '.join(named)} |")
+    return lines
+
+
+def _field_notes(kind: type) -> dict[str, str]:
+    """The texts below the fields of a data class."""
+    (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
+    assert isinstance(definition, ast.ClassDef)
+    notes = {}
+    for field, below in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant):
+            assert isinstance(field.target, ast.Name)
+            notes[field.target.id] = str(below.value.value)
+    return notes
+
+
+def _equivalents() -> list[str]:
+    return _section(f"""
+        ## Carbon equivalents
+
+        `carbon_emissions` shows `detail["equivalents"]`: `km_driven` is kg × {KM_PER_KG:g} (kilometers by car),
+        `trees_needed` is kg / {1 / TREES_PER_KG:g} (trees that take it up within a year).
+        """)
+
+
+def _migration() -> list[str]:
+    return _section("""
+        ## From 0.3 to 0.4
+
+        - `compute()` of a metric is now called `evaluate()`. A metric that has only `compute()` is refused with
+          this hint.
+        - `evaluate(case, trace, outcome)` also receives the `TraceLog`.
+        - Privacy and sustainability metrics have modules of their own: `agentunit.privacy.metrics`,
+          `agentunit.sustainability.metrics`.
+        """)
+
+
+def _section(text: str) -> list[str]:
+    return dedent(text).strip().splitlines()
 
 
 PAGES = {"metrics.md": metrics_page}

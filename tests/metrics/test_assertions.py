@@ -227,3 +227,11 @@ def test_a_name_of_its_own_is_read_in_the_case_and_given_to_the_result(metric: A
     assert (result.name, result.value) == ("city", 1.0)
     assert ask(metric, '"Paris"').name == "city"
     assert "case.metadata['city']" in ask(metric, '"Paris"').detail["reason"]
+
+
+@pytest.mark.parametrize("values", ["", [""], ["refund", ""], [], [5]])
+def test_a_text_that_every_answer_contains_is_refused(values: Any) -> None:
+    with pytest.raises(ValueError, match="ContainsMetric: values must be one or more texts"):
+        ContainsMetric(values)
+    result = ContainsMetric().evaluate({"id": "q1", "metadata": {"contains": values}}, None, "A refund.")
+    assert (result.value, result.detail["error"]["type"]) == (None, "InputProblem")

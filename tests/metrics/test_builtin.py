@@ -214,3 +214,9 @@ def test_other_events_are_not_tool_calls() -> None:
     trace.record("llm_call", status="error")
     trace.record("tool_result", status="error")
     assert ToolSuccessMetric().evaluate(None, trace, None).value == 1.0
+
+
+def test_an_empty_list_of_acceptable_answers_is_nothing_to_compare_with() -> None:
+    result = AnswerCorrectnessMetric().evaluate({"id": "q1", "expected_output": []}, None, "[]")
+    assert result.value is None
+    assert "case.expected_output is missing" in result.detail["reason"]

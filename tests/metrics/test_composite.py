@@ -156,6 +156,31 @@ def test_no_part_scored() -> None:
     assert (score.value, score.status) == (None, "not_applicable")
 
 
+def test_a_composite_without_a_value_says_why_and_one_with_a_value_holds_only_its_parts() -> None:
+    composite = CompositeMetric([Fixed("a", None, reason="no context"), Fixed("b", None)])
+    result = composite.evaluate(DatasetCase("q1"), TraceLog(), None)
+    assert result.detail == {
+        "a": {"reason": "no context"},
+        "b": {},
+        "reason": "no part has a value that counts (a: no context; b: no reason recorded)",
+    }
+    run = agentunit.score([(DatasetCase("q1"), TraceLog(), None)], composite)
+    assert [each.reason for each in run.summary().unscored] == [result.detail["reason"]]
+
+
+def test_a_composite_whose_scored_parts_weigh_nothing_says_so() -> None:
+    composite = CompositeMetric([Fixed("a", 1.0), Fixed("b", None, reason="no answer")], weights={"a": 0})
+    result = composite.evaluate(DatasetCase("q1"), TraceLog(), None)
+    assert result.detail["reason"] == "no part has a value that counts (a: has weight 0; b: no answer)"
+
+
+def test_the_reason_of_a_composite_of_composites() -> None:
+    inner = CompositeMetric([Fixed("a", None, reason="no context")], name="inner")
+    reason = CompositeMetric([inner]).evaluate(DatasetCase("q1"), TraceLog(), None).detail["reason"]
+    assert reason.count("no part has a value that counts") == 2
+    assert "a: no context" in reason
+
+
 def test_a_part_that_cannot_use_its_input_leaves_the_others_standing() -> None:
     case = DatasetCase("q1", expected_output="Paris", metadata={"contains": 5})
     composite = CompositeMetric([ContainsMetric(), AnswerCorrectnessMetric()])

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from agentunit.core.results import MetricResult
-from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.assertions import ContainsMetric
+from agentunit.metrics.base import CompositeMetric, Metric, MetricInfo, describe
 from agentunit.metrics.builtin import CostMetric, FaithfulnessMetric
 from agentunit.metrics.registry import (
     DEFAULT_METRICS,
@@ -197,13 +198,114 @@ def test_class_factory_and_instance_can_be_registered(registry: MetricRegistry) 
 def test_duplicates_are_refused_unless_they_replace(registry: MetricRegistry) -> None:
     registry.register("own", Own)
     with pytest.raises(ValueError, match="name must not be taken; received 'own', which is registered already"):
-        registry.register("own", Own)
+        registry.register("own", CostMetric)
+    assert isinstance(registry.create("own"), Own)
     with pytest.raises(ValueError, match="received 'cost', which is AgentUnit's own"):
         registry.register("cost", Own)
     registry.register("cost", Own, replace=True)
     registry.register("own", make_own, replace=True)
     assert isinstance(registry.create("cost"), Own)
     assert registry.names().count("cost") == 1
+
+
+def cell(source: str = METRIC_SOURCE) -> dict[str, Any]:
+    """What a notebook cell leaves behind; run again, it makes new objects of the same names."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(source, "<cell>", "exec", dont_inherit=True), namespace)
+    return namespace
+
+
+@pytest.mark.parametrize("what", ["Politeness", "ready_made"])
+def test_a_notebook_cell_that_is_run_again_registers_its_metric_anew(registry: MetricRegistry, what: str) -> None:
+    registry.register("politeness", cell()[what])
+    second = cell()
+    registry.register("politeness", second[what])
+    assert isinstance(registry.create("politeness"), second["Politeness"])
+    assert registry.names().count("politeness") == 1
+
+
+def test_a_factory_registered_again(registry: MetricRegistry) -> None:
+    registry.register("own", make_own)
+    registry.register("own", make_own)
+    with pytest.raises(ValueError, match="'own', which is registered already"):
+        registry.register("own", Own)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (lambda: Own(), lambda: CostMetric()),
+        (ContainsMetric("Paris"), ContainsMetric("London")),
+        (Own, Own()),
+        (cell()["Politeness"], cell(METRIC_SOURCE.replace("Politeness", "Rudeness"))["Rudeness"]),
+    ],
+    ids=["two lambdas", "two instances that differ", "a class and its instance", "another class of the same module"],
+)
+def test_another_metric_under_a_taken_name(registry: MetricRegistry, first: Any, second: Any) -> None:
+    registry.register("taken", first)
+    with pytest.raises(ValueError, match="'taken', which is registered already"):
+        registry.register("taken", second)
+    registry.register("taken", second, replace=True)
+
+
+def test_equal_instances_registered_again(registry: MetricRegistry) -> None:
+    registry.register("polite", ContainsMetric("please"))
+    registry.register("polite", ContainsMetric("please"))
+
+
+class OnlyCompute:
+    name = "old"
+
+    def compute(self, case: Any, outcome: Any) -> MetricResult:
+        return MetricResult(self.name, 1.0)
+
+
+class OnlyComputeOfTheProtocol(Metric):
+    """Has the protocol's own empty ``evaluate``, which scores nothing."""
+
+    name = "old"
+
+    def compute(self, case: Any, outcome: Any) -> MetricResult:
+        return MetricResult(self.name, 1.0)
+
+
+@pytest.mark.parametrize("old", [OnlyCompute, OnlyComputeOfTheProtocol])
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        lambda registry, old: registry.register("old", old),
+        lambda registry, old: registry.register("old", old()),
+        lambda registry, old: registry.resolve([old]),
+        lambda registry, old: registry.resolve([old()]),
+        lambda registry, old: registry.resolve(lambda: old()),
+        lambda registry, old: CompositeMetric([old()]),
+    ],
+    ids=["register class", "register instance", "resolve class", "resolve instance", "resolve factory", "composite"],
+)
+def test_a_metric_with_only_the_old_compute_learns_the_new_name(
+    registry: MetricRegistry, old: Any, attempt: Callable[[MetricRegistry, Any], None]
+) -> None:
+    renamed = r"compute\(\) is now called evaluate\(case, trace, outcome\): rename the method"
+    with pytest.raises(TypeError, match=renamed):
+        attempt(registry, old)
+
+
+def test_a_metric_with_both_methods_is_a_metric(registry: MetricRegistry) -> None:
+    class Both(Own):
+        def compute(self, case: Any, outcome: Any) -> MetricResult:
+            return MetricResult(self.name, 0.0)
+
+    registry.register("both", Both)
+    assert names_of(registry.resolve(["both"])) == ["own"]
+
+
+def test_a_metric_that_inherits_only_the_empty_evaluate_of_the_protocol(registry: MetricRegistry) -> None:
+    class Nothing(Metric):
+        name = "nothing"
+
+    with pytest.raises(TypeError, match="must have a 'name' and an 'evaluate' method") as caught:
+        registry.resolve([Nothing])
+    assert "compute" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["", "  ", "a:b", "a,b", 5, None])

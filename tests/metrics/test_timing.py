@@ -57,6 +57,13 @@ def test_a_duration_that_is_none_names_its_place(bad: Any, place: str) -> None:
     assert result.detail["error"]["type"] == "InputProblem"
 
 
+@pytest.mark.parametrize(("latest", "usable"), [(1e10, True), (9.9e10, True), (1.7e12, False), (1.7e18, False)])
+def test_timestamps_in_milliseconds_or_finer_are_refused(latest: float, usable: bool) -> None:
+    result = ResponseTimeMetric().evaluate(None, trace_at(latest - 512.0, latest), None)
+    assert (result.value == 512.0) is usable
+    assert ("looks like milliseconds" in result.detail.get("reason", "")) is not usable
+
+
 def test_the_catalogs_name_stays_free_for_the_users_own() -> None:
     assert ResponseTimeMetric.name == "response_time"
 

@@ -57,6 +57,7 @@ TABLE = [
     (ORDERED, [find(id=1)], [find(id=1.0)], 1, 1.0, 1.0, 1.0),
     (ORDERED, [find(id=1)], [find(id="1")], 0, 0.0, 0.0, 0.0),
     (ORDERED, [{"name": "find", "arguments": "not JSON"}], [{"name": "find", "arguments": "not JSON"}], 1, 1, 1, 1.0),
+    (ORDERED, [{"name": "find", "arguments": "not JSON"}], [{"name": "find", "arguments": "others"}], 0, 0.0, 0.0, 0.0),
     (ORDERED, ["None"], [{}], 0, 0.0, 0.0, 0.0),  # a call without a name is no call of "None"
     (ORDERED, ["5"], [{"name": 5}], 0, 0.0, 0.0, 0.0),
 ]

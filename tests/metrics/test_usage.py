@@ -309,6 +309,26 @@ def test_an_llm_call_without_a_recorded_cost_is_not_forgotten_beside_one_with_it
     assert result.value == pytest.approx(0.8) or result.detail["partial"] is True
 
 
+@pytest.mark.usefixtures("price_table")
+def test_a_priced_total_covers_calls_that_have_no_price_of_their_own() -> None:
+    total = {"usage": {"prompt_tokens": 100, "completion_tokens": 10}, "model": "abacus-1"}
+    result = CostMetric().evaluate(None, trace_of(llm(name="draft"), **total), None)
+    assert result.value == pytest.approx(0.3)
+    assert result.detail["partial"] is False
+
+
+def test_cached_tokens_beside_openais_own_count_are_not_added_to_it() -> None:
+    both = {"prompt_tokens": 100, "input_tokens": 100, "output_tokens": 5, "cache_read_input_tokens": 90}
+    result = TokenUsageMetric().evaluate(None, trace_of(usage=both), None)
+    assert (result.detail["prompt_tokens"], result.value) == (100, 105.0)
+
+
+@pytest.mark.parametrize(("amount", "usable"), [(1e99, True), (1e100, False), (1e200, False)])
+def test_amounts_leave_room_to_be_added_up(amount: float, usable: bool) -> None:
+    result = CostMetric().evaluate(None, trace_of(cost=amount), None)
+    assert result.value == (amount if usable else None)
+
+
 @pytest.mark.usefixtures("no_price_table")
 def test_recorded_llm_costs_are_no_list_prices() -> None:
     result = CostMetric().evaluate(None, trace_of(llm(cost=0.5), tool(0.25)), None)

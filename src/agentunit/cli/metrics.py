@@ -10,7 +10,7 @@ from rich.text import Text
 
 from agentunit.core.results import encode_json
 from agentunit.metrics.base import MetricInfo, describe
-from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, parameter_defaults, registry
+from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, import_path, parameter_defaults, registry
 from agentunit.metrics.trust import trust_words
 from agentunit.reports.catalog import info_as_data, known_backends, spoken_direction, spoken_range
 from agentunit.reports.console import Terminal
@@ -61,13 +61,13 @@ def _show_one(name: str, as_json: bool) -> None:
         raise click.BadParameter(str(error), param_hint="NAME") from None
     info = describe(metric)
     if as_json:
-        click.echo(encode_json(info_as_data(info, parameter_defaults(metric))).decode())
+        click.echo(encode_json(info_as_data(info, parameter_defaults(metric), import_path(metric))).decode())
         return
     console = Terminal()
     console.print(f"[bold]{info.name}[/bold]  {info.summary}", highlight=False)
     defaults = parameter_defaults(metric)
     rows = {
-        "class": f"{type(metric).__module__}.{type(metric).__qualname__}",
+        "class": import_path(metric),
         "family": info.family,
         "range": f"{spoken_range(info)}; {spoken_direction(info.direction)}",
         "needs": "; ".join(info.inputs) or "–",
@@ -96,4 +96,5 @@ def _show_one(name: str, as_json: bool) -> None:
 def _as_data(name: str, found: MetricInfo | Exception) -> dict[str, Any]:
     if isinstance(found, Exception):
         return {"name": name, "error": f"{type(found).__name__}: {found}"}
-    return info_as_data(found, parameter_defaults(registry.create(name)))
+    metric = registry.create(name)
+    return info_as_data(found, parameter_defaults(metric), import_path(metric))

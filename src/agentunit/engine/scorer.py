@@ -6,12 +6,22 @@ import os
 import time
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from agentunit.core.results import MetricResult, Score
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.formulas.statistics import LARGEST_MAGNITUDE
-from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, describe, fresh, spoken_error, unscored
+from agentunit.metrics.base import (
+    CompositeMetric,
+    ItemMetric,
+    MetricInfo,
+    describe,
+    evaluate_item,
+    fresh,
+    spoken_error,
+    unscored,
+)
 from agentunit.metrics.inputs import Item
 
 now = time.perf_counter
@@ -167,10 +177,7 @@ def _of_length(results: Any, items: Sequence[Item], maker: str) -> list[Any]:
 
 
 def _item_evaluator(metric: Any) -> Callable[[Item], Any]:
-    if isinstance(metric, ItemMetric):
-        return metric.measure
-    evaluate = metric.evaluate
-    return lambda item: evaluate(item.case, item.trace, item.outcome)
+    return metric.measure if isinstance(metric, ItemMetric) else partial(evaluate_item, metric)
 
 
 def _batch_evaluator(metric: Any, info: MetricInfo) -> Callable[[Sequence[Item]], Any] | None:

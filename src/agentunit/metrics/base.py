@@ -21,6 +21,8 @@ __all__ = [
     "MetricResult",
     "describe",
     "fresh",
+    "has_evaluate",
+    "renamed_method",
     "spoken_error",
     "unscored",
 ]
@@ -137,6 +139,25 @@ def _message(error: BaseException) -> str:
         return ""
 
 
+def has_evaluate(metric: Any) -> bool:
+    """Whether a metric, or the class of one, has an ``evaluate`` of its own, not only the empty one of the protocol."""
+    evaluate = getattr(metric, "evaluate", None)
+    return callable(evaluate) and getattr(evaluate, "__func__", evaluate) is not Metric.evaluate
+
+
+def renamed_method(metric: Any) -> str:
+    """The hint for a metric written for version 0.3, which has only ``compute``; empty for any other.
+
+    >>> class Old:
+    ...     def compute(self, case, outcome): ...
+    >>> renamed_method(Old())
+    ' (compute() is now called evaluate(case, trace, outcome): rename the method)'
+    """
+    if has_evaluate(metric) or not callable(getattr(metric, "compute", None)):
+        return ""
+    return " (compute() is now called evaluate(case, trace, outcome): rename the method)"
+
+
 def describe(metric: Any) -> MetricInfo:
     """A metric's own info, or a minimal one for a metric that has only ``name`` and ``evaluate``."""
     info = getattr(metric, "info", None)
@@ -155,7 +176,8 @@ def describe(metric: Any) -> MetricInfo:
 class CompositeMetric(ItemMetric):
     """The mean of several metrics' values, weighted if asked; metrics without a value do not count.
 
-    ``detail`` is ``{metric_name: detail}``. With no value at all the result is ``None``.
+    ``detail`` is ``{metric_name: detail}``. With no value at all the result is ``None``, and only then the detail also
+    has a ``reason``, made of the parts' reasons.
 
     >>> from agentunit.metrics.builtin import AnswerCorrectnessMetric, ToolSuccessMetric
     >>> both = CompositeMetric([AnswerCorrectnessMetric(), ToolSuccessMetric()])
@@ -173,9 +195,10 @@ class CompositeMetric(ItemMetric):
         self.metrics = tuple(metrics)
         self.name = name
         for metric in self.metrics:
-            if isinstance(metric, type) or not isinstance(metric, Metric):
+            if isinstance(metric, type) or not isinstance(metric, Metric) or not has_evaluate(metric):
                 raise TypeError(
-                    f"CompositeMetric: metrics must have a 'name' and an 'evaluate' method; received {metric!r:.80}"
+                    "CompositeMetric: metrics must have a 'name' and an 'evaluate' method; "
+                    f"received {metric!r:.80}{renamed_method(metric)}"
                 )
         names = [metric.name for metric in self.metrics]
         if not names:
@@ -243,11 +266,19 @@ class CompositeMetric(ItemMetric):
                 raise ValueError(f"CompositeMetric: every value must be finite; received {value!r} of {name!r}")
         weight = sum(self.weights[name] for name in scored)
         if not weight:
-            return MetricResult(self.name, None, detail)
+            return unscored(self.name, self._reason(results, scored), detail=detail)
         mean = sum(self.weights[name] * value for name, value in scored.items()) / weight
         result = CompositeResult(self.name, mean, detail)
         result.parts = [provenance(metric, results[metric.name]) for metric in self.metrics if metric.name in scored]
         return result
+
+    def _reason(self, results: Mapping[str, MetricResult], scored: Mapping[str, float]) -> str:
+        """Why there is no mean: what each part without a value says, and which parts weigh nothing."""
+        parts = [
+            f"{name}: {'has weight 0' if name in scored else result.detail.get('reason') or 'no reason recorded'}"
+            for name, result in results.items()
+        ]
+        return f"no part has a value that counts ({'; '.join(parts)})"
 
     def provenance(self, result: MetricResult) -> tuple[str, bool]:
         """The backends its scored parts used; informational as soon as one of them is."""
@@ -321,5 +352,29 @@ def evaluate_item(metric: Any, item: Item) -> MetricResult:
     """Score an item with any metric, sharing the item's readings where the metric can use them."""
     if isinstance(metric, ItemMetric):
         return metric.measure(item)
-    result: MetricResult = metric.evaluate(item.case, item.trace, item.outcome)
+    try:
+        result: MetricResult = metric.evaluate(item.case, item.trace, item.outcome)
+    except TypeError as error:
+        reason = _missing_timestamps(error, item)
+        if reason is None:
+            raise
+        return unscored(metric.name, reason)
     return result
+
+
+def _missing_timestamps(error: TypeError, item: Item) -> str | None:
+    """The reason when code that reads timestamps of events met one that was not recorded; ``None`` for other errors.
+
+    A user's metric subtracts timestamps without a look at them, as the catalog's own example does. That a trace has
+    none is a missing input, not a fault of the metric.
+    """
+    if "NoneType" not in _message(error):
+        return None
+    events = getattr(item.trace, "events", None) or ()
+    missing = sum(getattr(event, "timestamp", 0) is None for event in events)
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    if not missing or frame is None or "timestamp" not in frame.tb_frame.f_code.co_names:
+        return None
+    return f"no timestamps: {missing} of the trace's {len(events)} events have none ({spoken_error(error)})"

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from agentunit.metrics.base import Metric, MetricInfo, describe
+from agentunit.metrics.base import Metric, MetricInfo, describe, has_evaluate, renamed_method
 from agentunit.metrics.parameters import adjusted, made_with, named_with_parameters
 
 ENTRY_POINT_GROUP = "agentunit.metrics"
@@ -59,6 +59,14 @@ _OWN_METRICS = {
     "unanswered_requests": "agentunit.multiagent.conversation_metrics:UnansweredRequestsMetric",
 }
 
+# Where users import the metrics of these modules from; the others are imported from the module that defines them.
+_PUBLIC_MODULES = {
+    "agentunit.multimodal": "agentunit.multimodal.metrics",
+    "agentunit.privacy": "agentunit.privacy.metrics",
+    "agentunit.sustainability": "agentunit.sustainability.metrics",
+    "agentunit.multiagent.conversation_metrics": "agentunit.multiagent",
+}
+
 MetricSource = Metric | type | Callable[[], Metric]
 """What may stand behind a name: an instance, a class, or a function that makes one."""
 
@@ -78,15 +86,21 @@ class MetricRegistry:
         self._conflicts: dict[str, str] = {}
 
     def register(self, name: str, source: MetricSource, *, replace: bool = False) -> None:
-        """Give a metric a name. A name that is taken is refused unless ``replace`` is true."""
+        """Give a metric a name. A name that is taken is refused unless ``replace`` is true.
+
+        The same metric may be registered again: a notebook cell that is run twice makes a new class of the same name.
+        """
         if not isinstance(name, str) or not name.strip() or ":" in name or "," in name:
             raise ValueError(f"register_metric: name must be a text without ':' or ','; received {name!r}")
         if not _can_be_metric(source):
             raise TypeError(
                 "register_metric: metric must be an instance with 'name' and 'evaluate', a class or a factory; "
-                f"received {source!r:.80}"
+                f"received {source!r:.80}{renamed_method(source)}"
             )
-        if not replace and name in self.names():
+        if isinstance(source, type) and (hint := renamed_method(source)):
+            raise TypeError(f"register_metric: metric must have an 'evaluate' method; received {source!r:.80}{hint}")
+        again = name in self._registered and _same_source(self._registered[name], source)
+        if not (replace or again) and name in self.names():
             raise ValueError(
                 f"register_metric: name must not be taken; received {name!r}, which is {self._owner(name)} "
                 "(replace=True takes its place)"
@@ -151,7 +165,8 @@ class MetricRegistry:
         if _can_be_metric(source):
             return instantiate(source, f"metric {getattr(source, '__name__', type(source).__name__)}")
         raise TypeError(
-            f"resolve_metrics: a metric must be a name, a class, a factory or an instance; received {source!r:.80}"
+            "resolve_metrics: a metric must be a name, a class, a factory or an instance; "
+            f"received {source!r:.80}{renamed_method(source)}"
         )
 
     def _plugins(self) -> dict[str, EntryPoint]:
@@ -182,8 +197,23 @@ def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = No
     else:
         made = source if _is_instance(source) else source()
     if not _is_instance(made):
-        raise TypeError(f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}")
+        raise TypeError(
+            f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}{renamed_method(made)}"
+        )
     return made  # type: ignore[no-any-return]
+
+
+def import_path(metric: Any) -> str:
+    """The path that users import a metric's class from: the documented one for AgentUnit's own.
+
+    >>> from agentunit.privacy.metrics import PIILeakageMetric
+    >>> import_path(PIILeakageMetric())
+    'agentunit.privacy.metrics.PIILeakageMetric'
+    """
+    kind = metric if isinstance(metric, type) else type(metric)
+    module = kind.__module__
+    public = _PUBLIC_MODULES.get(module) or _PUBLIC_MODULES.get(module.rpartition(".")[0], module)
+    return f"{public}.{kind.__qualname__}"
 
 
 def parameters(metric: Any) -> dict[str, Any]:
@@ -207,15 +237,25 @@ def parameter_defaults(metric: Any) -> dict[str, Any]:
 
 
 def _is_instance(source: Any) -> bool:
-    return (
-        not isinstance(source, type)
-        and isinstance(getattr(source, "name", None), str)
-        and callable(getattr(source, "evaluate", None))
-    )
+    return not isinstance(source, type) and isinstance(getattr(source, "name", None), str) and has_evaluate(source)
 
 
 def _can_be_metric(source: Any) -> bool:
     return _is_instance(source) or callable(source)
+
+
+def _same_source(one: Any, other: Any) -> bool:
+    """Whether two sources are the same metric: one class or function by its path, or such instances with equal fields.
+
+    Lambdas all have the same path, so only the very same one counts.
+    """
+    if one is other:
+        return True
+    named = [each if hasattr(each, "__qualname__") else type(each) for each in (one, other)]
+    paths = {(each.__module__, each.__qualname__) for each in named}
+    if len(paths) > 1 or "<lambda>" in named[0].__qualname__ or _is_instance(one) != _is_instance(other):
+        return False
+    return not _is_instance(one) or bool(parameters(one) == parameters(other))
 
 
 def _load(reference: str) -> Any:
@@ -265,7 +305,8 @@ registry = MetricRegistry()
 def register_metric(name: str, metric: MetricSource, *, replace: bool = False) -> None:
     """Make a metric available by name: a class, a factory or an instance.
 
-    A name that is taken raises ``ValueError``; ``replace=True`` takes its place.
+    A name that is taken raises ``ValueError``; ``replace=True`` takes its place. Registering the same metric again is
+    no conflict: the newer one counts.
     """
     registry.register(name, metric, replace=replace)
 

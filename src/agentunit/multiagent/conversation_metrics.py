@@ -86,6 +86,11 @@ class PingPongMetric(ItemMetric):
     """The share of turns in the longest stretch in which two agents talk with nobody else.
 
     Needs at least three agents: two have nobody else to talk with.
+
+    >>> say = lambda who: {"type": "message", "payload": {"role": "assistant", "agent": who, "content": f"I am {who}."}}
+    >>> trace = {"events": [say(who) for who in ("lead", "coder", "tester", "coder", "tester")]}
+    >>> PingPongMetric().evaluate({"id": "q1"}, trace, None).value
+    0.8
     """
 
     info = MetricInfo(
@@ -126,6 +131,11 @@ class AgentDominanceMetric(ItemMetric):
     """How far one agent takes all the steps: 0 when all take as many, 1 when one takes them all; idle agents count.
 
     An orchestrator dominates by design, so neither end is better.
+
+    >>> say = lambda who: {"type": "message", "payload": {"role": "assistant", "agent": who, "content": f"I am {who}."}}
+    >>> trace = {"events": [say(who) for who in ("lead", "coder", "lead", "lead")]}
+    >>> AgentDominanceMetric().evaluate({"id": "q1"}, trace, None).value  # 3 of 4 steps, an even share is 2 of 4
+    0.5
     """
 
     info = MetricInfo(
@@ -166,6 +176,11 @@ class UnansweredRequestsMetric(ItemMetric):
     Only a message whose receiver is stated is a request, and none that reports back to somebody who spoke to all. The
     receiver answers by a message to whoever asked or, where nobody states receivers, by speaking at all before it is
     asked again.
+
+    >>> asked = [{"from_agent": "lead", "to_agent": name} for name in ("searcher", "writer")]
+    >>> answer = {"from_agent": "writer", "to_agent": "lead", "interaction_type": "response"}
+    >>> UnansweredRequestsMetric().evaluate({"id": "q1"}, {"interactions": [*asked, answer]}, None).value
+    0.5
     """
 
     info = MetricInfo(

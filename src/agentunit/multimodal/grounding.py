@@ -25,6 +25,11 @@ class CrossModalGroundingMetric(ClipMetric):
     counts with the picture that fits it best, and the similarity is their mean, weighted by their tokens. The detail
     has the raw cosine, CLIPScore and what each picture reaches. ``prompt="A photo depicts "`` gives the published
     CLIPScore.
+
+    >>> case = {"id": "q1", "metadata": {"image_path": "no-such-picture.png"}}
+    >>> result = CrossModalGroundingMetric(threshold=0.25).evaluate(case, None, "A cat sleeps on a sofa.")
+    >>> result.value, result.detail["threshold"]  # a picture that is there gives a value from 0 to 1
+    (None, 0.25)
     """
 
     clip_model_name: str = "ViT-B/32"

@@ -41,6 +41,11 @@ class VideoResponseRelevanceMetric(ClipMetric):
     from the middles of as many equal parts. A long answer is read in windows; a frame's similarity is their mean,
     weighted by their tokens. Cosines of CLIP are small (0.2 to 0.35 for a good match), and so is this score: compare
     it with scores of the same model, not with 1.0.
+
+    >>> case = {"id": "q1", "metadata": {"video_path": "no-such-video.mp4"}}
+    >>> result = VideoResponseRelevanceMetric(num_frames=8).evaluate(case, None, "A cat jumps onto a sofa.")
+    >>> result.value, result.detail["num_frames"]  # a video that is there gives a value from 0 to 1
+    (None, 8)
     """
 
     num_frames: int = 8

@@ -8,10 +8,11 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
 
 
-def info_as_data(info: MetricInfo, defaults: dict[str, Any]) -> dict[str, Any]:
-    """Everything about a metric, ready for JSON."""
+def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[str, Any]:
+    """Everything about a metric, ready for JSON; ``path`` is where its class is imported from."""
     return {
         "name": info.name,
+        "class": path,
         "family": info.family,
         "summary": info.summary,
         "direction": info.direction,
