@@ -8,6 +8,7 @@ import msgspec
 
 from agentunit.engine.validity import NEGLIGIBLE_SKILL, STRONG_SKILL, USEFUL_SKILL
 from benchmarks.validity.family import Family, Published, published_figures
+from benchmarks.validity.held_out import held_out
 from benchmarks.validity.lines import as_given, interval, lines_of, number
 from benchmarks.validity.measure import Figure, Scorer
 
@@ -42,26 +43,43 @@ answer*: the share of cases that the commoner label has.
 **Plain baselines** stand beside each metric: scores that take ten lines to write. What does not beat them is not
 worth its name. **Your own data is the better test**: `agentunit validity --labels mine.csv` does the same with yours.
 
-Three warnings. These are development sets: what is tuned, is tuned on them. What a shipped model was trained on is
-marked, kept out of its trust figure, and replaced by figures on rows that were left out of its training where there are
-any. And labels have faults of their own: where it was measured (SummEdits), a person agrees with the label about nine
+**The trust column of tables** shows only figures from data that no rule or model was tuned on: the held-out figures
+below, figures on text that was written for the purpose by someone who had not read the rules, and, for formulas of
+which nothing was tuned, figures on the development sets. Everything else on this page was measured on development
+sets: rules and models were tuned on them, so their figures flatter. Rows that a shipped model was trained on are
+marked. Labels have faults of their own: where it was measured (SummEdits), a person agrees with the label about nine
 times in ten.
 """
 
 
 def trust_file(families: Iterable[Family]) -> bytes:
     """The figures as they are shipped, sorted, one a line."""
-    figures = sorted(
-        (figure for family in families for figure in family.trust), key=lambda each: (each.metric, each.backend)
-    )
+    shown = {(each.metric, each.backend): each for family in families for each in family.trust}
+    shown |= {(each.metric, each.backend): each for each in held_out().trust()}
+    figures = [shown[place] for place in sorted(shown)]
     lines = [msgspec.json.encode(figure).decode() for figure in figures]
     return ("[\n  " + ",\n  ".join(lines) + "\n]\n").encode() if lines else b"[]\n"
 
 
 def page(families: Sequence[Family]) -> str:
     """The whole page in Markdown."""
-    chapters = [_INTRODUCTION, _overview(families), *(_chapter(family) for family in families)]
+    chapters = [_INTRODUCTION, _held_out(), _overview(families), *(_chapter(family) for family in families)]
     return "\n".join(chapter.rstrip("\n") + "\n" for chapter in chapters)
+
+
+def _held_out() -> str:
+    found = held_out()
+    rows = [
+        [", ".join(f"`{name}`" for name in each.metrics), each.backend, f"{each.statistic} {as_given(each.value)}",
+         each.data, each.beside, "yes" if each.trust else ""]
+        for each in found.figures
+    ]  # fmt: skip
+    headings = ["metric", "backend", "figure", "measured on", "beside it", "in the trust column"]
+    return (
+        f"## Held-out figures of {found.date}\n\nMeasured on rows that are kept away from development, with version "
+        f"`{found.commit}`. A later change of a rule or a model is not in them until they are measured again.\n\n"
+        + _markdown_table(headings, rows)
+    )
 
 
 def _overview(families: Sequence[Family]) -> str:
@@ -73,7 +91,7 @@ def _overview(families: Sequence[Family]) -> str:
         for line in lines_of(family, family.headline)
     ]  # fmt: skip
     headings = ["metric", "backend", "figure (95 %)", "measured on", "verdict", "best plain baseline", "others report"]
-    return "## At a glance\n\n" + _markdown_table(headings, rows)
+    return "## Development figures at a glance\n\n" + _markdown_table(headings, rows)
 
 
 def _chapter(family: Family) -> str:

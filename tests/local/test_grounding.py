@@ -162,6 +162,28 @@ def test_only_what_is_not_copied_is_asked():
     assert invented.doubtful == ({"start": 36, "end": 39, "probability": 0.9},)
 
 
+@pytest.mark.parametrize(
+    ("passages", "answer"),
+    [
+        (["Yes."], "Yes."),
+        (["It is open. Tickets are 12 euros."], "It is open. Tickets are 12 euros."),
+        (["It is open.", "Tickets are 12 euros"], "TICKETS are  12 euros.\nIt is open!"),
+    ],
+)
+def test_an_answer_that_repeats_the_context_is_fully_grounded(passages, answer):
+    model = Scripted()
+    support = SupportJudge(model, MIX).judge("Is it open?", passages, answer)
+    assert support.value == 1.0
+    assert {claim.probability for claim in support.claims} == {1.0}
+    assert not model.asked
+
+
+@pytest.mark.parametrize("answer", ["It is 5 degrees.", "It is -5 degrees. It rains.", "degrees"])
+def test_only_whole_sentences_are_verbatim(answer):
+    support = SupportJudge(Scripted(), MIX).judge(None, ["It is -5 degrees."], answer)
+    assert support.value < 1.0
+
+
 def test_doubt_about_a_bare_answer_is_kept_when_its_question_is_doubted_too():
     class Doubting(Scripted):
         def score(self, pairs):

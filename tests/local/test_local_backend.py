@@ -83,6 +83,13 @@ def test_claims_have_places_passages_and_probabilities():
     json.dumps(detail)
 
 
+def test_a_verbatim_answer_has_no_hallucination():
+    context = ["The museum opens at nine. It is closed on Mondays."]
+    case = {"id": "q1", "query": "When does it open?", "context": context}
+    assert FaithfulnessMetric(backend="local").evaluate(case, None, context[0]).value == 1.0
+    assert HallucinationRateMetric(backend="local").evaluate(case, None, context[0]).value == 0.0
+
+
 def test_long_contexts_and_answers_are_read_whole():
     filler = " ".join(f"Room {number} holds paintings of the valley and the river." for number in range(400))
     context = [filler, "The oldest piece is a clay horse from Crete."]

@@ -10,8 +10,8 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+from agentunit_local.answer_matching.features import NAMES, match_features
 
-from agentunit.formulas.answer_matching.features import NAMES, match_features
 from training.answer_correctness.fitting import Fit, fit, recentred, table
 from training.answer_correctness.labelled import (
     Row,
@@ -26,7 +26,7 @@ from training.answer_correctness.labelled import (
 from training.answer_correctness.report import Measured, report_page
 
 ROOT = Path(__file__).resolve().parents[2]
-COEFFICIENTS = ROOT / "src/agentunit/formulas/answer_matching/coefficients.json"
+COEFFICIENTS = ROOT / "packages/agentunit-local/src/agentunit_local/answer_matching/coefficients.json"
 REPORT = Path(__file__).with_name("report.md")
 SEED = 20240610
 FOLDS, SPLITS = 5, 3

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from agentunit_local.answer_matching.aliases import word_set
+from agentunit_local.answer_matching.features import NAMES
 from scipy.optimize import minimize
-
-from agentunit.formulas.answer_matching.aliases import word_set
-from agentunit.formulas.answer_matching.features import NAMES
 
 AGAINST = word_set(
     """

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from agentunit_local.answer_matching import correctness, match_features
 from agentunit_local.grounding.claims import claims_of
 from agentunit_local.grounding.cross_encoder import LARGEST_LOGIT, PairScore
 from agentunit_local.grounding.evidence import Context
@@ -24,7 +25,6 @@ from agentunit_local.grounding.support import Mix, is_copied
 from agentunit_local.sentences import shipped_encoder
 from sklearn.linear_model import LogisticRegression
 
-from agentunit.formulas.answer_matching import correctness, match_features
 from training.groundedness.agreement import auroc
 from training.groundedness.examples import rows_of
 

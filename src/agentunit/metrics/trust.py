@@ -12,25 +12,35 @@ from agentunit.metrics.base import MetricInfo
 FIGURES_FILE = "validity.json"
 
 
-class TrustFigure(Struct, frozen=True):
-    """One measured figure: the mean of a statistic over labelled sets, with its 95 % interval over cases."""
+class TrustFigure(Struct, frozen=True, omit_defaults=True):
+    """One measured figure: the mean of a statistic over labeled sets, with its 95 % interval over cases where known.
+
+    Only figures from data that no rule or model was tuned on are shipped. ``held_out`` is the date of a measurement
+    on rows that are kept away from development; such a figure holds for the version of that date.
+    """
 
     metric: str
     backend: str
     statistic: str
     value: float
-    low: float
-    high: float
-    n_sets: int
-    n_cases: int
+    low: float | None = None
+    high: float | None = None
+    n_sets: int = 1
+    n_cases: int | None = None
+    held_out: str | None = None
 
     def __str__(self) -> str:
         return f"{self.statistic} {self.value:.2f}"
 
     def at_length(self) -> str:
         """The figure with what it was measured on."""
-        sets = "1 labelled set" if self.n_sets == 1 else f"{self.n_sets} labelled sets"
-        return f"{self} [{self.low:.2f}, {self.high:.2f}] on {sets} ({self.n_cases:,} cases)"
+        interval = "" if self.low is None or self.high is None else f" [{self.low:.2f}, {self.high:.2f}]"
+        kind = "held-out" if self.held_out else "labeled"
+        sets = f"1 {kind} set" if self.n_sets == 1 else f"{self.n_sets} {kind} sets"
+        notes = [f"{self.n_cases:,} cases"] if self.n_cases else []
+        notes += [f"measured {self.held_out}"] if self.held_out else []
+        described = f" ({', '.join(notes)})" if notes else ""
+        return f"{self}{interval} on {sets}{described}"
 
 
 @lru_cache(maxsize=1)

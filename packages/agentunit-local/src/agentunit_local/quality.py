@@ -8,7 +8,7 @@ from math import exp, log
 from typing import Any
 
 from agentunit.backends.quality import QualityQuestion, Verdict
-from agentunit.formulas.answer_matching import correctness, match_features
+from agentunit_local.answer_matching import correctness, match_features
 from agentunit_local.grounding.calibration import shipped_calibration
 from agentunit_local.grounding.claims import claims_of
 from agentunit_local.grounding.cross_encoder import CrossEncoder, opened

@@ -15,6 +15,7 @@ from agentunit_local.grounding.lexical import FEATURES, lexical_features
 from agentunit_local.grounding.segments import stem, words_of
 
 _COPIED_WORDS = 4
+_MARKS_AROUND = " .!?…。！？\"'“”‘’()[]*•▪"
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,9 @@ class SupportJudge:
             return None
         chosen = [context.evidence_for(claim.asked) for claim in claims]
         copied = [is_copied(claim.text, context) for claim in claims]
-        asked = [number for number, settled in enumerate(copied) if not settled]
+        whole = frozenset(same_sentence(each.sentence.text) for each in context.sentences)
+        verbatim = [same_sentence(claim.text) in whole for claim in claims]
+        asked = [n for n in range(len(claims)) if not copied[n] and not verbatim[n]]
         pairs = [(_joined(context, chosen[number]), claims[number].asked) for number in asked]
         scores = [PairScore(LARGEST_LOGIT, -LARGEST_LOGIT)] * len(claims)
         for number, score in zip(asked, self._model.score(pairs), strict=True):
@@ -107,16 +110,24 @@ class SupportJudge:
         model_parts = [self._mix.model_part(score) for score in scores]
         compared = [self._mix.compared_part(lexical_features(claim.text, context)) for claim in claims]
         found = [
-            self._described(claims[n], model_parts[n] + compared[n], scores[n], context, chosen[n], copied[n])
+            self._described(
+                claims[n],
+                1.0 if verbatim[n] else self._mix.probability(model_parts[n] + compared[n]),
+                scores[n],
+                context,
+                chosen[n],
+                copied[n] or verbatim[n],
+            )
             for n in range(len(claims))
         ]
-        value = self._mix.probability(self._mix.answer_score(model_parts, compared))
+        # The mix never reaches 1: an answer that only repeats sentences of the context is fully grounded by definition.
+        value = 1.0 if all(verbatim) else self._mix.probability(self._mix.answer_score(model_parts, compared))
         left_out = sum(score.n_evidence_tokens_left_out for score in scores)
         unread = sum(score.n_claim_tokens_left_out for score in scores)
         return Support(round(value, 6), found, len(context.sentences), left_out, unread)
 
     def _described(
-        self, claim: Claim, score: float, pair: PairScore, context: Context, chosen: list[int], copied: bool
+        self, claim: Claim, probability: float, pair: PairScore, context: Context, chosen: list[int], copied: bool
     ) -> SupportedClaim:
         words = frozenset(stem(word) for word in words_of(claim.asked))
         best = max(chosen, key=lambda n: len(context.sentences[n].content & words), default=None)
@@ -128,7 +139,7 @@ class SupportJudge:
         )
         return SupportedClaim(
             claim,
-            round(self._mix.probability(score), 4),
+            round(probability, 4),
             None if nearest is None else nearest.passage,
             None if nearest is None else nearest.sentence.text,
             doubtful,
@@ -147,6 +158,17 @@ def is_copied(claim: str, context: Context) -> bool:
         return False
     wanted = f" {' '.join(words_of(claim))} ".lower()
     return any(wanted in each.spelt for each in context.sentences)
+
+
+def same_sentence(text: str) -> str:
+    """A sentence without what does not change its meaning: letter case, spacing, and the marks around it.
+
+    >>> same_sentence(" The Museum  opens at nine. ") == same_sentence("the museum opens at nine")
+    True
+    >>> same_sentence("It is -5 degrees.") == same_sentence("It is 5 degrees.")
+    False
+    """
+    return " ".join(text.split()).strip(_MARKS_AROUND).casefold()
 
 
 def _merged(parts: Sequence[tuple[int, int, float]]) -> list[tuple[int, int, float]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from agentunit.formulas.answer_matching.aliases import FUNCTION_WORDS, KIND_WORDS, TITLES
-from agentunit.formulas.answer_matching.amount_matching import match_dates, match_numbers, match_other_spelling
-from agentunit.formulas.answer_matching.answer_index import DERIVED, INITIAL, Lookup, stem
-from agentunit.formulas.answer_matching.given_answer import KEY_WEIGHT, MOST_PLACES, GivenAnswer
-from agentunit.formulas.answer_matching.name_matching import is_acronym, is_namesake
-from agentunit.formulas.answer_matching.stance import has_negation, is_left_open, is_negated
-from agentunit.formulas.answer_matching.words import Words, read_words
+from agentunit_local.answer_matching.aliases import FUNCTION_WORDS, KIND_WORDS, TITLES
+from agentunit_local.answer_matching.amount_matching import match_dates, match_numbers, match_other_spelling
+from agentunit_local.answer_matching.answer_index import DERIVED, INITIAL, Lookup, stem
+from agentunit_local.answer_matching.given_answer import KEY_WEIGHT, MOST_PLACES, GivenAnswer
+from agentunit_local.answer_matching.name_matching import is_acronym, is_namesake
+from agentunit_local.answer_matching.stance import has_negation, is_left_open, is_negated
+from agentunit_local.answer_matching.words import Words, read_words
 
 _SHORTEST_GLUED = 6
 _SHORTEST_SENTENCE = 4

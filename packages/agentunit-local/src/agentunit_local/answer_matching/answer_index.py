@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from agentunit.formulas.answer_matching.aliases import RELATED
-from agentunit.formulas.answer_matching.words import Words
+from agentunit_local.answer_matching.aliases import RELATED
+from agentunit_local.answer_matching.words import Words
 
 _SHORTEST_MISSPELT = 5
 _PREFIX = 4

@@ -9,12 +9,11 @@ import os
 from pathlib import Path
 
 import pytest
+from agentunit_local.answer_matching import correctness, match_features
+from agentunit_local.answer_matching.features import NAMES
+from agentunit_local.answer_matching.score import coefficient_sets
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from agentunit.formulas.answer_matching import correctness, match_features
-from agentunit.formulas.answer_matching.features import NAMES
-from agentunit.formulas.answer_matching.score import coefficient_sets
 
 DATA = Path(os.environ.get("AGENTUNIT_DATA") or Path(__file__).parents[3] / ".." / "shared" / "data")
 LABELLED = DATA / "dev" / "answer_correctness.jsonl.gz"

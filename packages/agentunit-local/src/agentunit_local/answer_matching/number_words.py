@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from agentunit.formulas.answer_matching.aliases import word_set
+from agentunit_local.answer_matching.aliases import word_set
 
 if TYPE_CHECKING:
-    from agentunit.formulas.answer_matching.words import Words
+    from agentunit_local.answer_matching.words import Words
 
 _SMALL = """
 zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen

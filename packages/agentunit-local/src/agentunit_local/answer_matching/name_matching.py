@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from agentunit.formulas.answer_matching.aliases import FUNCTION_WORDS, KIND_WORDS, RELATED, TITLES
-from agentunit.formulas.answer_matching.answer_index import Lookup
-from agentunit.formulas.answer_matching.given_answer import KEY_WEIGHT, MOST_PLACES, GivenAnswer
-from agentunit.formulas.answer_matching.words import Words
+from agentunit_local.answer_matching.aliases import FUNCTION_WORDS, KIND_WORDS, RELATED, TITLES
+from agentunit_local.answer_matching.answer_index import Lookup
+from agentunit_local.answer_matching.given_answer import KEY_WEIGHT, MOST_PLACES, GivenAnswer
+from agentunit_local.answer_matching.words import Words
 
 
 def is_acronym(words: Words, given: GivenAnswer) -> bool:

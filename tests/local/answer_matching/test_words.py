@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from agentunit_local.answer_matching.number_words import number_of, plain_number, roman_value
+from agentunit_local.answer_matching.words import folded, read_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from agentunit.formulas.answer_matching.number_words import number_of, plain_number, roman_value
-from agentunit.formulas.answer_matching.words import folded, read_words
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from agentunit.formulas.answer_matching.aliases import MONTHS
-from agentunit.formulas.answer_matching.words import Words
+from agentunit_local.answer_matching.aliases import MONTHS
+from agentunit_local.answer_matching.words import Words
 
 _NUMERIC = re.compile(r"(\d{4})-(\d\d?)-(\d\d?)|(\d\d?)/(\d\d?)/(\d{4})")
 _DECADE = re.compile(r"(\d{1,3}0)s")
@@ -32,7 +32,7 @@ class Date(NamedTuple):
 def read_dates(words: Words) -> tuple[dict[Date, int], set[int]]:
     """The dates of a text with the place of each one's first mention, and the places of all words that belong to dates.
 
-    >>> from agentunit.formulas.answer_matching.words import read_words
+    >>> from agentunit_local.answer_matching.words import read_words
     >>> [tuple(date) for date in read_dates(read_words("On 20 July 1969, not in the 1970s."))[0]]
     [(1969, 1969, 7, 20), (1970, 1979, None, None)]
     """

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from agentunit.formulas.answer_matching.aliases import word_set
-from agentunit.formulas.answer_matching.words import Words
+from agentunit_local.answer_matching.aliases import word_set
+from agentunit_local.answer_matching.words import Words
 
 _NEGATORS = word_set(
     """
@@ -60,7 +60,7 @@ def polarity(text: Words, question: frozenset[str] = frozenset()) -> int:
     The first word decides; failing that, a first sentence that repeats half of the question is a yes, or a no when it
     is negated.
 
-    >>> from agentunit.formulas.answer_matching.words import read_words
+    >>> from agentunit_local.answer_matching.words import read_words
     >>> polarity(read_words("No, it can't.")), polarity(read_words("Indeed")), polarity(read_words("Paris"))
     (-1, 1, 0)
     """
@@ -82,7 +82,7 @@ def is_negated(text: Words, start: int, end: int, asked: frozenset[str] = frozen
 
     A negation that is ``asked`` about ("which country did not …") denies nothing.
 
-    >>> from agentunit.formulas.answer_matching.words import read_words
+    >>> from agentunit_local.answer_matching.words import read_words
     >>> is_negated(read_words("It is not Paris"), 3, 4), is_negated(read_words("It is not Rome but Paris"), 5, 6)
     (True, False)
     """
@@ -107,7 +107,7 @@ def is_negated(text: Words, start: int, end: int, asked: frozenset[str] = frozen
 def has_negation(text: Words) -> bool:
     """Whether any word of a text denies something.
 
-    >>> from agentunit.formulas.answer_matching.words import read_words
+    >>> from agentunit_local.answer_matching.words import read_words
     >>> has_negation(read_words("It did not open.")), has_negation(read_words("It opened."))
     (True, False)
     """
@@ -119,7 +119,7 @@ def is_left_open(text: Words, start: int) -> bool:
 
     A plain "X or Y" is none: most often the two are names of one thing.
 
-    >>> from agentunit.formulas.answer_matching.words import read_words
+    >>> from agentunit_local.answer_matching.words import read_words
     >>> is_left_open(read_words("either Paris or Rome"), 3), is_left_open(read_words("the uvea or uveal layer"), 0)
     (True, False)
     """

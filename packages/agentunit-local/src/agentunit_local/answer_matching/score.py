@@ -39,7 +39,7 @@ def correctness(features: Mapping[str, float], extra: Mapping[str, float] | None
 
     Raises ``ValueError`` for a combination of signals that nothing was fitted for.
 
-    >>> from agentunit.formulas.answer_matching import match_features
+    >>> from agentunit_local.answer_matching import match_features
     >>> correctness(match_features("Capital of France?", ["Paris"], "It is Paris.")) > 0.9
     True
     >>> correctness(match_features("Capital of France?", ["Paris"], "It is not Paris.")) < 0.2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agentunit.formulas.answer_matching.features import match_features
-from agentunit.formulas.answer_matching.score import correctness
+from agentunit_local.answer_matching.features import match_features
+from agentunit_local.answer_matching.score import correctness
 
 __all__ = ["correctness", "match_features"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-from agentunit.formulas.answer_matching.number_words import plain_number
-from agentunit.formulas.answer_matching.words import Words
+from agentunit_local.answer_matching.number_words import plain_number
+from agentunit_local.answer_matching.words import Words
 
 # dimension: unit words, and how many of the base unit one of them is.
 _DIMENSIONS: dict[str, dict[str, float]] = {
@@ -77,7 +77,7 @@ class Quantity(NamedTuple):
 def read_quantities(words: Words, dates: Collection[int] = ()) -> list[Quantity]:
     """The amounts of a text in order, without the places that ``dates`` took.
 
-    >>> from agentunit.formulas.answer_matching.words import read_words
+    >>> from agentunit_local.answer_matching.words import read_words
     >>> [(q.value, q.dimension) for q in read_quantities(read_words("5 feet 6 inches, $20 and 3 cats"))]
     [(5.5, 'length'), (20.0, 'dollar'), (3.0, None)]
     """
@@ -161,7 +161,7 @@ def close(one: float, other: float) -> bool:
 def read_ranges(words: Words) -> list[tuple[float, float]]:
     """Stretches such as "6-12" or "between 5 and 10", as pairs of rising numbers.
 
-    >>> from agentunit.formulas.answer_matching.words import read_words
+    >>> from agentunit_local.answer_matching.words import read_words
     >>> read_ranges(read_words("usually 6-12 days, or five to ten weeks"))
     [(6.0, 12.0), (5.0, 10.0)]
     """

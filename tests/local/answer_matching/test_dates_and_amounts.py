@@ -5,12 +5,11 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 import pytest
+from agentunit_local.answer_matching.dates import COARSER, NEAR, OTHER, SAME, Date, agreement, read_dates
+from agentunit_local.answer_matching.quantities import equal, read_quantities, read_ranges
+from agentunit_local.answer_matching.words import read_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from agentunit.formulas.answer_matching.dates import COARSER, NEAR, OTHER, SAME, Date, agreement, read_dates
-from agentunit.formulas.answer_matching.quantities import equal, read_quantities, read_ranges
-from agentunit.formulas.answer_matching.words import read_words
 
 
 def dates_of(text: str) -> list[tuple[int | None, ...]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from agentunit.formulas.answer_matching.aliases import FUNCTION_WORDS
-from agentunit.formulas.answer_matching.answer_index import AnswerIndex
-from agentunit.formulas.answer_matching.dates import Date, read_dates
-from agentunit.formulas.answer_matching.quantities import Quantity, read_quantities, read_ranges
-from agentunit.formulas.answer_matching.stance import polarity
-from agentunit.formulas.answer_matching.words import read_words
+from agentunit_local.answer_matching.aliases import FUNCTION_WORDS
+from agentunit_local.answer_matching.answer_index import AnswerIndex
+from agentunit_local.answer_matching.dates import Date, read_dates
+from agentunit_local.answer_matching.quantities import Quantity, read_quantities, read_ranges
+from agentunit_local.answer_matching.stance import polarity
+from agentunit_local.answer_matching.words import read_words
 
 # Words of an expected answer that weigh at least this are its key words.
 KEY_WEIGHT = 0.9

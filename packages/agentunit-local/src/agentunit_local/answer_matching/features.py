@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from agentunit.formulas.answer_matching import reference
-from agentunit.formulas.answer_matching.aliases import FUNCTION_WORDS
-from agentunit.formulas.answer_matching.answer_index import stem
-from agentunit.formulas.answer_matching.given_answer import GivenAnswer
-from agentunit.formulas.answer_matching.reference import match_reference
-from agentunit.formulas.answer_matching.stance import declines
-from agentunit.formulas.answer_matching.words import Words, read_words
+from agentunit_local.answer_matching import reference
+from agentunit_local.answer_matching.aliases import FUNCTION_WORDS
+from agentunit_local.answer_matching.answer_index import stem
+from agentunit_local.answer_matching.given_answer import GivenAnswer
+from agentunit_local.answer_matching.reference import match_reference
+from agentunit_local.answer_matching.stance import declines
+from agentunit_local.answer_matching.words import Words, read_words
 
 _LONGEST_ANSWER, _LONGEST_REFERENCE, _MOST_REFERENCES = 200, 12, 10
 _STRENGTH = {

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
-from agentunit.formulas.answer_matching.aliases import SPELLED_OUT, word_set
-from agentunit.formulas.answer_matching.number_words import ROMAN_AFTER, merge_numbers, number_of, roman_value
+from agentunit_local.answer_matching.aliases import SPELLED_OUT, word_set
+from agentunit_local.answer_matching.number_words import ROMAN_AFTER, merge_numbers, number_of, roman_value
 
 # Scripts written without spaces (and Korean, whose particles stick to the noun): every character is a word.
 _LONE = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from itertools import islice
 
-from agentunit.formulas.answer_matching import dates
-from agentunit.formulas.answer_matching.aliases import MONTHS, word_set
-from agentunit.formulas.answer_matching.answer_index import stem
-from agentunit.formulas.answer_matching.given_answer import KEY_WEIGHT, GivenAnswer
-from agentunit.formulas.answer_matching.quantities import UNIT_WORDS, Quantity, close, equal, read_quantities
-from agentunit.formulas.answer_matching.stance import is_left_open, is_negated
-from agentunit.formulas.answer_matching.words import Words
+from agentunit_local.answer_matching import dates
+from agentunit_local.answer_matching.aliases import MONTHS, word_set
+from agentunit_local.answer_matching.answer_index import stem
+from agentunit_local.answer_matching.given_answer import KEY_WEIGHT, GivenAnswer
+from agentunit_local.answer_matching.quantities import UNIT_WORDS, Quantity, close, equal, read_quantities
+from agentunit_local.answer_matching.stance import is_left_open, is_negated
+from agentunit_local.answer_matching.words import Words
 
 _DATE_GRADES = {dates.SAME: "date_same", dates.COARSER: "date_coarser", dates.NEAR: "date_near"}
 _DATE_RECALL = {dates.SAME: 1.0, dates.COARSER: 0.6, dates.NEAR: 0.3, dates.OTHER: 0.0}

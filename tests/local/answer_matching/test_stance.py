@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from agentunit.formulas.answer_matching.stance import declines, is_left_open, is_negated, polarity
-from agentunit.formulas.answer_matching.words import read_words
+from agentunit_local.answer_matching.stance import declines, is_left_open, is_negated, polarity
+from agentunit_local.answer_matching.words import read_words
 
 
 @pytest.mark.parametrize(
