@@ -6,11 +6,7 @@ from hypothesis import strategies as st
 
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.gates import (
-    GateVerdict,
-    count_errors,
-    decide,
     evaluate_gates,
-    strictest,
 )
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
@@ -437,36 +433,6 @@ def test_two_cases_of_one_name_stay_two_cases():
 
 
 # Deciding
-
-
-def verdict(word):
-    return GateVerdict(Gate("m", ">=", 1.0), word, "")
-
-
-@pytest.mark.parametrize(
-    ("words", "errors", "max_errors", "code"),
-    [
-        ([], 0, 0, 0),
-        (["pass", "pass"], 0, 0, 0),
-        (["pass", "fail"], 0, 0, 1),
-        (["pass"], 1, 0, 3),
-        (["pass"], 1, 1, 0),
-        (["pass", "error"], 0, 0, 3),
-        (["fail", "error"], 5, 0, 1),  # a failure is not hidden behind an outage
-    ],
-)
-def test_exit_codes(words, errors, max_errors, code):
-    assert decide([verdict(word) for word in words], errors, max_errors) == code
-
-
-@pytest.mark.parametrize(("codes", "code"), [((0, 0), 0), ((0, 4), 4), ((3, 4), 3), ((3, 1), 1), ((), 0)])
-def test_the_strictest_code(codes, code):
-    assert strictest(*codes) == code
-
-
-def test_failed_cases_and_error_scores_are_counted():
-    error = {"value": None, "status": "error"}
-    assert count_errors(run_of({"m": [1.0, error, None], "k": [error, 1.0, 1.0]}, n_failed=2)) == 4
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30), st.floats(0.0, 1.0))

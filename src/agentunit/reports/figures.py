@@ -7,26 +7,52 @@ from math import floor, log10
 from agentunit.core.results import AmountSummary, MetricSummary
 from agentunit.metrics.base import MetricInfo
 
+INTERVAL_HEADING = "value [95 %]"
+"""Over every column of values with their intervals."""
+
 
 def spoken_value(row: MetricSummary, unit: str) -> str:
-    """The middle of a table row: the mean with its 95 % interval, or a raw quantity with its tail.
+    """The middle of a table row: the mean with its 95 % interval, and the tail of a raw quantity.
 
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> spoken_value(row, "USD")
-    '$0.0123 ± 0.0023, p95 0.0200'
+    '$0.0123 [0.0100, 0.0146], p95 0.0200'
     >>> row.amount = AmountSummary("Wh", 0.52, 0.5, 0.54, 0.61, 1.04, True)
     >>> spoken_value(row, "score")
-    '0.52 ± 0.02 Wh, p95 0.61'
+    '0.52 [0.5, 0.54] Wh, p95 0.61'
     """
     if row.mean is None:
         return "–"
     if row.amount is not None:
         return _spoken_amount(row.amount)
-    value = f"{quantity(row.mean, unit)}{_margin(row, unit)}"
+    value = with_interval(row.mean, row.low, row.high, unit)
     if unit == "score" or row.p95 is None:
         return value
     approximately = "" if row.exact_quantiles else "~"
     return f"{value}, p95 {approximately}{number(row.p95, unit)}"
+
+
+def with_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
+    """A number with its interval, both ends written out: near the end of a range no "±" would be true.
+
+    >>> with_interval(0.857, 0.487, 1.0, "score"), with_interval(3.0, None, None, "s")
+    ('0.86 [0.49, 1.00]', '3 s')
+    """
+    interval = "" if low is None or high is None else f" [{number(low, unit)}, {number(high, unit)}]"
+    return f"{quantity(value, unit)}{interval}"
+
+
+def counted_cases(n_cases: int, n_repeats: int = 1, n_records: int | None = None) -> str:
+    """How large a run is, in cases and repeats.
+
+    >>> counted_cases(66, 3, 198), counted_cases(66, 3, 150), counted_cases(1)
+    ('66 cases × 3 repeats', '66 cases × 3 repeats (150 records)', '1 case')
+    """
+    cases = "1 case" if n_cases == 1 else f"{n_cases:,} cases"
+    if n_repeats <= 1:
+        return cases
+    uneven = n_records is not None and n_records != n_cases * n_repeats
+    return f"{cases} × {n_repeats} repeats{f' ({n_records:,} records)' if uneven else ''}"
 
 
 def shown_direction(row: MetricSummary, info: MetricInfo) -> str:
@@ -83,19 +109,12 @@ def _spoken_amount(amount: AmountSummary) -> str:
     if 0 < amount.mean < 0.1:
         prefix, factor = next((pair for pair in _PREFIXES if amount.mean * pair[1] >= 1), _PREFIXES[-1])
     unit = prefix + amount.unit
-    margin = ""
+    interval = ""
     if amount.low is not None and amount.high is not None:
-        margin = f" ± {number(max(amount.high - amount.mean, amount.mean - amount.low) * factor, unit)}"
+        interval = f" [{number(amount.low * factor, unit)}, {number(amount.high * factor, unit)}]"
     approximately = "" if amount.exact_quantiles else "~"
     p95 = number(amount.p95 * factor, unit)
-    return f"{number(amount.mean * factor, unit)}{margin} {unit}, p95 {approximately}{p95}"
+    return f"{number(amount.mean * factor, unit)}{interval} {unit}, p95 {approximately}{p95}"
 
 
 _PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
-
-
-def _margin(row: MetricSummary, unit: str) -> str:
-    if row.low is None or row.high is None or row.mean is None:
-        return ""
-    # Intervals of shares are lopsided near 0 and 1; the wider side is the honest "±".
-    return f" ± {number(max(row.high - row.mean, row.mean - row.low), unit)}"
