@@ -29,13 +29,13 @@ from agentunit.metrics.base import spoken_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, print_run
 from agentunit.reports.decisions import print_comparison, print_decision, print_gates
+from agentunit.reports.figures import failed_words
 from agentunit.reports.github import write_step_summary
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.markdown import run_markdown
 from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable_json
 from agentunit.reports.progress import Progress
-from agentunit.reports.run_console import failed_words
 from agentunit.reports.run_progress import RecordingLine
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import floor, log10
 
 from agentunit.core.results import AmountSummary, MetricSummary
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 
 INTERVAL_HEADING = "value [95 %]"
@@ -53,6 +54,14 @@ def counted_cases(n_cases: int, n_repeats: int = 1, n_records: int | None = None
         return cases
     uneven = n_records is not None and n_records != n_cases * n_repeats
     return f"{cases} × {n_repeats} repeats{f' ({n_records:,} records)' if uneven else ''}"
+
+
+def failed_words(run: ScoredRun) -> str:
+    """On how much of a run the agent failed."""
+    n_cases = len({record.position for record in run.records if record.failed})
+    if run.n_repeats > 1:
+        return f"in {run.n_failed:,} of {run.n_records:,} records, on {n_cases:,} of {run.n_cases:,} cases"
+    return f"on {run.n_failed:,} of {counted_cases(run.n_cases)}"
 
 
 def shown_direction(row: MetricSummary, info: MetricInfo) -> str:

@@ -202,10 +202,10 @@ def _verdict(decision: Decision) -> tuple[_Counts, str]:
 
 def _counted(counts: _Counts) -> dict[str, str]:
     return {
-        "tests": str(counts.tests),
-        "failures": str(counts.failures),
-        "errors": str(counts.errors),
-        "skipped": str(counts.skipped),
+        "tests": str(int(counts.tests)),
+        "failures": str(int(counts.failures)),
+        "errors": str(int(counts.errors)),
+        "skipped": str(int(counts.skipped)),
         "time": f"{counts.elapsed_s:.3f}",
     }
 

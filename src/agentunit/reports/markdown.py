@@ -22,6 +22,7 @@ from agentunit.reports.decisions import difference_words, reason_line
 from agentunit.reports.figures import (
     INTERVAL_HEADING,
     counted_cases,
+    failed_words,
     quantity,
     shown_direction,
     spoken_value,
@@ -92,14 +93,10 @@ def _block(text: str) -> str:
 def _heading(run: ScoredRun, decision: Decision) -> str:
     verdict = f": {_VERDICT_MARK[decision.verdict]}" if decision.verdict else ""
     cases = counted_cases(run.n_cases, run.n_repeats, run.n_records)
-    failed = f", the agent failed {_times(run.n_failed)}" if run.n_failed else ""
+    failed = f", the agent failed {failed_words(run)}" if run.n_failed else ""
     when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
     return f"### {code(run.header.name)}{verdict}\n\n{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}"
-
-
-def _times(n: int) -> str:
-    return "once" if n == 1 else f"{n:,} times"
 
 
 def _reasons(decision: Decision) -> Iterator[str]:

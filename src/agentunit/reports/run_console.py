@@ -11,12 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from agentunit.core.results import MetricSummary
-from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
 from agentunit.reports.console import print_run
 from agentunit.reports.decisions import print_decision, print_gates
-from agentunit.reports.figures import counted_cases, quantity
+from agentunit.reports.figures import failed_words, quantity
 from agentunit.reports.json_report import headline_words
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
@@ -48,14 +47,6 @@ def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Seq
     print_decision(reported.decision, printable_line(first), console)
     for step in more:
         console.print(f"next: {printable_line(step)}", style="bold", highlight=False, markup=False, soft_wrap=True)
-
-
-def failed_words(run: ScoredRun) -> str:
-    """On how much of a run the agent failed."""
-    n_cases = len({record.position for record in run.records if record.failed})
-    if run.n_repeats > 1:
-        return f"in {run.n_failed:,} of {run.n_records:,} records, on {n_cases:,} of {run.n_cases:,} cases"
-    return f"on {run.n_failed:,} of {counted_cases(run.n_cases)}"
 
 
 def print_runs(
