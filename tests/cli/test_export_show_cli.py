@@ -93,7 +93,7 @@ def test_without_a_store_one_line_and_no_store_is_made(verb, name):
 def test_a_run_is_shown_with_its_table_gates_and_worst_cases(verb):
     result = verb("show", "20250101")
     assert result.exit_code == 0, result.output
-    for part in ("desk   run 20250101-aaaa", "65/65 done, finished", "value ± 95 %", "Look at", "Gates", "Worst cases"):
+    for part in ("desk   run 20250101-aaaa", "65/65 done, finished", "value, 95 %", "Look at", "Gates", "Worst cases"):
         assert part in result.stdout, part
     assert "tool_success[trace] all == 1 coverage 0" in result.stdout
     assert "FAIL" in result.stdout
@@ -111,7 +111,7 @@ def test_what_show_tells_to_do_next_works(verb):
 
 def test_a_run_with_failures_says_which(verb):
     result = verb("show", "last")
-    assert "The agent failed on 1 of 3" in result.stdout
+    assert "The agent failed in 1 of 3 records, on 1 of 1 case" in result.stdout
     assert "raised: KeyError: 'x·[2J'" in result.stdout
 
 

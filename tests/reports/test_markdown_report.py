@@ -26,7 +26,7 @@ def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools)
     heading = "### <code>desk</code>: ❌ FAIL\n\n66 cases, the agent failed on 1 of 66 cases · run <code>run-1</code>"
     assert text.startswith(heading)
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert rows[0] == "| metric | value [95 %] | scored | backend | trust | gate |"
+    assert rows[0] == "| metric | value, 95 % | scored | backend | trust | gate |"
     row = next(row for row in demo_run.summary.metrics if row.metric == "tool_success")
     value, scored = inline(spoken_value(row, "score")), f"{row.n_scored}/{row.n_cases}"
     rule = "<code>&#91;trace&#93; all == 1 coverage 0</code>"

@@ -150,3 +150,12 @@ def test_a_score_that_no_gate_asks_for_fails_nothing(store, tmp_path):
     assert reported.decision.exit_code == 0
     write_junit(reported, tmp_path / "junit.xml")
     assert ElementTree.parse(tmp_path / "junit.xml").getroot().get("failures") == "0"
+
+
+def test_every_report_counts_cases_and_repeats_alike(store, tmp_path):
+    keep(store, "new", ["failed", *[1.0] * 5], n_repeats=3, gates=["m >= 0.5"])
+    made = reports_of(open_run("new", store), tmp_path)
+    for name in ("show", "markdown", "html"):
+        assert "6 cases × 3 repeats" in made[name], name
+        assert "18 cases" not in made[name], name
+    assert "The agent failed in 3 of 18 records, on 1 of 6 cases" in made["show"]

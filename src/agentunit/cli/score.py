@@ -307,6 +307,9 @@ def _leave(decision: Decision, summary: RunSummary, as_json: bool) -> None:
     """Leave with the exit code of the decision, and say on standard error why it is not 0."""
     if not decision.exit_code:
         return
+    # That nothing was there to score is said already, with the names of the files.
+    if decision.reasons[0].kind == "no records" and not as_json:
+        raise click.exceptions.Exit(decision.exit_code)
     # Without a table on the screen, this line is all there is to see.
     first = f"; first: {error_line(summary.input_errors[0])}" if summary.input_errors and as_json else ""
     click.echo(printable_line(decision.headline) + first, err=True)

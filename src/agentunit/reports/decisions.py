@@ -61,7 +61,7 @@ def print_comparison(comparison: Comparison, console: Console, *, changed_cases:
     console.print(heading.append(f"{runs}: {_spoken_pairs(comparison)}", style="not bold"), soft_wrap=True)
     if comparison.note:
         console.print(printable_line(comparison.note), style="yellow", markup=False, highlight=False, soft_wrap=True)
-    table = _table("metric", "baseline", "now", "difference [95 %]", "p worse", "", narrow=("p worse", ""))
+    table = _table("metric", "baseline", "now", "difference, 95 %", "p worse", "", narrow=("p worse", ""))
     names = [printable_line(label) for label in comparison.labels]
     for name, each in zip(names, comparison.metrics, strict=True):
         if each.verdict == "not compared" and not each.gated:

@@ -8,7 +8,7 @@ from agentunit.core.results import AmountSummary, MetricSummary
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 
-INTERVAL_HEADING = "value [95 %]"
+INTERVAL_HEADING = "value, 95 %"
 """Over every column of values with their intervals."""
 
 
@@ -17,10 +17,10 @@ def spoken_value(row: MetricSummary, unit: str) -> str:
 
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> spoken_value(row, "USD")
-    '$0.0123 [0.0100, 0.0146], p95 0.0200'
+    '$0.0123 ± 0.0023, p95 0.0200'
     >>> row.amount = AmountSummary("Wh", 0.52, 0.5, 0.54, 0.61, 1.04, True)
     >>> spoken_value(row, "score")
-    '0.52 [0.5, 0.54] Wh, p95 0.61'
+    '0.52 ± 0.02 Wh, p95 0.61'
     """
     if row.mean is None:
         return "–"
@@ -34,13 +34,12 @@ def spoken_value(row: MetricSummary, unit: str) -> str:
 
 
 def with_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
-    """A number with its interval, both ends written out: near the end of a range no "±" would be true.
+    """A number with its interval.
 
-    >>> with_interval(0.857, 0.487, 1.0, "score"), with_interval(3.0, None, None, "s")
-    ('0.86 [0.49, 1.00]', '3 s')
+    >>> with_interval(0.857, 0.487, 1.0, "score"), with_interval(3.0, None, None, "s"), with_interval(3.0, 2.5, 3.5, "s")
+    ('0.86 [0.49, 1.00]', '3 s', '3 s ± 0.5')
     """
-    interval = "" if low is None or high is None else f" [{number(low, unit)}, {number(high, unit)}]"
-    return f"{quantity(value, unit)}{interval}"
+    return f"{quantity(value, unit)}{_interval(value, low, high, unit)}"
 
 
 def counted_cases(n_cases: int, n_repeats: int = 1, n_records: int | None = None) -> str:
@@ -60,7 +59,7 @@ def failed_words(run: ScoredRun) -> str:
     """On how much of a run the agent failed."""
     n_cases = len({record.position for record in run.records if record.failed})
     if run.n_repeats > 1:
-        return f"in {run.n_failed:,} of {run.n_records:,} records, on {n_cases:,} of {run.n_cases:,} cases"
+        return f"in {run.n_failed:,} of {run.n_records:,} records, on {n_cases:,} of {counted_cases(run.n_cases)}"
     return f"on {run.n_failed:,} of {counted_cases(run.n_cases)}"
 
 
@@ -118,12 +117,22 @@ def _spoken_amount(amount: AmountSummary) -> str:
     if 0 < amount.mean < 0.1:
         prefix, factor = next((pair for pair in _PREFIXES if amount.mean * pair[1] >= 1), _PREFIXES[-1])
     unit = prefix + amount.unit
-    interval = ""
-    if amount.low is not None and amount.high is not None:
-        interval = f" [{number(amount.low * factor, unit)}, {number(amount.high * factor, unit)}]"
+    mean = amount.mean * factor
+    ends = (None if end is None else end * factor for end in (amount.low, amount.high))
     approximately = "" if amount.exact_quantiles else "~"
     p95 = number(amount.p95 * factor, unit)
-    return f"{number(amount.mean * factor, unit)}{interval} {unit}, p95 {approximately}{p95}"
+    return f"{number(mean, unit)}{_interval(mean, *ends, unit)} {unit}, p95 {approximately}{p95}"
+
+
+def _interval(value: float, low: float | None, high: float | None, unit: str) -> str:
+    if low is None or high is None:
+        return ""
+    margin = max(high - value, value - low)
+    # A score has a range: near its end, and for shares anywhere, the interval is lopsided, and no "±" is true. Nor is
+    # one that would reach below zero where nothing does.
+    if unit == "score" or value - margin < 0.0 <= low:
+        return f" [{number(low, unit)}, {number(high, unit)}]"
+    return f" ± {number(margin, unit)}"
 
 
 _PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))

@@ -102,7 +102,7 @@ def _comparison(comparison: Comparison | None) -> str:
         verdict = each.verdict + ("" if each.gated else " (not gated)")
         cells = (label, *means, difference_words(each), verdict)
         rows.append(f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in cells)}</tr>\n")
-    headings = ("metric", "baseline", "now", "difference [95 %]", "verdict")
+    headings = ("metric", "baseline", "now", "difference, 95 %", "verdict")
     head = "".join(f'<th scope="col">{each}</th>' for each in headings)
     table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{"".join(rows)}</tbody>\n</table>'
     title = f"Against {html_text(comparison.baseline)}, {counted_cases(comparison.n_paired)} in both"
