@@ -413,10 +413,11 @@ def test_cases_that_break_pass_hat_k():
     assert judge("m pass^3 >= 0.9", REPEATED).cases == ("c2", "c1")
 
 
-def test_all_names_every_case_and_the_mean_a_few():
+def test_every_case_that_breaks_a_gate_is_named_and_of_a_sum_a_few():
     many = {"m": [0.0] * 9}
     assert len(judge("m all == 1", many).cases) == 9
-    assert len(judge("m >= 1", many).cases) == 5
+    assert len(judge("m >= 1", many).cases) == 9
+    assert len(judge("m sum >= 1", many).cases) == 5
 
 
 def test_direction_of_the_metric_where_the_operator_has_none():

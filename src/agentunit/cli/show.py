@@ -84,6 +84,10 @@ def _show_run(reported: ReportedRun, reference: str, *, as_json: bool) -> None:
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
     repeats = reported.case(case_id)
     if not repeats:
+        # An id as it was printed: what steers a terminal or a CI log is not in it.
+        printed = next((each for each in reported.case_ids() if printable_line(each) == case_id), None)
+        repeats = [] if printed is None else reported.case(printed)
+    if not repeats:
         raise InputFailure(_unknown_case(reported, case_id))
     wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
     if not wanted:

@@ -36,8 +36,8 @@ def spoken_value(row: MetricSummary, unit: str) -> str:
 def with_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
     """A number with its interval.
 
-    >>> with_interval(0.857, 0.487, 1.0, "score"), with_interval(3.0, None, None, "s"), with_interval(3.0, 2.5, 3.5, "s")
-    ('0.86 [0.49, 1.00]', '3 s', '3 s ± 0.5')
+    >>> with_interval(0.857, 0.487, 1.0, "score"), with_interval(3.0, 2.5, 3.5, "s"), with_interval(3.0, 0.0, 7.5, "s")
+    ('0.86 [0.49, 1.00]', '3 s ± 0.5', '3 s [0, 7.5]')
     """
     return f"{quantity(value, unit)}{_interval(value, low, high, unit)}"
 
@@ -118,10 +118,10 @@ def _spoken_amount(amount: AmountSummary) -> str:
         prefix, factor = next((pair for pair in _PREFIXES if amount.mean * pair[1] >= 1), _PREFIXES[-1])
     unit = prefix + amount.unit
     mean = amount.mean * factor
-    ends = (None if end is None else end * factor for end in (amount.low, amount.high))
+    low, high = (None if end is None else end * factor for end in (amount.low, amount.high))
     approximately = "" if amount.exact_quantiles else "~"
     p95 = number(amount.p95 * factor, unit)
-    return f"{number(mean, unit)}{_interval(mean, *ends, unit)} {unit}, p95 {approximately}{p95}"
+    return f"{number(mean, unit)}{_interval(mean, low, high, unit)} {unit}, p95 {approximately}{p95}"
 
 
 def _interval(value: float, low: float | None, high: float | None, unit: str) -> str:
