@@ -72,7 +72,7 @@ def test_the_upper_half_needs_no_script(demo_run, faulty_tools, tmp_path):
         "run run-1",
         "2023-11-14 22:13 UTC",
         "size 66 cases",
-        "agent failed 1",
+        "agent failed on 1 of 66 cases",
         "agent desk:answer",
     ):
         assert part in page.text, part

@@ -17,6 +17,7 @@ from agentunit.reports.figures import (
     INTERVAL_HEADING,
     counted_cases,
     duration,
+    failed_words,
     quantity,
     shown_direction,
     spoken_value,
@@ -53,7 +54,7 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
         ("run", f"<code>{html_text(header.id)}</code>"),
         ("when", f'<time datetime="{created.isoformat()}">{created:%Y-%m-%d %H:%M} UTC</time>'),
         ("size", counted_cases(run.n_cases, run.n_repeats, run.n_records)),
-        ("agent failed", f'<span class="broken">{run.n_failed:,}</span>' if run.n_failed else "0"),
+        ("agent failed", f'<span class="broken">{failed_words(run)}</span>' if run.n_failed else "0"),
     ]
     if reported.summary.n_without_content:
         facts.append(("without content", f"{reported.summary.n_without_content:,} records"))
