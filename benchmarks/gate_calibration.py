@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from agentunit.engine.compare import compare_runs
+from agentunit.engine.decision import decide_comparison
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.store.sqlite import RunHeader, ScoreRow
 
@@ -106,7 +107,7 @@ def measure(kind: Kind, n: int, loss: float, runs: int, seed: int, resamples: in
     for _ in range(runs):
         candidate, baseline = simulate(kind, n, loss, source)
         comparison = compare_runs(candidate, baseline, resamples=resamples)
-        seen[f"exit {comparison.exit_code}"] += 1
+        seen[f"exit {decide_comparison(comparison).exit_code}"] += 1
         first = comparison.metrics[0].verdict
         seen["first no worse"] += first in ("no worse", "better")
         drops = [_drop(each.difference or 0.0, each.direction) for each in comparison.metrics]

@@ -10,7 +10,7 @@ from doctest import DocTestParser
 from pathlib import Path
 from textwrap import dedent
 
-from agentunit.formulas.carbon import KM_PER_KG, TREES_PER_KG
+from agentunit.formulas.sustainability import KM_PER_KG, TREES_PER_KG
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry, import_path, parameter_defaults
 from agentunit.metrics.trust import trust_words

@@ -35,12 +35,17 @@ _is_attempt = pytest.StashKey[bool]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer ``--agentunit-report``."""
+    """Offer ``--agentunit-report`` and ``--show-personal-data``."""
     group = parser.getgroup("agentunit", "agentunit: evaluation of AI agents")
     group.addoption(
         "--agentunit-report",
         metavar="FILE",
         help=f"Write all evaluations of the session here; the ending decides: {', '.join(_REPORT_ENDINGS)}.",
+    )
+    group.addoption(
+        "--show-personal-data",
+        action="store_true",
+        help="Show e-mail addresses, card numbers, credentials and the like, which agentunit masks otherwise.",
     )
 
 
@@ -99,6 +104,7 @@ def agentunit_eval(request: pytest.FixtureRequest) -> Evaluator:
         position=session.stash[_positions].get(id(item), 0),
         keep_records=config.getoption("agentunit_report") is not None,
         properties=item.user_properties,
+        show_personal_data=config.getoption("show_personal_data"),
     )
     item.stash[_gathering] = gathering
     return Evaluator(config.stash[_agent_loop], gathering, marker_settings(item).gates)
@@ -183,6 +189,7 @@ class _Session:
         self._started_at = time.time()
         self._tests: dict[str, _Test] = {}
         self._report_path = _checked_path(config)
+        self._show_personal_data = bool(config.getoption("show_personal_data"))
         self._report_error: str | None = None
         self._made: SessionReport | None = None
 
@@ -199,32 +206,32 @@ class _Session:
         if evaluated is not None:
             test.parts.append(evaluated)
 
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Write the report, also when nothing was evaluated: an old file must not look like today's."""
         if self._report_path is None or session.config.option.collectonly:
             return
         from agentunit.reports.whole_file import ReportError
 
         try:
-            self._report().write(self._report_path)
+            self._report(exitstatus).write(self._report_path)
         except ReportError as error:
             # Said in the summary: an exception here would take the list of failed tests with it.
             self._report_error = str(error)
             session.exitstatus = session.exitstatus or pytest.ExitCode.USAGE_ERROR
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Print the table of metrics, if there is one."""
         if not self._tests and self._report_error is None:
             return
         terminalreporter.section("agentunit")
-        for line in self._report().terminal_lines():
+        for line in self._report(exitstatus).terminal_lines():
             terminalreporter.write_line(line)
         if self._report_error is not None:
             terminalreporter.write_line(f"no report: {self._report_error}", red=True)
         elif self._report_path is not None:
             terminalreporter.write_line(f"report: {self._report_path}")
 
-    def _report(self) -> SessionReport:
+    def _report(self, exit_code: int) -> SessionReport:
         from agentunit.pytest_support.session_report import EvaluatedTest, SessionReport
 
         if self._made is None:
@@ -232,7 +239,12 @@ class _Session:
                 EvaluatedTest.from_reports(nodeid, test.outcome, test.passes, test.parts)
                 for nodeid, test in self._tests.items()
             )
-            self._made = SessionReport(tests, started_at=self._started_at)
+            self._made = SessionReport(
+                tests,
+                started_at=self._started_at,
+                exit_code=int(exit_code),
+                show_personal_data=self._show_personal_data,
+            )
         return self._made
 
 

@@ -93,7 +93,7 @@ def test_without_a_store_one_line_and_no_store_is_made(verb, name):
 def test_a_run_is_shown_with_its_table_gates_and_worst_cases(verb):
     result = verb("show", "20250101")
     assert result.exit_code == 0, result.output
-    for part in ("desk   run 20250101-aaaa", "65/65 done, finished", "value ± 95 %", "Look at", "Gates", "Worst cases"):
+    for part in ("desk   run 20250101-aaaa", "65/65 done, finished", "value, 95 %", "Look at", "Gates", "Worst cases"):
         assert part in result.stdout, part
     assert "tool_success[trace] all == 1 coverage 0" in result.stdout
     assert "FAIL" in result.stdout
@@ -111,7 +111,7 @@ def test_what_show_tells_to_do_next_works(verb):
 
 def test_a_run_with_failures_says_which(verb):
     result = verb("show", "last")
-    assert "The agent failed on 1 of 3" in result.stdout
+    assert "The agent failed in 1 of 3 records, on 1 of 1 case" in result.stdout
     assert "raised: KeyError: 'x·[2J'" in result.stdout
 
 
@@ -265,3 +265,42 @@ def test_without_pyarrow_the_hint_is_one_line(verb, monkeypatch):
     result = verb("export", "last", "--to", "run.parquet")
     assert result.exit_code == 3
     assert result.stderr == 'Error: Parquet needs pyarrow: pip install "agentunit-eval[parquet]"\n'
+
+
+def test_the_next_command_finds_a_case_whose_id_cannot_be_printed(verb):
+    with Store(".agentunit/runs.db") as store:
+        hostile = Record(DatasetCase("::error file=x::pwned", "?", "b"), TraceLog(), Outcome(success=False, output="a"))
+        add_run(store, "20250103-cccc", [hostile], created_at=1.9e9)
+    shown = verb("show", "last")
+    assert not [line for line in shown.stdout.splitlines() if line.lstrip().startswith("::")]
+    assert "next: agentunit show last ': :error file=x::pwned'" in shown.stdout
+    case = verb("show", "last", ": :error file=x::pwned")
+    assert (case.exit_code, case.stdout.splitlines()[0][:22]) == (0, ": :error file=x::pwned")
+
+
+def test_reports_mask_personal_data_unless_asked_and_a_portable_run_never_does(verb):
+    with Store(".agentunit/runs.db") as store:
+        leaky = Record(
+            DatasetCase("q1", "Write to mia@example.com", "b"), TraceLog(), Outcome(success=False, output="a")
+        )
+        add_run(store, "20250103-cccc", [leaky], created_at=1.9e9)
+    for name in ("run.html", "run.md"):
+        verb("export", "last", "--to", name)
+        masked = Path(name).read_text()
+        verb("export", "last", "--to", name, "--show-personal-data")
+        assert ("mia@example.com" in masked, "mia@example.com" in Path(name).read_text()) == (False, True), name
+    for option in ([], ["--json"]):
+        assert "mia@example.com" not in verb("show", "last", "q1", *option).stdout
+        assert "mia@example.com" in verb("show", "last", "q1", *option, "--show-personal-data").stdout
+    verb("export", "last", "--to", "run.json")
+    assert "mia@example.com" in Path("run.json").read_text()
+
+
+def test_export_compares_with_a_baseline_as_run_does(verb):
+    records = [Record(DatasetCase(f"q{n}", "?"), TraceLog(), Outcome(success=True, output="a")) for n in range(40)]
+    worse = [Record(each.case, each.trace, Outcome(success=False, output="a")) for each in records]
+    with Store(".agentunit/runs.db") as store:
+        add_run(store, "20250103-old", records, created_at=1.9e9)
+        add_run(store, "20250104-new", worse, created_at=1.91e9)
+    verb("export", "last", "--to", "run.md", "--gate", "cost >= 0 coverage 0", "--baseline", "20250103-old")
+    assert "task&#95;success is worse than the baseline" in Path("run.md").read_text()

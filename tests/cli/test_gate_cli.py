@@ -62,7 +62,7 @@ def test_the_stored_gates_decide():
     result = invoke(gate)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
-    assert any(line.startswith("tool_success >= 0.8") and "PASS" in line and "80/80" in line for line in lines)
+    assert any(line.startswith("tool_success >= 0.8") and " met " in line and "80/80" in line for line in lines)
     assert any("80 of 80" in line and "every value is == 1" in line for line in lines)
     assert "PASS: 2 gates met" in result.output
     assert lines[-1] == f"next: agentunit show {run_id}"

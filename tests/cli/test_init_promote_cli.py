@@ -20,7 +20,8 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import load_dataset
-from agentunit.engine.gates import decide, evaluate_gates
+from agentunit.engine.decision import decide
+from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.suite import load_suite
@@ -74,7 +75,7 @@ def test_the_written_suite_runs_and_finds_its_bug(call, options, name, folder):
     assert [verdict.verdict for verdict in verdicts] == ["fail", "pass", "pass"]
     assert verdicts[0].cases == ("lower-case",)
     assert failed_call["error"] == "no order a-1002"
-    assert decide(verdicts, run.n_failed, suite.max_errors) == 1
+    assert decide(run, verdicts, max_errors=suite.max_errors).exit_code == 1
     wrong = [case.id for case in cases if agent(query=case.query, trace=TraceLog()) != case.expected_output]
     assert wrong == ["lower-case"]
 

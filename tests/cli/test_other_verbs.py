@@ -59,7 +59,7 @@ def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
 def test_demo_prints_its_table_and_the_next_commands(invoke):
     result = invoke("demo")
     assert result.exit_code == 0, result.output
-    for heading in ("value ± 95 %", "scored", "backend", "trust", "Look at", "Not scored"):
+    for heading in ("value, 95 %", "scored", "backend", "trust", "Look at", "Not scored"):
         assert heading in result.stdout
     assert "next: agentunit demo --save demo.jsonl" in result.stdout
 

@@ -60,7 +60,7 @@ def test_an_agent_that_fails_is_exit_3_beyond_the_allowance(invoke):
     write_suite(["a"] * 30 + ["boom"])
     result = invoke("run", "suite.py")
     assert result.exit_code == 3, result.output
-    assert "1 of 31 cases ended in a failure of the agent" in result.stdout
+    assert "the agent failed on 1 of 31 cases" in result.stdout
 
 
 def test_json_holds_the_verdict(invoke):
@@ -150,7 +150,7 @@ def test_an_agent_that_says_it_failed_has_failed(invoke):
     text = Path("suite.py").read_text().replace('raise RuntimeError("the agent broke")', 'return {"error": "quota"}')
     Path("suite.py").write_text(text)
     result = invoke("run", "suite.py")
-    assert "1 of 2 cases ended in a failure of the agent" in result.stdout
+    assert "the agent failed on 1 of 2 cases" in result.stdout
 
 
 def test_a_process_that_an_agent_ends_is_no_passing_run(tmp_path):

@@ -27,7 +27,7 @@ def test_scores_a_file_and_prints_a_table(invoke):
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     correctness = next(line for line in lines if line.startswith("answer_correctness"))
-    assert "0.50 ± " in correctness
+    assert "0.50 [0.09, 0.91]" in correctness
     assert "2/2" in correctness
     assert "lexical" in correctness
     cost = next(line for line in lines if line.startswith("cost"))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from agentunit.core.judged import Judged
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.comparison import CaseChange
+from agentunit.engine.decision import decide_comparison
 from agentunit.engine.margins import parse_margin
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.power import smallest_detectable_effect
@@ -39,6 +40,10 @@ def run_of(metrics, *, name="r", backend="b", version="1", status="ok"):
     return ScoredRun(header, n_records, n_records, 0, rows)
 
 
+def exit_code(comparison):
+    return decide_comparison(comparison).exit_code
+
+
 def compared(new, old, *, metric="tool_success", **how):
     comparison = compare_runs(run_of({metric: new}, name="new"), run_of({metric: old}, name="old"), **how)
     (only,) = comparison.metrics
@@ -60,7 +65,7 @@ def test_pass_and_fail_by_hand():
     exact = scipy.stats.binomtest(2, 16, alternative="less").pvalue
     assert only.p_worse == only.p_adjusted == pytest.approx(exact)
     assert only.p_no_worse == paired_proportion_test(2, 14, 100, margin=0.05)
-    assert (only.verdict, only.gated, comparison.exit_code) == ("regression", True, 1)
+    assert (only.verdict, only.gated, exit_code(comparison)) == ("regression", True, 1)
     assert only.reason == "worse by 0.12, p = 0.0021"
     spread = math.sqrt((16 - 100 * 0.12**2) / 99)
     assert only.smallest_detectable == pytest.approx(smallest_detectable_effect(spread, 100))
@@ -75,7 +80,7 @@ def test_a_quantity_that_should_be_low():
     source = random.Random(1)
     old = [source.uniform(0.01, 0.03) for _ in range(80)]
     comparison, only = compared([2 * value for value in old], old, metric="cost")
-    assert (only.verdict, comparison.exit_code) == ("regression", 1)
+    assert (only.verdict, exit_code(comparison)) == ("regression", 1)
     assert (only.test, only.direction, only.unit) == ("sign-flip", "lower", "USD")
     mean = math.fsum(old) / 80
     assert only.margin == pytest.approx(0.1 * mean)
@@ -87,12 +92,12 @@ def test_a_quantity_that_should_be_low():
     assert only.got_worse[0].case_id == f"c{most}"
     assert only.got_better == ()
     comparison, only = compared([value / 2 for value in old], old, metric="cost")
-    assert (only.verdict, comparison.exit_code) == ("better", 0)
+    assert (only.verdict, exit_code(comparison)) == ("better", 0)
 
 
 def test_a_rate_that_should_be_low_is_pass_and_fail_the_other_way_round():
     comparison, only = compared([1.0] * 12 + [0.0] * 48, [0.0] * 60, metric="hallucination_rate")
-    assert (only.test, only.verdict, comparison.exit_code) == ("mcnemar", "regression", 1)
+    assert (only.test, only.verdict, exit_code(comparison)) == ("mcnemar", "regression", 1)
     assert only.p_worse == pytest.approx(0.5**12)
     assert only.difference == pytest.approx(0.2)
     assert only.low > 0.0
@@ -119,10 +124,10 @@ def test_a_loss_within_the_margin_is_no_regression():
     old = [0.5 + 0.001 * place for place in range(200)]
     comparison, only = compared([value - 0.01 for value in old], old)
     assert only.p_adjusted < 0.001
-    assert (only.verdict, comparison.exit_code) == ("no worse", 0)
+    assert (only.verdict, exit_code(comparison)) == ("no worse", 0)
     assert only.reason.startswith("worse by 0.01, but worse by 0.05 is ruled out")
     strict, only = compared([value - 0.01 for value in old], old, margin=0.005)
-    assert (only.verdict, strict.exit_code) == ("regression", 1)
+    assert (only.verdict, exit_code(strict)) == ("regression", 1)
 
 
 # Identical runs
@@ -132,7 +137,7 @@ def test_a_loss_within_the_margin_is_no_regression():
 @pytest.mark.parametrize(("n", "code"), [(5, 4), (40, 4), (60, 0), (300, 0)])
 def test_identical_runs_pass_when_there_are_enough_cases(metric, value, n, code):
     comparison, only = compared([value] * n, [value] * n, metric=metric)
-    assert comparison.exit_code == code
+    assert exit_code(comparison) == code
     assert only.verdict == ("no worse" if code == 0 else "cannot tell")
     if code == 4:
         # 0.95⁵⁹ is the first power below 0.05 (the margin is a twentieth of the worst loss for quantities as well).
@@ -142,7 +147,7 @@ def test_identical_runs_pass_when_there_are_enough_cases(metric, value, n, code)
 
 def test_a_quantity_that_is_always_nothing():
     comparison, only = compared([0.0] * 100, [0.0] * 100, metric="cost")
-    assert (only.verdict, comparison.exit_code) == ("no worse", 0)
+    assert (only.verdict, exit_code(comparison)) == ("no worse", 0)
 
 
 # What is not compared, and what counts
@@ -153,7 +158,7 @@ def test_different_backends_are_never_compared():
         run_of({"tool_success": [1.0] * 99}, backend="new"), run_of({"tool_success": [1.0] * 99}, backend="old")
     )
     (only,) = comparison.metrics
-    assert (only.verdict, only.gated, comparison.exit_code) == ("not compared", True, 4)
+    assert (only.verdict, only.gated, exit_code(comparison)) == ("not compared", True, 4)
     assert only.reason.startswith("scored by old in the baseline and by new in the candidate")
     assert only.difference is None
 
@@ -163,7 +168,7 @@ def test_different_versions_are_never_compared():
         run_of({"tool_success": [1.0] * 99}, version="2"), run_of({"tool_success": [1.0] * 99}, version="1")
     )
     (only,) = comparison.metrics
-    assert (only.verdict, comparison.exit_code) == ("not compared", 4)
+    assert (only.verdict, exit_code(comparison)) == ("not compared", 4)
     assert "versions 1 and 2 of the metric may not mean the same" in only.reason
 
 
@@ -180,12 +185,12 @@ def test_backends_are_compared_each_with_itself():
         ("judge", "regression"),
     ]
     named = compare_runs(both(1.0, 0.0), both(1.0, 1.0), metrics=["task_success[state]"])
-    assert ([each.backend for each in named.metrics], named.exit_code) == (["state"], 0)
+    assert ([each.backend for each in named.metrics], exit_code(named)) == (["state"], 0)
 
 
 def test_no_case_in_common():
     comparison, only = compared({"a": 1.0}, {"b": 1.0})
-    assert (only.verdict, only.reason, comparison.exit_code) == (
+    assert (only.verdict, only.reason, exit_code(comparison)) == (
         "not compared",
         "no case has a value in both runs",
         4,
@@ -196,19 +201,19 @@ def test_informational_scores_count_only_when_named():
     new = run_of({"faithfulness": [0.0] * 60}, status="informational", backend="lexical")
     old = run_of({"faithfulness": [1.0] * 60}, status="informational", backend="lexical")
     shown = compare_runs(new, old)
-    assert (shown.metrics[0].verdict, shown.metrics[0].gated, shown.exit_code) == ("regression", False, 4)
+    assert (shown.metrics[0].verdict, shown.metrics[0].gated, exit_code(shown)) == ("regression", False, 4)
     assert shown.metrics[0].note.startswith("informational: ")
     named = compare_runs(new, old, metrics=["faithfulness"])
-    assert (named.metrics[0].gated, named.exit_code) == (True, 1)
+    assert (named.metrics[0].gated, exit_code(named)) == (True, 1)
 
 
 def test_a_metric_without_a_direction_is_shown_only():
     comparison, only = compared([0.0] * 60, [1.0] * 60, metric="mine")
-    assert (only.verdict, only.gated, comparison.exit_code) == ("shown only", False, 4)
+    assert (only.verdict, only.gated, exit_code(comparison)) == ("shown only", False, 4)
     assert only.p_worse == pytest.approx(2 * 0.5**60)
     assert only.margin is None
     named, only = compared([0.0] * 60, [1.0] * 60, metric="mine", metrics=["mine"])
-    assert (only.gated, named.exit_code) == (True, 4)  # asked for a decision it cannot give
+    assert (only.gated, exit_code(named)) == (True, 4)  # asked for a decision it cannot give
 
 
 def test_a_new_metric_does_not_stop_a_run_but_a_vanished_one_does():
@@ -219,27 +224,27 @@ def test_a_new_metric_does_not_stop_a_run_but_a_vanished_one_does():
         ("tool_success", "no worse", True),
         ("exact_match", "not compared", False),
     ]
-    assert added.exit_code == 0
+    assert exit_code(added) == 0
     vanished = compare_runs(run_of(steady), run_of(more))
     assert [each.metric for each in vanished.undecided] == ["exact_match"]
-    assert vanished.exit_code == 4
+    assert exit_code(vanished) == 4
     unscored = compare_runs(run_of({**steady, "cost": [None] * 80}), run_of({**steady, "cost": [None] * 80}))
-    assert (unscored.metrics[1].reason, unscored.exit_code) == ("no value in either run", 0)
+    assert (unscored.metrics[1].reason, exit_code(unscored)) == ("no value in either run", 0)
 
 
 def test_lost_scores_are_not_a_pass():
     old = [1.0] * 200
     comparison, only = compared([1.0] * 150 + [None] * 50, old)
-    assert (only.verdict, only.n_lost, comparison.exit_code) == ("cannot tell", 50, 4)
+    assert (only.verdict, only.n_lost, exit_code(comparison)) == ("cannot tell", 50, 4)
     assert only.reason.startswith("50 of 200 cases lost their score")
     allowed, only = compared([1.0] * 165 + [None] * 35, old)
-    assert (only.verdict, only.n_lost, allowed.exit_code) == ("no worse", 35, 0)
+    assert (only.verdict, only.n_lost, exit_code(allowed)) == ("no worse", 35, 0)
 
 
 def test_cases_that_the_candidate_does_not_have_are_lost():
     # It failed in the second half of the baseline's cases; the candidate never ran them, and loses nothing elsewhere.
     comparison, only = compared([1.0] * 62, [1.0] * 62 + [0.0] * 58)
-    assert (comparison.n_paired, comparison.n_only_baseline, comparison.exit_code) == (62, 58, 4)
+    assert (comparison.n_paired, comparison.n_only_baseline, exit_code(comparison)) == (62, 58, 4)
     assert (only.verdict, only.n_lost, only.cases_needed) == ("cannot tell", 58, None)
     assert only.reason == "only 62 of 120 cases are in both runs, 80% are needed; otherwise no worse"
 
@@ -252,16 +257,16 @@ def test_few_cases_in_both_stop_a_pass_of_every_metric_but_hide_no_regression():
     comparison = compare_runs(run_of(new), run_of(old))
     assert [(each.verdict, each.n_lost) for each in comparison.metrics] == [("cannot tell", 0), ("regression", 60)]
     assert comparison.metrics[0].reason.startswith("only 60 of 120 cases are in both runs")
-    assert comparison.exit_code == 1
+    assert exit_code(comparison) == 1
     assert compare_runs(run_of(new), run_of(old), min_coverage=0.5).metrics[0].verdict == "no worse"
     enough, only = compared([1.0] * 96, [1.0] * 120)
-    assert (only.verdict, only.n_lost, enough.exit_code) == ("no worse", 24, 0)
+    assert (only.verdict, only.n_lost, exit_code(enough)) == ("no worse", 24, 0)
 
 
 def test_the_lost_and_the_missing_add_up():
     # 15 % of the cases are not there, 15 % of the others have no score: neither alone is too many.
     comparison, only = compared([1.0] * 140 + [None] * 30, [1.0] * 200)
-    assert (only.verdict, only.n_lost, comparison.exit_code) == ("cannot tell", 60, 4)
+    assert (only.verdict, only.n_lost, exit_code(comparison)) == ("cannot tell", 60, 4)
     assert only.reason.startswith("60 of 200 cases lost their score")
 
 
@@ -292,7 +297,7 @@ def test_a_candidate_that_crashes_is_a_regression():
     success, answered = comparison.metrics
     assert (success.verdict, success.n_lost) == ("no worse", 20)  # on what it answered
     assert (answered.metric, answered.backend, answered.test) == ("answered", "run", "mcnemar")
-    assert (answered.verdict, answered.gated, comparison.exit_code) == ("regression", True, 1)
+    assert (answered.verdict, answered.gated, exit_code(comparison)) == ("regression", True, 1)
     assert (answered.baseline_mean, answered.candidate_mean) == (1.0, pytest.approx(100 / 120))
     assert answered.p_worse == pytest.approx(0.5**20)
     assert answered.p_adjusted == pytest.approx(2 * 0.5**20)  # Holm over two
@@ -302,7 +307,7 @@ def test_a_candidate_that_crashes_is_a_regression():
 def test_failures_count_whatever_metrics_are_named():
     crashed = {(place, 0) for place in range(20)}
     runs = with_failures(passing(120), crashed), with_failures(passing(120), ())
-    assert compare_runs(*runs, metrics=["tool_success"]).exit_code == 1
+    assert exit_code(compare_runs(*runs, metrics=["tool_success"])) == 1
     named = compare_runs(*runs, metrics=["answered"], margin={"answered": 0.2})
     assert [(each.metric, each.margin) for each in named.metrics] == [("answered", 0.2)]
 
@@ -311,7 +316,7 @@ def test_answered_is_not_shown_where_no_agent_failed():
     runs = with_failures(passing(120), ()), with_failures(passing(120), ())
     assert [each.metric for each in compare_runs(*runs).metrics] == ["tool_success"]
     asked = compare_runs(*runs, metrics=["answered"])
-    assert ([each.metric for each in asked.metrics], asked.exit_code) == (["answered"], 0)
+    assert ([each.metric for each in asked.metrics], exit_code(asked)) == (["answered"], 0)
 
 
 def test_a_candidate_that_crashes_no_more_than_the_baseline():
@@ -321,7 +326,7 @@ def test_a_candidate_that_crashes_no_more_than_the_baseline():
         ("tool_success", "no worse"),
         ("answered", "no worse"),
     ]
-    assert fixed.exit_code == 0
+    assert exit_code(fixed) == 0
 
 
 def test_failures_of_repeats_are_averaged():
@@ -352,10 +357,10 @@ def test_holm_over_the_gated_metrics():
     lost = [0.0] * 5 + [1.0] * 75
     quiet = {"exact_match": [1.0] * 80, "contains": [1.0] * 80}
     alone = compare_runs(run_of({"tool_success": lost}), run_of({"tool_success": [1.0] * 80}))
-    assert (alone.metrics[0].p_adjusted, alone.exit_code) == (0.5**5, 1)
+    assert (alone.metrics[0].p_adjusted, exit_code(alone)) == (0.5**5, 1)
     three = compare_runs(run_of({"tool_success": lost, **quiet}), run_of({"tool_success": [1.0] * 80, **quiet}))
     assert three.metrics[0].p_adjusted == pytest.approx(3 * 0.5**5)
-    assert (three.metrics[0].verdict, three.exit_code) == ("cannot tell", 4)
+    assert (three.metrics[0].verdict, exit_code(three)) == ("cannot tell", 4)
 
 
 # Margins
@@ -458,7 +463,7 @@ def test_large_runs_take_a_moment():
     old = [source.random() for _ in range(5000)]
     new = [min(1.0, max(0.0, value + source.gauss(0.0, 0.1))) for value in old]
     comparison, only = compared(new, old)
-    assert (only.verdict, comparison.exit_code) == ("no worse", 0)
+    assert (only.verdict, exit_code(comparison)) == ("no worse", 0)
 
 
 # Simulated runs whose true difference is known. Three metrics at once, one of each kind; each run has its own noise.
@@ -501,7 +506,7 @@ def most_allowed(rate, trials):
 @pytest.mark.parametrize(("n", "trials"), [(20, 300), (50, 300), (200, 150)])
 def test_false_alarms_are_rare_when_nothing_changed(n, trials):
     source = random.Random(f"nothing changed {n}")
-    codes = [simulate(n, source).exit_code for _ in range(trials)]
+    codes = [exit_code(simulate(n, source)) for _ in range(trials)]
     assert codes.count(1) <= most_allowed(0.05, trials)
     if n == 20:
         assert codes.count(4) > 0.9 * trials  # so few cases cannot tell, and say so

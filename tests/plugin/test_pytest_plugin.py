@@ -594,8 +594,8 @@ def test_the_summary_shows_means_counts_failures_and_spend(sandbox: Sandbox) -> 
     result.stdout.re_match_lines(
         [
             r"=+ agentunit =+",
-            r"metric +mean ± 95 % +scored +failed checks",
-            r"exact_match +0\.60 ± 0\.\d\d +5/8 +1",
+            r"metric +mean, 95 % +scored +failed checks",
+            r"exact_match +0\.60 \[0\.\d\d, 0\.\d\d\] +5/8 +1",
             r"cost +\$0\.2500 .*3/3 +0",
             r"8 evaluations in 7 tests \(4 failed\), the agent failed in 3, spent \$0\.7500 \(known for 3\)",
             r"not scored: exact_match: 3 × no answer.*",
@@ -654,6 +654,7 @@ def test_the_json_report_holds_every_evaluation(sandbox: Sandbox) -> None:
     missed = report["tests"][1]
     assert missed["failed_checks"] == [
         {"call": 0, "attempt": 0, "metric": "exact_match", "expression": "exact_match == 1", "value": 0.0}
+        | {"backend": "check"}
     ]
     (evaluation,) = missed["evaluations"]
     assert evaluation["case_id"] == "sum"
@@ -681,10 +682,71 @@ def test_checked_later(asked, agentunit_eval):
     assert (test["outcome"], len(test["evaluations"]), len(test["failed_checks"])) == ("failed", 1, 1)
 
 
+def test_failed_checks_are_counted_by_backend(sandbox: Sandbox) -> None:
+    result = sandbox.run(
+        tests="""
+def judged(outcome):
+    metadata = {"expected_state": {"a": 1}} if "state" in outcome else {}
+    return {"case": {"id": "a", "metadata": metadata}, "outcome": outcome}
+
+@pytest.mark.parametrize("outcome", [{"success": True}, {"success": False}, {"state": {"a": 1}}, {"output": "?"}])
+def test_task(outcome, agentunit_eval):
+    agentunit_eval.score(judged(outcome), ["task_success"]).check("task_success == 1")
+"""
+    )
+    result.stdout.re_match_lines(
+        [
+            r"task_success\[outcome\] +0\.50 .* 2/4 +1",
+            r"task_success\[state\] +1\.00 .* 1/4 +0",
+            r"task_success, no value +– +1",
+            r"FAIL: 2 tests of 4 failed: .*",
+        ]
+    )
+
+
+def test_a_failure_tells_reasons_and_no_numbers_that_a_model_computed_with(sandbox: Sandbox) -> None:
+    result = sandbox.run(
+        tests="""
+from agentunit import MetricResult
+
+class Model:
+    name = "model"
+    def evaluate(self, case, trace, outcome):
+        numbers = {"features": {"a": 0.123, "b": 7.0}, "logits": [0.25, 1]}
+        return MetricResult("model", 0.0, {**numbers, "claim": "unsupported"})
+
+def test_it(agentunit_eval):
+    agentunit_eval.score({"case": {"id": "a"}, "outcome": "?"}, [Model()]).check("model == 1")
+"""
+    )
+    result.stdout.fnmatch_lines(['E*detail: {"claim":"unsupported"}'])
+
+
+LEAKY = """
+def test_leaky(agentunit_eval):
+    case = {"id": "::error file=x::boo", "query": "Write to mia@example.com", "expected_output": "no"}
+    agentunit_eval(lambda query: "I wrote to mia@example.com.", case, ["exact_match"]).check("exact_match == 1")
+"""
+
+
+@pytest.mark.parametrize("shown", [False, True])
+def test_personal_data_is_masked_unless_asked_for(sandbox: Sandbox, shown: bool) -> None:
+    option = ["--show-personal-data"] if shown else []
+    result = sandbox.run("--agentunit-report", "report.json", "--tb=native", *option, tests=LEAKY)
+    output = "\n".join(
+        line for line in result.outlines if line.strip().startswith(("query:", "answer:", "exact_match"))
+    )
+    report = (sandbox.path / "report.json").read_text(encoding="utf-8")
+    for text in (output, report):
+        assert ("mia@example.com" in text, "<EMAIL_1>" in text) == (shown, not shown)
+    assert not [line for line in result.outlines if line.lstrip().startswith("::error")]
+
+
 def test_the_markdown_report(sandbox: Sandbox) -> None:
     sandbox.run("--agentunit-report", "report.md", tests=SESSION)
     text = (sandbox.path / "report.md").read_text(encoding="utf-8")
-    assert "| metric | value ± 95 % |" in text
+    assert text.startswith("### <code>pytest</code>: ❌ FAIL")
+    assert "| metric | value, 95 % |" in text
     assert "**4 tests failed**" in text
     assert "exact&#95;match == 1" in text
 

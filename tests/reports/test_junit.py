@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
 from xml.etree import ElementTree
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agentunit import DatasetCase, MetricResult, Outcome, Record, TraceLog
-from agentunit.engine.gates import evaluate_gates
-from agentunit.reports.gate_words import broken_by, check_word, failed_checks, overall_word, verdicts_of
+from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.engine.decision import decide_run
 from agentunit.reports.junit import write_junit
 from agentunit.reports.reported_run import open_run
 from agentunit.store.sqlite import Store
@@ -30,7 +27,7 @@ def junit(reported, tmp_path, **options):
 
 def test_one_test_case_a_case(demo_run, tmp_path):
     root, n_cases = junit(demo_run, tmp_path)
-    (suite,) = root
+    suite = root[0]
     assert n_cases == int(suite.get("tests")) == 66
     assert suite.get("name") == "desk"
     assert suite.get("timestamp") == "2023-11-14T22:13:20"
@@ -54,21 +51,10 @@ def test_an_agent_that_failed_is_an_error(demo_run, tmp_path):
     assert hung.find("system-out").text == "asking\nthe carrier"
 
 
-def test_a_mediocre_score_is_no_failure_but_a_failed_check_is(demo_run, tmp_path):
-    root, _ = junit(demo_run, tmp_path)
-    cases = {case.get("name"): case for case in root.iter("testcase")}
-    # tool_success 0.33: how much is enough is for a gate to say.
-    assert cases["desk-001"].find("failure") is None
-    # The agent itself says that it did not succeed.
-    failure = cases["desk-016"].find("failure")
-    assert failure.get("message") == "task_success is 0.00"
-    assert "question: I want to return what came in order A-1044" in failure.text
-
-
 def test_gates_are_test_cases_and_say_which_cases_break_them(demo_run, faulty_tools, tmp_path):
-    verdicts = verdicts_of(demo_run.run)
-    root, _ = junit(demo_run, tmp_path, verdicts=verdicts)
-    cases, gates = root
+    demo_run.decision = decide_run(demo_run.run, max_errors=1)
+    root, _ = junit(demo_run, tmp_path)
+    cases, gates, verdict = root
     failed, passed = gates.iter("testcase")
     assert failed.get("name") == "tool_success[trace] all == 1 coverage 0"
     assert passed.get("name") == "cost p95 <= 0.05"
@@ -76,29 +62,23 @@ def test_gates_are_test_cases_and_say_which_cases_break_them(demo_run, faulty_to
     assert passed.find("failure") is None
     failures = {case.get("name"): case.find("failure") for case in cases.iter("testcase")}
     assert failures["desk-001"].get("message") == "breaks the gate tool_success[trace] all == 1 coverage 0"
-    # With gates given, what no gate asks for does not fail a case.
-    assert {name for name, failure in failures.items() if failure is not None} == {*faulty_tools} - {"hung"}
+    assert "question: " in failures["desk-001"].text
+    # What no gate asks for does not fail a case, not even a task that the agent itself calls failed.
+    assert {name for name, failure in failures.items() if failure is not None} == {*faulty_tools}
+    assert verdict.find("testcase/failure").get("message") == demo_run.decision.headline
 
 
 def test_a_gate_that_has_no_answer_is_an_error(demo_run, tmp_path):
-    root, _ = junit(demo_run, tmp_path, verdicts=evaluate_gates(demo_run.run, ["task_success[outcome] pass^3 >= 0.5"]))
+    demo_run.decision = decide_run(demo_run.run, ["task_success[outcome] pass^3 >= 0.5"])
+    root, _ = junit(demo_run, tmp_path)
     assert root[1].find("testcase").find("error").get("type") == "error"
 
 
-def test_any_object_that_looks_like_a_verdict_will_do(demo_run, tmp_path):
-    verdict = SimpleNamespace(expression="mine >= 1", verdict="fail", reason="it is 0", cases=["desk-002"])
-    root, _ = junit(demo_run, tmp_path, verdicts=[verdict])
-    assert next(root[1].iter("failure")).get("message") == "FAIL: it is 0"
-    blamed = [case.get("name") for case in root[0].iter("testcase") if case.find("failure") is not None]
-    assert blamed == ["desk-002"]
-
-
-def test_only_a_gate_on_all_values_blames_cases(demo_run, faulty_tools):
-    gates = ["tool_success[trace] >= 0.99", "tool_success[trace] all == 1"]
-    mean, every = evaluate_gates(demo_run.run, gates, min_coverage=0.0)
-    assert mean.verdict == every.verdict == "fail"
-    assert broken_by(mean) == []
-    assert set(broken_by(every)) == set(faulty_tools)
+def test_a_gate_on_a_mean_blames_the_cases_below_it(demo_run, faulty_tools, tmp_path):
+    demo_run.decision = decide_run(demo_run.run, ["tool_success[trace] >= 0.99"], min_coverage=0.0, max_errors=9)
+    root, _ = junit(demo_run, tmp_path)
+    blamed = {case.get("name") for case in root[0].iter("testcase") if case.find("failure") is not None}
+    assert blamed == set(faulty_tools)
 
 
 def test_repeats_are_told_apart(store, keep, tmp_path):
@@ -106,7 +86,7 @@ def test_repeats_are_told_apart(store, keep, tmp_path):
     keep(store, [records, records])
     root, n_cases = junit(open_run("run-1", store), tmp_path)
     assert n_cases == 2
-    assert [case.get("name") for case in root.iter("testcase")] == ["q1 (repeat 1)", "q1 (repeat 2)"]
+    assert [case.get("name") for case in root[0].iter("testcase")] == ["q1 (repeat 1)", "q1 (repeat 2)"]
 
 
 def test_a_metric_that_breaks_is_an_error(store, keep, tmp_path):
@@ -125,7 +105,7 @@ def test_a_metric_that_breaks_is_an_error(store, keep, tmp_path):
 
 def test_hostile_text_comes_back_as_text(hostile_run, hostile_text, tmp_path):
     root, _ = junit(hostile_run, tmp_path)
-    (case,) = root.iter("testcase")
+    (case,) = root[0].iter("testcase")
     assert case.get("name").startswith("</script><script>alert(1)</script><!-- <b>x</b> & \"q\" 'a' | `tick`")
     assert "\ufffd[31m\ufffd\u202e\ufffd =1+1" in case.get("name")
     assert "</script>" in case.find("error").text
@@ -140,33 +120,4 @@ def test_any_content_is_valid_xml(text, tmp_path_factory):
         record = Record(DatasetCase(text, text, text), TraceLog(metadata={"stdout": text}), Outcome(error=text))
         store.add_record(header.id, 0, 0, record, failed=True, elapsed_s=0.0)
         root, _ = junit(open_run(header.id, store), folder)
-    assert len(list(root.iter("testcase"))) == 1
-
-
-@pytest.mark.parametrize(
-    ("metric", "value", "word"),
-    [
-        ("tool_success", 0.0, "fail"),
-        ("tool_success", 1.0, "pass"),
-        ("tool_success", 0.4, None),
-        ("cost", 0.0, None),  # has no worst value, so a free case is no triumph
-        ("answer_correctness", 0.0, None),  # the lexical backend is not beyond dispute
-        ("unknown", 0.0, None),
-    ],
-)
-def test_what_counts_as_a_check(demo_run, metric, value, word):
-    (case,) = demo_run.case("desk-001")
-    score = case.scores.get(metric, case.scores["cost"])
-    score.result = MetricResult(metric, value)
-    assert check_word(metric, score, demo_run.infos) == word
-    assert bool(failed_checks({metric: score}, demo_run.infos)) == (word == "fail")
-
-
-def test_the_word_over_all_gates():
-    def verdicts(*words):
-        return [SimpleNamespace(verdict=word, reason="") for word in words]
-
-    assert overall_word([]) is None
-    assert overall_word(verdicts("pass", "pass")) == "PASS"
-    assert overall_word(verdicts("pass", "error")) == "ERROR"
-    assert overall_word(verdicts("error", "fail")) == "FAIL"
+    assert len(list(root[0].iter("testcase"))) == 1

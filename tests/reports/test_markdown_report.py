@@ -1,16 +1,15 @@
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.gates import evaluate_gates
+from agentunit.engine.decision import decide, decide_run
+from agentunit.engine.gate_expressions import Gate
+from agentunit.engine.gates import GateVerdict
 from agentunit.reports.figures import spoken_value
-from agentunit.reports.gate_words import verdicts_of
 from agentunit.reports.github import write_step_summary
 from agentunit.reports.markdown import MOST_CHARACTERS, code, inline, run_markdown
 from agentunit.reports.reported_run import open_run
@@ -18,28 +17,29 @@ from agentunit.reports.reported_run import open_run
 GITHUB_LIKE = MarkdownIt("gfm-like", {"linkify": False})
 
 
-def markdown(reported, verdicts=()):
-    return run_markdown(reported.run, verdicts=verdicts, case_of=reported.case)
+def markdown(reported):
+    return run_markdown(reported.run, reported.decision, case_of=reported.case)
 
 
 def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools):
-    text = markdown(demo_run, verdicts_of(demo_run.run))
-    assert text.startswith("### <code>desk</code>: ❌ FAIL\n\n66 cases, the agent failed on 1 · run <code>run-1</code>")
+    text = markdown(demo_run)
+    heading = "### <code>desk</code>: ❌ FAIL\n\n66 cases, the agent failed on 1 of 66 cases · run <code>run-1</code>"
+    assert text.startswith(heading)
     rows = [line for line in text.splitlines() if line.startswith("|")]
-    assert rows[0] == "| metric | value ± 95 % | scored | backend | trust | gate |"
+    assert rows[0] == "| metric | value, 95 % | scored | backend | trust | gate |"
     row = next(row for row in demo_run.summary.metrics if row.metric == "tool_success")
-    value, scored = spoken_value(row, "score"), f"{row.n_scored}/{row.n_cases}"
+    value, scored = inline(spoken_value(row, "score")), f"{row.n_scored}/{row.n_cases}"
     rule = "<code>&#91;trace&#93; all == 1 coverage 0</code>"
     assert f"| <code>tool&#95;success</code> ↑ | {value} | {scored} | trace | exact | {rule} ❌ FAIL |" in rows
     assert any("<code>faithfulness</code> ↑ _i_ |" in row and "AUROC 0.50" in row for row in rows)
-    assert f"all == 1 coverage 0</code>: {len(faulty_tools)} of {row.n_scored} values are not == 1" in text
+    assert f"all == 1 coverage 0&#58; {len(faulty_tools)} of {row.n_scored} values are not == 1" in text
     assert "<details><summary>Worst cases (10)</summary>" in text
     assert "<pre>Order A-1012 is with the carrier and arrives on 11 October.</pre>" in text
     assert text.count("<details>") == text.count("</details>") == 2
 
 
 def test_without_gates_there_is_no_verdict_and_without_cases_only_their_names(demo_run):
-    text = run_markdown(demo_run.run)
+    text = run_markdown(demo_run.run, decide_run(demo_run.run, [], max_errors=1))
     assert text.startswith("### <code>desk</code>\n")
     assert "| gate |" not in text
     assert "<pre>" not in text
@@ -47,9 +47,10 @@ def test_without_gates_there_is_no_verdict_and_without_cases_only_their_names(de
 
 
 def test_a_gate_on_a_backend_stands_beside_that_backend(demo_run):
-    text = markdown(demo_run, evaluate_gates(demo_run.run, ["task_success[state] >= 0.1 coverage 0"]))
+    demo_run.decision = decide_run(demo_run.run, ["task_success[state] >= 0.1 coverage 0"])
+    text = markdown(demo_run)
     rows = [line for line in text.splitlines() if line.startswith("| <code>task&#95;success</code>")]
-    assert [("PASS" in row, "state" in row) for row in rows] == [(False, False), (True, True)]
+    assert [("✅ met" in row, "state" in row) for row in rows] == [(False, False), (True, True)]
 
 
 def test_everything_fits_a_comment_however_long_the_answers(store, keep):
@@ -60,10 +61,11 @@ def test_everything_fits_a_comment_however_long_the_answers(store, keep):
         for number in range(40)
     ]
     keep(store, [records])
-    reasons = [SimpleNamespace(expression="m" * 900, verdict="fail", reason="|" * 4000) for _ in range(60)]
-    text = markdown(open_run("run-1", store), reasons)
-    assert len(text) <= MOST_CHARACTERS
-    assert len(markdown(open_run("run-1", store))) <= MOST_CHARACTERS
+    reported = open_run("run-1", store)
+    assert len(markdown(reported)) <= MOST_CHARACTERS
+    gate = GateVerdict(Gate("m" * 900, ">=", 1.0), "fail", "|" * 4000, cases=tuple("|" * 500 for _ in range(50)))
+    reported.decision = decide(reported.run, [gate] * 60)
+    assert len(markdown(reported)) <= MOST_CHARACTERS
 
 
 def test_hostile_text_is_shown_as_text(hostile_run):
@@ -107,18 +109,18 @@ def test_a_comparison_says_what_became_worse(store, keep):
     keep(store, [records(range(0))], run_id="old", metrics=["task_success"])
     keep(store, [records(range(30))], run_id="new", metrics=["task_success"])
     old, new = open_run("old", store).run, open_run("new", store).run
-    text = run_markdown(new, comparison=compare_runs(new, old))
+    text = run_markdown(new, decide_run(new, comparison=compare_runs(new, old)))
     assert text.startswith("### <code>desk</code>: ❌ FAIL")
     assert "**Against <code>old</code>**, 60 cases in both" in text
-    assert "| <code>task&#95;success</code> outcome | 1.00 | 0.50 | -0.50 &#91;" in text
+    assert "| <code>task&#95;success</code> outcome | 1.00 | 0.50 | -0.500 &#91;" in text
     assert "**regression**" in text
-    same = run_markdown(new, comparison=compare_runs(new, new))
-    assert ": ✅ PASS" in same.splitlines()[0] or "CANNOT TELL" in same.splitlines()[0]
+    same = run_markdown(new, decide_run(new, comparison=compare_runs(new, new)))
+    assert same.splitlines()[0].endswith(": ✅ PASS")
 
 
 def test_an_unscored_run_says_so(store, keep):
     keep(store, [[Record(DatasetCase("q1", "?"), TraceLog(), "a")]], metrics=[])
-    assert "Nothing is scored yet." in run_markdown(open_run("run-1", store).run)
+    assert "Nothing is scored yet." in markdown(open_run("run-1", store))
 
 
 def test_the_step_summary_is_appended_to(tmp_path, monkeypatch):

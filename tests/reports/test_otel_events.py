@@ -7,6 +7,7 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.engine.decision import decide_run
 from agentunit.reports.otel_events import emit_scores, export_scores
 from agentunit.reports.reported_run import open_run
 from agentunit.reports.whole_file import ReportError
@@ -30,10 +31,14 @@ def events(exporter):
 
 
 def test_one_event_a_score(demo_run, provider, exporter):
-    assert emit_scores(demo_run, provider) == 66 * 5
-    found = events(exporter)
+    assert emit_scores(demo_run, provider) == 66 * 5 + 1
+    *found, decided = events(exporter)
     assert len(found) == 66 * 5
     assert {event.event_name for event in found} == {"gen_ai.evaluation.result"}
+    assert decided.event_name == "agentunit.run.decision"
+    assert decided.attributes["agentunit.run.verdict"] == "fail"
+    assert decided.attributes["agentunit.run.headline"] == demo_run.decision.headline
+    assert list(decided.attributes["agentunit.run.failing_cases"]) == list(demo_run.decision.failing_cases)
     event = next(each for each in found if each.attributes["gen_ai.evaluation.name"] == "tool_success")
     assert event.attributes["gen_ai.evaluation.score.value"] == pytest.approx(1 / 3)
     assert event.attributes["agentunit.case.id"] == "desk-001"
@@ -42,16 +47,19 @@ def test_one_event_a_score(demo_run, provider, exporter):
     assert event.attributes["agentunit.metric.version"] == "1"
     assert event.attributes["agentunit.run.id"] == "run-1"
     assert event.timestamp == 1_700_000_075_000_000_000
-    # A third is neither a pass nor a fail.
-    assert "gen_ai.evaluation.score.label" not in event.attributes
+    # The gate asks for 1 in every case.
+    assert event.attributes["gen_ai.evaluation.score.label"] == "fail"
 
 
 def test_labels_and_explanations(demo_run, provider, exporter):
-    emit_scores(demo_run, provider, metrics=["task_success", "faithfulness"])
-    found = {(e.attributes["agentunit.case.id"], e.attributes["gen_ai.evaluation.name"]): e for e in events(exporter)}
-    assert len(found) == 66 * 2
-    assert found["desk-016", "task_success"].attributes["gen_ai.evaluation.score.label"] == "fail"
-    assert found["desk-001", "task_success"].attributes["gen_ai.evaluation.score.label"] == "pass"
+    demo_run.decision = decide_run(demo_run.run, ["cost p95 <= 0.05"], max_errors=1)
+    emit_scores(demo_run, provider, metrics=["cost", "task_success", "faithfulness"])
+    scores = events(exporter)[:-1]
+    found = {(e.attributes["agentunit.case.id"], e.attributes["gen_ai.evaluation.name"]): e for e in scores}
+    assert len(found) == 66 * 3
+    assert found["desk-001", "cost"].attributes["gen_ai.evaluation.score.label"] == "pass"
+    # No gate says how much is enough.
+    assert "gen_ai.evaluation.score.label" not in found["desk-016", "task_success"].attributes
     unscored = found["hung", "faithfulness"].attributes
     assert "gen_ai.evaluation.score.value" not in unscored
     assert unscored["agentunit.score.status"] == "not_applicable"
@@ -67,7 +75,7 @@ def test_an_event_belongs_to_the_span_the_trace_names(store, keep, provider, exp
     ]
     keep(store, [records], metrics=["task_success"])
     emit_scores(open_run("run-1", store), provider)
-    first, second = events(exporter)
+    first, second, _ = events(exporter)
     assert (first.trace_id, first.span_id) == (0x0AF7651916CD43DD8448EB211C80319C, 0xB7AD6B7169203331)
     assert first.attributes["gen_ai.response.id"] == "chatcmpl-1"
     assert second.trace_id == 0
@@ -83,7 +91,7 @@ def test_a_metric_that_broke_is_an_error_event(store, keep, provider, exporter):
 
     keep(store, [[Record(DatasetCase("q1", "?"), TraceLog(), "a")]], metrics=[Broken()])
     emit_scores(open_run("run-1", store), provider)
-    (event,) = events(exporter)
+    event, _ = events(exporter)
     assert event.attributes["error.type"] == "KeyError"
     assert event.severity_number.name == "WARN"
 
@@ -98,19 +106,19 @@ def test_a_processor_with_a_small_queue_gets_every_event(demo_run, exporter, mon
     provider.add_log_record_processor(batch)
     emit_scores(demo_run, provider)
     provider.shutdown()
-    assert len(events(exporter)) == 330
+    assert len(events(exporter)) == 331
 
 
 def test_an_exporter_alone_is_enough(demo_run, exporter):
-    assert export_scores(demo_run, exporter, metrics=["cost"]) == 66
-    assert len(events(exporter)) == 66
+    assert export_scores(demo_run, exporter, metrics=["cost"]) == 67
+    assert len(events(exporter)) == 67
     resource = exporter.get_finished_logs()[0].resource
     assert resource.attributes["service.name"] == "agentunit"
 
 
 def test_hostile_text_is_only_text(hostile_run, hostile_text, provider, exporter):
-    assert emit_scores(hostile_run, provider) == 6
-    assert {event.attributes["agentunit.case.id"] for event in events(exporter)} == {hostile_text}
+    assert emit_scores(hostile_run, provider) == 7
+    assert {event.attributes["agentunit.case.id"] for event in events(exporter)[:-1]} == {hostile_text}
 
 
 def test_without_the_sdk_the_command_that_adds_it(demo_run, provider, monkeypatch):

@@ -47,7 +47,7 @@ def test_scores_reach_the_collector_that_was_named(store_path: str) -> None:
         result = CliRunner().invoke(cli, ["export", "last", "--to", endpoint, "--store", store_path])
         server.shutdown()
     assert result.exit_code == 0, result.output
-    assert "5 events" in result.output
+    assert "6 events" in result.output
     events = []
     for path, body in bodies:
         assert path == "/v1/logs"
@@ -55,7 +55,7 @@ def test_scores_reach_the_collector_that_was_named(store_path: str) -> None:
         for resource in request.resource_logs:
             for scope in resource.scope_logs:
                 events += list(scope.log_records)
-    assert [event.event_name for event in events] == ["gen_ai.evaluation.result"] * 5
+    assert [event.event_name for event in events] == ["gen_ai.evaluation.result"] * 5 + ["agentunit.run.decision"]
     names = {each.key: each.value.string_value for each in events[0].attributes}
     assert names["gen_ai.evaluation.name"] == "cost"
     assert names["agentunit.case.id"] == "desk-001"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from xml.etree import ElementTree
 
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
+from agentunit.reports.printable import clipped, printable, printable_json, printable_line, xml_safe
 
 ANY_TEXT = st.text(st.characters())
 
@@ -56,3 +58,43 @@ def test_clipping_loses_nothing_silently(text, most):
     shown, left_off = clipped(text, most)
     assert len(shown) + left_off == len(text)
     assert text.startswith(shown)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "::error file=x::boo",
+        "  ::set-output name=a::b",
+        "text\n::add-mask::b",
+        "text\r::warning::b",
+        "\u200b::error::b",
+        ":\u200b:error::b",
+        ":::error::b",
+        "\x1b[0m::error::b",
+        "xxxx::stop-commands::token",
+        "anywhere ##[error]boo",
+        "###[group]boo",
+        "##vso[task.setvariable variable=a]b",
+    ],
+)
+def test_what_a_ci_log_would_obey_is_broken_up_however_a_console_folds_it(hostile):
+    for shown in (printable(hostile), printable_line(hostile)):
+        for start in range(len(shown)):
+            # A console may start a line at any character; the log leaves out what nobody sees.
+            for line in shown[start:].replace("\u200b", "").splitlines():
+                assert not re.match(r"\s*::(?:error|set-output|add-mask|warning|stop-commands)\b", line)
+                assert not re.search(r"##\w*\[", line)
+
+
+@pytest.mark.parametrize(
+    "plain", ["std::vector", "tests/test_a.py::TestB::test_c", "fe80::1", "# title ## more", "a: b"]
+)
+def test_plain_text_with_colons_and_hashes_stays(plain):
+    assert printable(plain) == plain
+
+
+def test_json_for_standard_output_is_the_same_data():
+    data = {"answer": "::error::x\n##[error] ##vso[x]", "back": "\\##["}
+    text = printable_json(data)
+    assert "##" not in text
+    assert json.loads(text) == data

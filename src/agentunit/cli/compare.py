@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import click
 
-from agentunit.cli.gate import compared, load_run, next_command, print_decision
+from agentunit.cli.gate import compared, load_run, next_command
 from agentunit.cli.options import store_option
-from agentunit.core.results import encode_json
 from agentunit.engine.compare import DEFAULT_ALPHA
+from agentunit.engine.decision import decide_comparison
 from agentunit.reports.console import Terminal
-from agentunit.reports.decisions import case_to_show, decision_line, print_comparison
+from agentunit.reports.decisions import print_comparison, print_decision
+from agentunit.reports.json_report import decision_as_data
+from agentunit.reports.printable import printable_json
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,13 +60,12 @@ def compare(
     """
     old, new = load_run(baseline, store_path), load_run(candidate, store_path)
     comparison = compared(new, old, names, margins, alpha)
-    code = comparison.exit_code
+    decision = decide_comparison(comparison)
     if as_json:
-        click.echo(encode_json({"comparison": comparison, "exit_code": code}).decode())
+        click.echo(printable_json(decision_as_data(decision)))
     else:
         console = Terminal()
         print_comparison(comparison, console)
-        line = decision_line(code, [], comparison)
-        print_decision(line, code, next_command(candidate, new, case_to_show([], comparison)), console)
-    if code:
-        raise click.exceptions.Exit(code)
+        print_decision(decision, next_command(candidate, new, decision), console)
+    if decision.exit_code:
+        raise click.exceptions.Exit(decision.exit_code)

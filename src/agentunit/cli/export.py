@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 import click
 
-from agentunit.cli.options import InputFailure, open_store, store_option
+from agentunit.cli.gate import compared, load_run
+from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
 from agentunit.cli.show import find_reported_run
 from agentunit.core.codec import RecordError
+from agentunit.engine.compare import DEFAULT_ALPHA
+from agentunit.engine.decision import decide_run
 from agentunit.engine.gate_expressions import GateError
-from agentunit.reports.gate_words import verdicts_of
+from agentunit.reports.figures import counted_cases
 from agentunit.reports.html import write_html
 from agentunit.reports.junit import write_junit
 from agentunit.reports.markdown import run_markdown
@@ -50,14 +52,27 @@ _FORMATS = ("json", "junit", "markdown", "csv", "parquet", "html", "otel")
     help="Default: by the file's ending (.json, .jsonl, .json.gz, .xml, .md, .csv, .parquet, .html).",
 )
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the run's own.")
+@click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run, as 'agentunit run --baseline' does.")
+@show_personal_data_option
 @store_option
-def export(run_reference: str, target: str, format_name: str | None, gates: tuple[str, ...], store_path: str) -> None:
+def export(
+    run_reference: str,
+    target: str,
+    format_name: str | None,
+    gates: tuple[str, ...],
+    baseline: str | None,
+    show_personal_data: bool,
+    store_path: str,
+) -> None:
     """Write a run to one file.
 
     RUN is an id, the beginning of one, a name, 'last', or a file that was exported before. A .json file holds
     everything and can be imported again; the others are for reading: HTML for people, Markdown for a pull request,
     JUnit XML for CI, CSV and Parquet for tables (one row a case, repeat and metric). An http(s) address gets every
     score as an OpenTelemetry event (OTLP logs, extra otel).
+
+    Reports mask e-mail addresses, card numbers, credentials and the like. A .json file keeps them: it is the run itself
+    ('agentunit redact' makes records to share).
 
     \b
     agentunit export last --to run.html
@@ -68,7 +83,14 @@ def export(run_reference: str, target: str, format_name: str | None, gates: tupl
     chosen = format_name or _format_of(target)
     _refuse_overwriting(target, run_reference, store_path)
     try:
-        told = _write(chosen, run_reference, target, gates or None, store_path)
+        if chosen == "json":
+            told = _write_portable(run_reference, target, store_path)
+        else:
+            with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
+                old = None if baseline is None else load_run(baseline, store_path)
+                comparison = None if old is None else compared(reported.run, old, (), (), DEFAULT_ALPHA)
+                reported.decision = decide_run(reported.run, gates or None, comparison)
+                told = _write_report(chosen, reported, target)
     except GateError as error:
         raise click.UsageError(str(error)) from None
     except (StoreError, RecordError, ReportError) as error:
@@ -98,28 +120,19 @@ def _refuse_overwriting(target: str, reference: str, store_path: str) -> None:
         raise click.UsageError(f"{target} is a folder: name a file")
 
 
-def _write(format_name: str, reference: str, target: str, gates: Sequence[str] | None, store_path: str) -> str:
-    if format_name == "json":
-        return _write_portable(reference, target, store_path)
-    with find_reported_run(reference, store_path) as reported:
-        return _write_report(format_name, reported, target, gates)
-
-
-def _write_report(format_name: str, reported: ReportedRun, target: str, gates: Sequence[str] | None) -> str:
+def _write_report(format_name: str, reported: ReportedRun, target: str) -> str:
     if format_name == "otel":
         return f"{send_scores(reported, target):,} events"
     if format_name in ("csv", "parquet"):
         write = write_csv if format_name == "csv" else write_parquet
         return f"{write(reported, target):,} rows"
-    verdicts = verdicts_of(reported.run, gates)
-    if format_name == "junit":
-        return _cases(write_junit(reported, target, verdicts=verdicts))
-    if format_name == "html":
-        return _cases(write_html(reported, target, verdicts=verdicts))
-    text = run_markdown(reported.run, verdicts=verdicts, case_of=reported.case)
-    with whole_file(target) as stream:
-        stream.write(text.encode("utf-8", "replace"))
-    return f"{len(text):,} characters"
+    if format_name == "markdown":
+        text = run_markdown(reported.run, reported.decision, mask=reported.mask, case_of=reported.case)
+        with whole_file(target) as stream:
+            stream.write(text.encode("utf-8", "replace"))
+        return f"{len(text):,} characters"
+    n_records = write_junit(reported, target) if format_name == "junit" else write_html(reported, target)
+    return counted_cases(reported.run.n_cases, reported.run.n_repeats, n_records)
 
 
 def _write_portable(reference: str, target: str, store_path: str) -> str:
@@ -128,9 +141,10 @@ def _write_portable(reference: str, target: str, store_path: str) -> str:
     if os.path.isfile(reference):
         raise click.UsageError(f"{reference} is an exported run already: copy it")
     with open_store(store_path) as store:
-        n_cases = export_run(store, store.find_run(reference).id, target)
-    return f"{_cases(n_cases)}   elsewhere: agentunit import {target}"
-
-
-def _cases(n_cases: int) -> str:
-    return "1 case" if n_cases == 1 else f"{n_cases:,} cases"
+        run_id = store.find_run(reference).id
+        n_records = export_run(store, run_id, target)
+        placed = {(row.position, row.repeat) for row in store.record_rows(run_id)}
+    size = counted_cases(
+        len({position for position, _ in placed}), 1 + max((r for _, r in placed), default=0), n_records
+    )
+    return f"{size}   elsewhere: agentunit import {target}"

@@ -5,28 +5,22 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
-from agentunit.cli.options import InputFailure, open_store, store_option
-from agentunit.core.results import encode_json
+from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
 from agentunit.engine.comparison import Comparison
+from agentunit.engine.decision import Decision, decide_run, stored_min_coverage
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
-from agentunit.engine.gates import (
-    DEFAULT_MIN_COVERAGE,
-    GateVerdict,
-    count_errors,
-    decide,
-    evaluate_gates,
-    strictest,
-)
+from agentunit.engine.gates import DEFAULT_MIN_COVERAGE
 from agentunit.engine.margins import Margin, parse_margin
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
 from agentunit.reports.console import Terminal
-from agentunit.reports.decisions import case_to_show, decision_line, print_comparison, print_gates
-from agentunit.reports.printable import printable_line
+from agentunit.reports.decisions import print_comparison, print_decision, print_gates
+from agentunit.reports.json_report import decision_as_data
+from agentunit.reports.masked import Mask
+from agentunit.reports.printable import printable_json, printable_line
 from agentunit.store.schema import StoreError
 
 
@@ -72,6 +66,7 @@ from agentunit.store.schema import StoreError
     help="Failed cases plus failed scores that are allowed. Default: the run's own, else 0.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the verdicts as JSON.")
+@show_personal_data_option
 @store_option
 def gate(
     reference: str,
@@ -83,6 +78,7 @@ def gate(
     min_coverage: float | None,
     max_errors: int | None,
     as_json: bool,
+    show_personal_data: bool,
     store_path: str,
 ) -> None:
     """Decide on a scored run: gates, an error allowance and, with --baseline, a comparison.
@@ -102,30 +98,25 @@ def gate(
     gates = _gates(run, expressions)
     if not gates and baseline is None:
         raise click.UsageError(f"run {run.header.id} has no gates of its own: give some with --gate, or a --baseline")
-    settings = run.header.settings
     if min_coverage is None:
-        min_coverage = _stored(settings.get("min_coverage"), DEFAULT_MIN_COVERAGE)
-    if max_errors is None:
-        max_errors = int(_stored(settings.get("max_errors"), 0))
-    verdicts = evaluate_gates(run, gates, min_coverage=min_coverage)
-    n_errors = count_errors(run)
-    code = decide(verdicts, n_errors, max_errors)
+        min_coverage = stored_min_coverage(run.header.settings)
     comparison = None
     if baseline is not None:
         old = load_run(baseline, store_path)
         comparison = compared(run, old, names, margins, alpha, min_coverage=min_coverage)
-        code = strictest(code, comparison.exit_code)
+    decision = decide_run(run, gates, comparison, min_coverage=min_coverage, max_errors=max_errors)
+    decision = Mask(show_all=show_personal_data).decision(decision)
     if as_json:
-        click.echo(encode_json(_as_data(run, verdicts, comparison, n_errors, max_errors, code)).decode())
+        facts = {"run": run.header.id, "name": run.header.name}
+        click.echo(printable_json({**facts, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        print_gates(verdicts, console)
+        print_gates(decision.gates, console)
         if comparison is not None:
             print_comparison(comparison, console)
-        line = decision_line(code, verdicts, comparison, n_errors=n_errors, max_errors=max_errors)
-        print_decision(line, code, next_command(reference, run, case_to_show(verdicts, comparison)), console)
-    if code:
-        raise click.exceptions.Exit(code)
+        print_decision(decision, next_command(reference, run, decision), console)
+    if decision.exit_code:
+        raise click.exceptions.Exit(decision.exit_code)
 
 
 def load_run(reference: str, store_path: str) -> ScoredRun:
@@ -163,17 +154,11 @@ def compared(
         raise click.UsageError(str(error)) from None
 
 
-def print_decision(line: str, code: int, next_step: str, console: Terminal) -> None:
-    """The last line: what was decided, and the next command."""
-    style = {0: "bold green", 4: "bold yellow"}.get(code, "bold red")
-    console.print(f"\n{line}", style=style, highlight=False, markup=False, soft_wrap=True)
-    console.print(f"next: {next_step}", style="bold", highlight=False, markup=False, soft_wrap=True)
-
-
-def next_command(reference: str, run: ScoredRun, case_id: str | None) -> str:
+def next_command(reference: str, run: ScoredRun, decision: Decision) -> str:
     """How to look at a run, or at the case that matters most in it."""
     shown = ["agentunit", "show", reference if os.path.isfile(reference) else run.header.id]
-    return shlex.join([*shown, printable_line(case_id)] if case_id else shown)
+    first = decision.failing_cases[:1]
+    return shlex.join([*shown, *map(printable_line, first)])
 
 
 def _gates(run: ScoredRun, expressions: Sequence[str]) -> list[Gate]:
@@ -199,31 +184,3 @@ def _margins(given: Sequence[str]) -> Margin | dict[str, Margin] | None:
     if for_all is not None and by_metric:
         raise ValueError("--margin: give one for all metrics, or METRIC=LOSS for some; received both")
     return by_metric or for_all
-
-
-def _stored(value: object, default: float) -> float:
-    # A run may come from another machine or version: what it says about itself is not trusted blindly.
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value >= 0 else default
-
-
-def _as_data(
-    run: ScoredRun,
-    verdicts: Sequence[GateVerdict],
-    comparison: Comparison | None,
-    n_errors: int,
-    max_errors: int,
-    code: int,
-) -> dict[str, Any]:
-    return {
-        "run": run.header.id,
-        "name": run.header.name,
-        "gates": [{"expression": str(each.gate), "coverage": each.coverage, **_fields(each)} for each in verdicts],
-        "n_errors": n_errors,
-        "max_errors": max_errors,
-        "comparison": comparison,
-        "exit_code": code,
-    }
-
-
-def _fields(verdict: GateVerdict) -> dict[str, Any]:
-    return {name: getattr(verdict, name) for name in verdict.__dataclass_fields__ if name != "gate"}

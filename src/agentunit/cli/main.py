@@ -110,7 +110,9 @@ def main() -> None:
         # A fault of ours, or of the machine. It is no verdict about an agent, so it must not look like a failed gate.
         if os.environ.get("AGENTUNIT_TRACEBACK"):
             raise
-        message = " ".join(f"{type(error).__name__}: {error}".split())
+        from agentunit.reports.printable import printable_line
+
+        message = printable_line(f"{type(error).__name__}: {error}")
         click.echo(f"Error: {message} (AGENTUNIT_TRACEBACK=1 shows where)", err=True)
         sys.exit(EXIT_ERRORS)
 

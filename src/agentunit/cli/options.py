@@ -12,6 +12,7 @@ import click
 from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
+from agentunit.reports.printable import printable_line
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
@@ -22,6 +23,9 @@ class InputFailure(click.ClickException):
     """Input that cannot be read, or output that cannot be written: one line, exit code 3."""
 
     exit_code = EXIT_ERRORS
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable_line(message))
 
 
 def store_option(command: _Command) -> _Command:
@@ -34,6 +38,15 @@ def store_option(command: _Command) -> _Command:
         show_default=True,
         metavar="FILE",
         help="Where runs are kept (also AGENTUNIT_STORE).",
+    )(command)
+
+
+def show_personal_data_option(command: _Command) -> _Command:
+    """``--show-personal-data``: reports as they were before masking."""
+    return click.option(
+        "--show-personal-data",
+        is_flag=True,
+        help="Show e-mail addresses, card numbers, credentials and the like, which are masked otherwise.",
     )(command)
 
 

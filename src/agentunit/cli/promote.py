@@ -22,8 +22,9 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import worst_repeat
+from agentunit.reports.masked import ReportedCase
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.reported_run import ReportedRun
 from agentunit.store.schema import StoreError
 
 
@@ -52,7 +53,8 @@ def promote(
     """
     _refuse_misuse(case_ids, target, expected, new_id)
     try:
-        with find_reported_run(run_reference, store_path) as reported:
+        # A test case needs its texts as they were.
+        with find_reported_run(run_reference, store_path, show_personal_data=True) as reported:
             cases = [_promoted(reported, case_id) for case_id in case_ids]
     except (StoreError, RecordError) as error:
         raise InputFailure(str(error)) from None

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import click
 
 from agentunit.cli.judge_options import JudgeChoice, judge_options
-from agentunit.cli.options import InputFailure, open_store, store_option
+from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
 from agentunit.cli.run import (
     adjusted_suite,
     ask_about_cases,
@@ -34,6 +34,7 @@ from agentunit.store.sqlite import Store
 @click.argument("case_ids", nargs=-1, required=True, metavar="CASE…")
 @click.option("--suite", "suite_path", metavar="SUITE", help="The suite to run them with (default: the run's own).")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@show_personal_data_option
 @judge_options
 @store_option
 def rerun(
@@ -41,6 +42,7 @@ def rerun(
     case_ids: tuple[str, ...],
     suite_path: str | None,
     as_json: bool,
+    show_personal_data: bool,
     store_path: str,
     choice: JudgeChoice,
 ) -> None:
@@ -50,7 +52,7 @@ def rerun(
     agentunit rerun last desk-016 desk-039
     """
     with open_store(store_path) as store:
-        _rerun(store, run_reference, case_ids, suite_path, as_json, choice)
+        _rerun(store, run_reference, case_ids, suite_path, as_json, show_personal_data, choice)
 
 
 def _rerun(
@@ -59,6 +61,7 @@ def _rerun(
     case_ids: Sequence[str],
     suite_path: str | None,
     as_json: bool,
+    show_personal_data: bool,
     choice: JudgeChoice,
 ) -> None:
     try:
@@ -91,4 +94,4 @@ def _rerun(
         line.clear()
     leave_if_stopped(recording, plan, path)
     score_with_progress(store, header.id, suite.metrics, len(case_ids), f"agentunit run {path} --resume {header.id}")
-    finish(store, header.id, suite, None, as_json=as_json)
+    finish(store, header.id, suite, None, as_json=as_json, show_personal_data=show_personal_data)

@@ -11,17 +11,15 @@ from typing import Any
 import click
 
 from agentunit.cli.consent import ask_before_sending
-from agentunit.cli.gate import next_command, print_decision
+from agentunit.cli.gate import next_command
 from agentunit.cli.judge_options import JudgeChoice, judge_options
-from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.cli.options import InputFailure, metrics_from, open_store, show_personal_data_option, store_option
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
-from agentunit.core.results import encode_json
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.comparison import Comparison
+from agentunit.engine.decision import decide_run
 from agentunit.engine.gate_expressions import GateError, parse_gate
-from agentunit.engine.gates import GateVerdict, decide, evaluate_gates, strictest
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Plan, Recording, plan_run, record
@@ -30,9 +28,13 @@ from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import spoken_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, print_run
-from agentunit.reports.decisions import case_to_show, decision_line, print_comparison, print_gates
+from agentunit.reports.decisions import print_comparison, print_decision, print_gates
+from agentunit.reports.figures import failed_words
 from agentunit.reports.github import write_step_summary
+from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.markdown import run_markdown
+from agentunit.reports.masked import Mask
+from agentunit.reports.printable import printable_json
 from agentunit.reports.progress import Progress
 from agentunit.reports.run_progress import RecordingLine
 from agentunit.store.schema import StoreError
@@ -55,6 +57,7 @@ _STOPPED = 130
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@show_personal_data_option
 @judge_options
 @store_option
 def run(
@@ -71,6 +74,7 @@ def run(
     gates: tuple[str, ...],
     baseline: str | None,
     as_json: bool,
+    show_personal_data: bool,
     store_path: str,
     choice: JudgeChoice,
 ) -> None:
@@ -94,7 +98,9 @@ def run(
         "gates": list(gates) or None,
     }
     with open_store(store_path, must_exist=resume is not None) as store:
-        _run(store, suite_path, given, names, choice, resume, retry_failed, limit, baseline, as_json)
+        _run(
+            store, suite_path, given, names, choice, resume, retry_failed, limit, baseline, as_json, show_personal_data
+        )
 
 
 def _run(
@@ -108,6 +114,7 @@ def _run(
     limit: int | None,
     baseline: str | None,
     as_json: bool,
+    show_personal_data: bool,
 ) -> None:
     try:
         if resume is not None:
@@ -134,7 +141,7 @@ def _run(
     leave_if_stopped(recording, plan, suite_path)
     again = f"agentunit run {suite_path} --resume {plan.header.id}"
     score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again)
-    finish(store, plan.header.id, suite, base, as_json=as_json)
+    finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data)
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -249,46 +256,29 @@ def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cas
         progress.clear()
 
 
-def finish(store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool) -> None:
-    """Print a run and its verdict, and leave with the exit code that says it."""
+def finish(
+    store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool, show_personal_data: bool = False
+) -> None:
+    """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
-    verdicts = evaluate_gates(scored, [parse_gate(gate) for gate in suite.gates], min_coverage=suite.min_coverage)
     comparison = compare_runs(scored, base) if base is not None else None
-    summary = scored.summary()
-    code = decide(verdicts, scored.n_failed + summary.n_score_errors, suite.max_errors)
-    if comparison is not None:
-        code = strictest(code, comparison.exit_code)
+    mask = Mask(show_all=show_personal_data)
+    decision = mask.decision(
+        decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
+    )
+    summary = mask.summary(scored.summary())
     if as_json:
-        click.echo(encode_json(_as_data(scored, verdicts, comparison, code)).decode())
+        click.echo(printable_json({"run": scored.header, "summary": summary, **decision_as_data(decision)}))
     else:
         console = Terminal()
         infos = {name: scored.info(name) for name in scored.metrics}
         print_run(summary, infos, console)
         if scored.n_failed:
-            console.print(f"[red]{scored.n_failed}[/red] of {scored.n_records} cases ended in a failure of the agent")
-        if verdicts:
-            print_gates(verdicts, console)
+            console.print(f"[red]the agent failed[/red] {failed_words(scored)}", highlight=False)
+        print_gates(decision.gates, console)
         if comparison is not None:
             print_comparison(comparison, console)
-        n_errors = scored.n_failed + summary.n_score_errors
-        if verdicts or comparison is not None or code:
-            line = decision_line(code, verdicts, comparison, n_errors=n_errors, max_errors=suite.max_errors)
-        else:
-            line = "recorded and scored; no gates to decide by"
-        step = next_command(scored.header.id, scored, case_to_show(verdicts, comparison))
-        print_decision(line, code, step, console)
-    write_step_summary(run_markdown(scored, verdicts=verdicts, comparison=comparison))
-    if code:
-        raise click.exceptions.Exit(code)
-
-
-def _as_data(
-    scored: ScoredRun, verdicts: Sequence[GateVerdict], comparison: Comparison | None, code: int
-) -> dict[str, Any]:
-    return {
-        "run": scored.header,
-        "summary": scored.summary(),
-        "gates": list(verdicts),
-        "comparison": comparison,
-        "exit_code": code,
-    }
+        print_decision(decision, next_command(scored.header.id, scored, decision), console)
+    write_step_summary(run_markdown(scored, decision, mask=mask))
+    if decision.exit_code:
+        raise click.exceptions.Exit(decision.exit_code)

@@ -37,7 +37,7 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
         with open_store(store_path) as store:
             headers = store.runs()
             for header in headers[:limit]:
-                reported = open_run(header.id, store)
+                reported = open_run(header.id, store, show_personal_data=True)  # only means are shown
                 infos.update(reported.infos)
                 listed.append((header, headline_rows(reported.summary, reported.infos)))
     except StoreError as error:

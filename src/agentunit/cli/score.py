@@ -17,8 +17,7 @@ from agentunit.backends.judge.settings import why_not_configured
 from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
-from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
-from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.cli.options import InputFailure, metrics_from, open_store, show_personal_data_option, store_option
 from agentunit.cli.trace_inputs import (
     expected_option,
     finish_output,
@@ -32,6 +31,7 @@ from agentunit.cli.trace_inputs import (
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
+from agentunit.engine.decision import Decision, decide_scoring
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.rescoring import score_run, sending_of_run
@@ -41,7 +41,8 @@ from agentunit.engine.scoring import score as score_records
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters
 from agentunit.reports.console import Terminal, error_line, print_run
-from agentunit.reports.printable import printable_line
+from agentunit.reports.masked import Mask
+from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.reading import print_reading
 from agentunit.store.schema import StoreError
@@ -83,6 +84,7 @@ _READ_BEFORE_ASKING = 1000
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@show_personal_data_option
 @judge_options
 @trace_options
 @expected_option
@@ -96,6 +98,7 @@ def score(
     strict: bool,
     max_errors: int,
     again: bool,
+    show_personal_data: bool,
     format_name: str | None,
     group_by: GroupBy,
     expected: str | None,
@@ -121,7 +124,14 @@ def score(
     metrics = choice.adjust(metrics_from(names, choice))
     if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and os.path.exists(store_path):
         score_stored_run(
-            files[0], metrics, store_path, again=again, as_json=as_json, max_errors=max_errors, yes=choice.yes
+            files[0],
+            metrics,
+            store_path,
+            again=again,
+            as_json=as_json,
+            max_errors=max_errors,
+            yes=choice.yes,
+            show_personal_data=show_personal_data,
         )
         return
     refuse_missing(files)
@@ -147,17 +157,15 @@ def score(
         except KeyboardInterrupt:
             click.echo(f"stopped after {run.n_cases:,} cases{_kept(run, out)}", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
+    decision = decide_scoring(summary, max_errors)
+    summary = Mask(show_all=show_personal_data).summary(summary)
     if as_json:
         print_reading(source, Terminal(stderr=True))
-        click.echo(encode_json(_run_record(files, metrics, summary)).decode())
+        click.echo(printable_json(_run_record(files, metrics, summary)))
     else:
         print_reading(source, Terminal(stderr=out == STDIN))
         _print(summary, metrics, out, errors_file, files)
-    if _too_many_errors(summary, max_errors, as_json):
-        raise click.exceptions.Exit(EXIT_ERRORS)
-    if not any(row.n_scored for row in summary.metrics):
-        click.echo("no case could be scored: the data cannot tell", err=True)
-        raise click.exceptions.Exit(EXIT_CANNOT_TELL)
+    _leave(decision, summary, as_json)
 
 
 def _asked_about(
@@ -187,6 +195,7 @@ def score_stored_run(
     as_json: bool = False,
     max_errors: int = 0,
     yes: bool = False,
+    show_personal_data: bool = False,
 ) -> None:
     """Put metrics over the records of a stored run, and print the run with all its scores."""
     with open_store(store_path) as store:
@@ -208,14 +217,13 @@ def score_stored_run(
         finally:
             progress.clear()
         scored = run_from_store(store, header.id)
-        summary = scored.summary()
+        summary = Mask(show_all=show_personal_data).summary(scored.summary())
     if as_json:
-        click.echo(encode_json(_run_record([header.id], metrics, summary)).decode())
+        click.echo(printable_json(_run_record([header.id], metrics, summary)))
     else:
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
         print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
-    if _too_many_errors(summary, max_errors, as_json):
-        raise click.exceptions.Exit(EXIT_ERRORS)
+    _leave(decide_scoring(summary, max_errors), summary, as_json)
 
 
 def _refuse_to_replace_judged(store: Store, run_id: str, metrics: Sequence[Any]) -> None:
@@ -295,15 +303,14 @@ def _print(
     print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps)
 
 
-def _too_many_errors(summary: RunSummary, allowed: int, as_json: bool) -> bool:
-    n_errors = summary.n_input_errors + summary.n_score_errors
-    if summary.n_cases == 0 and not n_errors:
-        if as_json:
-            click.echo("nothing to score: the input holds no records", err=True)
-        return True
-    if n_errors > allowed:
-        read = f"{summary.n_input_errors} unreadable, {summary.n_score_errors} failed scores"
-        first = f"; first: {error_line(summary.input_errors[0])}" if summary.input_errors and as_json else ""
-        click.echo(f"errors: {n_errors} ({read}), allowed: {allowed} (--max-errors){first}", err=True)
-        return True
-    return False
+def _leave(decision: Decision, summary: RunSummary, as_json: bool) -> None:
+    """Leave with the exit code of the decision, and say on standard error why it is not 0."""
+    if not decision.exit_code:
+        return
+    # That nothing was there to score is said already, with the names of the files.
+    if decision.reasons[0].kind == "no records" and not as_json:
+        raise click.exceptions.Exit(decision.exit_code)
+    # Without a table on the screen, this line is all there is to see.
+    first = f"; first: {error_line(summary.input_errors[0])}" if summary.input_errors and as_json else ""
+    click.echo(printable_line(decision.headline) + first, err=True)
+    raise click.exceptions.Exit(decision.exit_code)

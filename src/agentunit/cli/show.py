@@ -11,15 +11,14 @@ from difflib import get_close_matches
 import click
 from rich.console import Console
 
-from agentunit.cli.options import InputFailure, open_store, store_option
+from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
 from agentunit.core.codec import RecordError
-from agentunit.core.results import encode_json
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
-from agentunit.reports.gate_words import Verdict, cases_to_look_at, verdict_word, verdicts_of
 from agentunit.reports.json_report import run_as_data
-from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedCase, ReportedRun, open_run, open_run_file
+from agentunit.reports.masked import ReportedCase
+from agentunit.reports.printable import printable_json, printable_line
+from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.run_console import print_stored_run
 from agentunit.store.schema import StoreError
 
@@ -30,9 +29,16 @@ from agentunit.store.schema import StoreError
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Which repeat of the case, counted from 1.")
 @click.option("--full", is_flag=True, help="Show long texts whole.")
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@show_personal_data_option
 @store_option
 def show(
-    run_reference: str, case_id: str | None, repeat: int | None, full: bool, as_json: bool, store_path: str
+    run_reference: str,
+    case_id: str | None,
+    repeat: int | None,
+    full: bool,
+    as_json: bool,
+    show_personal_data: bool,
+    store_path: str,
 ) -> None:
     """Show a run, or everything about one of its cases.
 
@@ -47,7 +53,7 @@ def show(
     if repeat is not None and case_id is None:
         raise click.UsageError("--repeat needs a CASE")
     try:
-        with find_reported_run(run_reference, store_path) as reported:
+        with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
             if case_id is not None:
                 _show_case(reported, case_id, repeat, full=full, as_json=as_json)
             else:
@@ -56,29 +62,31 @@ def show(
         raise InputFailure(printable_line(str(error))) from None
 
 
-def find_reported_run(reference: str, store_path: str) -> ReportedRun:
+def find_reported_run(reference: str, store_path: str, *, show_personal_data: bool) -> ReportedRun:
     """The run a command is about: an exported file, or a run of the store."""
     if os.path.isfile(reference):
-        return open_run_file(reference)
+        return open_run_file(reference, show_personal_data=show_personal_data)
     store = open_store(store_path)
     try:
-        return open_run(reference, store)
+        return open_run(reference, store, show_personal_data=show_personal_data)
     except StoreError:
         store.close()
         raise
 
 
 def _show_run(reported: ReportedRun, reference: str, *, as_json: bool) -> None:
-    verdicts = verdicts_of(reported.run)
     if as_json:
-        click.echo(encode_json(run_as_data(reported, verdicts=verdicts)).decode())
+        click.echo(printable_json(run_as_data(reported)))
         return
-    steps = _next_steps(reported, verdicts, reference)
-    print_stored_run(reported, Console(), verdicts=verdicts, next_steps=steps)
+    print_stored_run(reported, Console(), next_steps=_next_steps(reported, reference))
 
 
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
     repeats = reported.case(case_id)
+    if not repeats:
+        # An id as it was printed: what steers a terminal or a CI log is not in it.
+        printed = next((each for each in reported.case_ids() if printable_line(each) == case_id), None)
+        repeats = [] if printed is None else reported.case(printed)
     if not repeats:
         raise InputFailure(_unknown_case(reported, case_id))
     wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
@@ -86,7 +94,7 @@ def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full:
         there = ", ".join(str(case.repeat + 1) for case in repeats)
         raise InputFailure(f"case {case_id!r} has no repeat {repeat}; it has {there}")
     if as_json:
-        click.echo(encode_json([view_case(case) for case in wanted]).decode())
+        click.echo(printable_json([view_case(case) for case in wanted]))
         return
     console = Console()
     chosen = worst_repeat(wanted, reported.infos)
@@ -122,9 +130,9 @@ def _unknown_case(reported: ReportedRun, case_id: str) -> str:
     return printable_line(f"run {reported.run.header.id} has no case {case_id!r}{hint}")
 
 
-def _next_steps(reported: ReportedRun, verdicts: Sequence[Verdict], reference: str) -> list[str]:
-    """The commands to go on with: first a case that breaks a gate, else one of the worst."""
-    ids = [case for verdict in verdicts if verdict_word(verdict) != "PASS" for case in cases_to_look_at(verdict)]
+def _next_steps(reported: ReportedRun, reference: str) -> list[str]:
+    """The commands to go on with: first a case behind the decision, else one of the worst."""
+    ids = list(reported.decision.failing_cases)
     rows = [row for row in reported.summary.metrics if row.status == "ok"]
     ids += [case for row in rows if reported.infos[row.metric].unit == "score" for case in row.worst_cases]
     ids = ids or reported.case_ids()[:1]

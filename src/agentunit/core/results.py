@@ -109,6 +109,7 @@ class JudgeSpend(Struct):
 class MetricSummary(Struct, omit_defaults=False):
     """One metric over a whole run, for one backend: scores of different backends are never averaged.
 
+    ``n_cases`` and ``n_scored`` count records: every repeat of a case.
     ``low`` and ``high`` bound the mean (95 %) by the method named in ``interval``. ``exact_quantiles`` is false when
     the run was so long that quantiles come from a sample of it. ``worst_cases`` names a few, the worst first: what to
     look at. Where cases were repeated ``n_repeats`` times, ``within_case_sd`` says how much a case differs from run to
@@ -145,19 +146,21 @@ class MetricSummary(Struct, omit_defaults=False):
 
 
 class Unscored(Struct):
-    """Why a metric gave no value, and on how many cases. ``first_cases`` names a few of them."""
+    """Why a metric gave no value, on how many cases and records (repeats of cases). ``first_cases`` names a few."""
 
     metric: str
     status: Status
     reason: str
     n_cases: int
     first_cases: list[str]
+    n_records: int = 0
 
 
 class RunSummary(Struct):
     """The aggregate of a run: one row a metric and backend, what was not scored, and what could not be read.
 
-    ``judge`` is what a judge took, where one was asked.
+    ``n_cases`` were recorded up to ``n_repeats`` times each, ``n_records`` in all, of which ``n_without_content`` hold
+    neither an answer nor an event. ``judge`` is what a judge took, where one was asked.
     """
 
     n_cases: int
@@ -168,6 +171,9 @@ class RunSummary(Struct):
     n_score_errors: int
     elapsed_s: float
     judge: JudgeSpend | None = None
+    n_records: int = 0
+    n_repeats: int = 1
+    n_without_content: int = 0
 
 
 class MetricUse(Struct):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.results import AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
 from agentunit.engine.judging import JudgeTally
-from agentunit.engine.margins import are_shares
+from agentunit.engine.margins import are_shares, possible_range
 from agentunit.formulas.judge_variance import JudgeVariance
 from agentunit.formulas.repeats import between_within_variance
 from agentunit.formulas.running import RunningStatistics
@@ -38,8 +38,14 @@ class WorstCases:
     def add(self, case_id: str, value: float) -> None:
         """Take one more value."""
         badness = self.sign * value
-        if badness <= self.floor or any(case_id == known for _, known in self._worst):
+        if badness <= self.floor:
             return
+        # Two cases may have one id: the worse of them counts.
+        known = next((entry for entry in self._worst if entry[1] == case_id), None)
+        if known is not None:
+            if badness <= known[0]:
+                return
+            self._worst.remove(known)
         self._worst.append((badness, case_id))
         self._worst.sort(key=lambda entry: -entry[0])
         del self._worst[_CASES_NAMED:]
@@ -115,12 +121,13 @@ class MetricAggregate:
             values: dict[tuple[str, Status], list[float]] = {}
             amounts: dict[tuple[str, Status], list[float]] = {}
             said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
+            without_value: set[tuple[Status, str]] = set()
             for row in of_case:
                 self.n_cases += 1
                 if row.judged is not None:
                     self.judging.add(row.judged, failed=row.status == "error")
                 if row.value is None:
-                    self._add_unscored(row.case_id, row.status, row.reason)
+                    self._add_unscored(row.case_id, row.status, row.reason, without_value)
                 else:
                     values.setdefault((row.backend, row.status), []).append(row.value)
                     if row.judged is not None:
@@ -143,7 +150,10 @@ class MetricAggregate:
                     for amount in amounts.get(key, ()):
                         backend.amounts.add(amount)
 
-    def _add_unscored(self, case_id: str, status: Status, reason: object) -> None:
+    def _add_unscored(
+        self, case_id: str, status: Status, reason: object, of_case: set[tuple[Status, str]] | None = None
+    ) -> None:
+        """Count a record without a value; ``of_case`` are the reasons that other repeats of its case had."""
         if status == "error":
             self.n_errors += 1
         key = (status, str(reason or "the metric gave no reason"))
@@ -152,13 +162,18 @@ class MetricAggregate:
         entry = self._unscored.get(key)
         if entry is None:
             entry = self._unscored[key] = Unscored(self.name, key[0], key[1], 0, [])
+        entry.n_records += 1
+        if of_case is not None:
+            if key in of_case:
+                return
+            of_case.add(key)
         entry.n_cases += 1
         if len(entry.first_cases) < _CASES_NAMED:
             entry.first_cases.append(case_id)
 
     def unscored(self) -> list[Unscored]:
         """Why there is no value, most frequent first."""
-        return sorted(self._unscored.values(), key=lambda entry: -entry.n_cases)
+        return sorted(self._unscored.values(), key=lambda entry: -entry.n_records)
 
     def rows(self) -> list[MetricSummary]:
         """One row for each backend that scored; one without numbers when none did."""
@@ -174,6 +189,7 @@ class MetricAggregate:
         statistics = scored.statistics
         records = scored.records if scored.records.n else statistics
         interval = statistics.interval(shares=are_shares(self.info))
+        allowed = possible_range(self.info, records.minimum, records.maximum)
         return MetricSummary(
             metric=self.name,
             backend=backend,
@@ -182,8 +198,8 @@ class MetricAggregate:
             n_cases=self.n_cases,
             n_scored=scored.n_scored,
             mean=statistics.mean,
-            low=_within(interval.low, self.info.range) if interval else None,
-            high=_within(interval.high, self.info.range) if interval else None,
+            low=_within(interval.low, allowed) if interval else None,
+            high=_within(interval.high, allowed) if interval else None,
             interval=interval.method if interval else None,
             minimum=records.minimum,
             p50=records.quantile(0.5),
@@ -206,7 +222,8 @@ class MetricAggregate:
         if mean is None or p95 is None or total is None:
             return None
         interval = amounts.interval(shares=False)
-        low, high = (None, None) if interval is None else (interval.low, interval.high)
+        # An amount (energy, carbon) cannot be negative; Student's t does not know that.
+        low, high = (None, None) if interval is None else (max(0.0, interval.low), interval.high)
         return AmountSummary(self.info.amount[1], mean, low, high, p95, total, amounts.exact)
 
 

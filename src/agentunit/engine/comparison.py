@@ -1,14 +1,14 @@
-"""What comparing a run with a baseline finds: by case, by metric, and as a whole with its exit code."""
+"""What comparing a run with a baseline finds: by case, by metric, and as a whole."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agentunit.metrics.base import Direction
 
-EXIT_NO_WORSE, EXIT_REGRESSION, EXIT_CANNOT_TELL = 0, 1, 4
 _CASES_NAMED = 5
 _ROUNDING = 1e-12
 
@@ -93,11 +93,13 @@ class Comparison:
         ]
 
     @property
-    def exit_code(self) -> int:
-        """1 for a regression; 4 when the data cannot tell, or nothing was there to be gated; else 0."""
-        if self.regressions:
-            return EXIT_REGRESSION
-        return EXIT_CANNOT_TELL if self.undecided or not any(each.gated for each in self.metrics) else EXIT_NO_WORSE
+    def labels(self) -> list[str]:
+        """How one names each metric on the command line: with the backend where it has several."""
+        times = Counter(each.metric for each in self.metrics)
+        return [
+            f"{each.metric}[{each.backend}]" if times[each.metric] > 1 and each.backend else each.metric
+            for each in self.metrics
+        ]
 
 
 def most_changed(paired: Sequence[CaseChange], sign: float) -> tuple[CaseChange, ...]:

@@ -10,7 +10,7 @@ from math import ceil, fsum, inf
 from typing import Literal
 
 from agentunit.engine.gate_expressions import Gate, parse_gate
-from agentunit.engine.margins import are_shares
+from agentunit.engine.margins import are_shares, possible_range
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
@@ -18,7 +18,6 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
 from agentunit.store.sqlite import ScoreRow
 
-EXIT_PASS, EXIT_FAILED, EXIT_ERRORS = 0, 1, 3
 DEFAULT_MIN_COVERAGE = 0.8
 _CASES_NAMED = 5
 
@@ -32,8 +31,8 @@ class GateVerdict:
     ``value`` is the number compared (for all and any: the share of values that meet the condition), ``low`` and
     ``high`` its 95 % interval where there is one. ``near`` says that the interval holds the threshold: another run
     could fall on the other side. ``n_scored`` of ``n_expected`` is the coverage, in records (for pass^k and pass@k
-    in cases, those with k tries). ``cases`` break the gate by themselves, the worst first. ``note`` is a warning about
-    the score.
+    in cases, those with k tries). ``cases`` break the gate by themselves, the worst first (of a sum: the few that add
+    most). ``note`` is a warning about the score.
     """
 
     gate: Gate
@@ -68,31 +67,6 @@ def evaluate_gates(
         raise ValueError(f"evaluate_gates: min_coverage must be from 0 to 1; received {min_coverage!r}")
     parsed = [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
     return [_evaluate(run, gate, min_coverage if gate.coverage is None else gate.coverage) for gate in parsed]
-
-
-def count_errors(run: ScoredRun) -> int:
-    """What the error allowance is held against: cases in which the agent failed, and scores that are errors."""
-    return run.n_failed + sum(row.status == "error" for rows in run.metrics.values() for row in rows)
-
-
-def decide(verdicts: Iterable[GateVerdict], errors: int, max_errors: int) -> int:
-    """The exit code of a run: 1 when a gate failed, 3 when one could not be answered or errors exceed the allowance.
-
-    A failed gate wins over errors: whoever treats 3 as an outage to be retried must not wave a failure through.
-    """
-    answers = {verdict.verdict for verdict in verdicts}
-    if "fail" in answers:
-        return EXIT_FAILED
-    return EXIT_ERRORS if "error" in answers or errors > max_errors else EXIT_PASS
-
-
-def strictest(*codes: int) -> int:
-    """The exit code of several decisions: a failure before errors, errors before "cannot tell", that before a pass.
-
-    >>> strictest(4, 3, 0), strictest(3, 1)
-    (3, 1)
-    """
-    return next((code for code in (EXIT_FAILED, EXIT_ERRORS) if code in codes), max(codes, default=EXIT_PASS))
 
 
 def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
@@ -161,7 +135,8 @@ def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], i
     elif gate.aggregate == "mean":
         means = [fsum(case) / len(case) for case in by_case]
         value = fsum(means) / len(means)
-        interval = _within(mean_interval(means, shares=are_shares(info)), info.range)
+        allowed = possible_range(info, min(values), max(values))
+        interval = _within(mean_interval(means, shares=are_shares(info)), allowed)
     elif gate.aggregate in ("all", "any"):
         value = sum(gate.holds(each) for each in values) / len(values)
     elif gate.aggregate == "sum":
@@ -169,7 +144,9 @@ def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], i
         value = fsum(totals)
         mean = mean_interval(totals, shares=False)
         if mean is not None:
-            interval = Interval(len(totals) * mean.low, len(totals) * mean.high, mean.method)
+            least, most = (None if end is None else len(values) * end for end in info.range)
+            spread = Interval(len(totals) * mean.low, len(totals) * mean.high, mean.method)
+            interval = _within(spread, (least, most))
     elif gate.aggregate in ("min", "max"):
         # The extremes of a sample say nothing about how far others would go: they have no interval.
         value = min(values) if gate.aggregate == "min" else max(values)
@@ -213,7 +190,7 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
 
 
 def _breaking(gate: Gate, by_case: Mapping[int, list[float]], sign: float) -> list[int]:
-    """The cases whose own value breaks the gate, the worst first: all of them for ``all``, else a few."""
+    """The cases whose own value breaks the gate, the worst first; of a sum the few that add most to it."""
     badness: dict[int, float] = {}
     for position, values in by_case.items():
         if gate.aggregate.startswith("pass"):
@@ -229,7 +206,7 @@ def _breaking(gate: Gate, by_case: Mapping[int, list[float]], sign: float) -> li
         if broken:
             badness[position] = fsum(broken) / len(broken) if gate.aggregate.startswith("pass") else min(broken)
     ordered = sorted(badness, key=badness.__getitem__)
-    return ordered if gate.aggregate == "all" else ordered[:_CASES_NAMED]
+    return ordered[:_CASES_NAMED] if gate.aggregate == "sum" else ordered
 
 
 def _tries(run: ScoredRun, rows: Sequence[ScoreRow], backend: str, elsewhere: set[int]) -> dict[int, list[float]]:

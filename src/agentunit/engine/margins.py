@@ -62,6 +62,15 @@ def are_shares(info: MetricInfo) -> bool:
     return info.unit == "score" and info.range in ((0.0, 1.0), (None, None))
 
 
+def possible_range(info: MetricInfo, minimum: float | None, maximum: float | None) -> tuple[float | None, float | None]:
+    """The values a metric can take, as far as known; ``minimum`` and ``maximum`` are those that were seen.
+
+    A user's own metric rarely declares its range: a score whose values all are from 0 to 1 is taken for a share.
+    """
+    is_share = minimum is not None and maximum is not None and minimum >= 0.0 and maximum <= 1.0
+    return (0.0, 1.0) if info.unit == "score" and info.range == (None, None) and is_share else info.range
+
+
 def range_width(info: MetricInfo, values: Sequence[float]) -> float | None:
     """How far a metric's values can lie apart; None where nothing bounds them."""
     low, high = info.range

@@ -15,6 +15,7 @@ from agentunit.core.results import RunSummary
 from agentunit.engine.aggregate import MetricAggregate, amount_of
 from agentunit.engine.judging import total_spend
 from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.portable import read_portable
 from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store
@@ -39,7 +40,13 @@ class ScoredRun:
     @property
     def n_repeats(self) -> int:
         """How often each case was run; the most, where they differ."""
-        return max(1, max((row.repeat + 1 for rows in self.metrics.values() for row in rows), default=1))
+        scored = (row.repeat + 1 for rows in self.metrics.values() for row in rows)
+        return max(1, max((record.repeat + 1 for record in self.records), default=1), max(scored, default=1))
+
+    @property
+    def n_score_errors(self) -> int:
+        """How many scores are errors."""
+        return sum(row.status == "error" for rows in self.metrics.values() for row in rows)
 
     def info(self, name: str) -> MetricInfo:
         """The facts about a metric of this run."""
@@ -53,15 +60,25 @@ class ScoredRun:
             aggregate.add_rows(rows)
             aggregates.append(aggregate)
         return RunSummary(
-            n_cases=self.n_records,
+            n_cases=self.n_cases,
             metrics=[row for aggregate in aggregates for row in aggregate.rows()],
             unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
             n_input_errors=0,
             input_errors=[],
-            n_score_errors=sum(aggregate.n_errors for aggregate in aggregates),
+            n_score_errors=self.n_score_errors,
             elapsed_s=0.0,
             judge=total_spend(
                 (aggregate.judging.spend() for aggregate in aggregates), _sentences(self.header.settings)
+            ),
+            n_records=self.n_records,
+            n_repeats=self.n_repeats,
+            n_without_content=len(
+                {
+                    (row.position, row.repeat)
+                    for rows in self.metrics.values()
+                    for row in rows
+                    if row.reason == NO_CONTENT
+                }
             ),
         )
 

@@ -21,6 +21,7 @@ from agentunit.metrics.base import (
     fresh,
     spoken_error,
     unscored,
+    without_content,
 )
 from agentunit.metrics.inputs import Item
 
@@ -70,6 +71,7 @@ class Scorer:
 
     def start(self, items: Sequence[Item]) -> StartedBatch | Exception | None:
         """Set a batch going, if this metric can; what it raises is kept for the batch's scores."""
+        items = [item for item in items if not item.says_nothing_to(self._info.inputs)]
         if self._start_batch is None or not items:
             return None
         try:
@@ -85,22 +87,27 @@ class Scorer:
         be paid for twice, so its failure is the failure of each of its cases.
         """
         self._ready = None
-        if not items:
-            return
+        blank = [item.says_nothing_to(self._info.inputs) for item in items]
+        kept = [item for item, is_blank in zip(items, blank, strict=True) if not is_blank]
+        made = self._made(kept, started) if kept else []
+        if made is not None:
+            scores = iter(made)
+            self._ready = [self._without_content() if is_blank else next(scores) for is_blank in blank]
+
+    def _made(self, items: Sequence[Item], started: StartedBatch | Exception | None) -> list[Score] | None:
         start = now()
         if started is not None:
-            self._ready = self._of_started(items, started, start)
-            return
+            return self._of_started(items, started, start)
         if self._evaluate_batch is None:
-            return
+            return None
         try:
             results = _of_length(self._evaluate_batch(items), items, "evaluate_batch")
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException:  # noqa: BLE001  # one bad item must not take its batch along
-            return
+            return None
         elapsed = (now() - start) / len(items)
-        self._ready = [self._finish(result, elapsed) for result in results]
+        return [self._finish(result, elapsed) for result in results]
 
     def _of_started(self, items: Sequence[Item], started: StartedBatch | Exception, start: float) -> list[Score]:
         try:
@@ -123,6 +130,8 @@ class Scorer:
         """The score of one item, whatever the metric does."""
         if self._ready is not None:
             return self._ready[position]
+        if item.says_nothing_to(self._info.inputs):
+            return self._without_content()
         start = now()
         try:
             result = self._evaluate(item)
@@ -131,6 +140,9 @@ class Scorer:
         except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
             return self._failed(error, now() - start)
         return self._finish(result, now() - start)
+
+    def _without_content(self) -> Score:
+        return self._finish(without_content(self._metric), 0.0)
 
     def _failed(self, error: BaseException, elapsed: float) -> Score:
         result = failure(self.name, error)

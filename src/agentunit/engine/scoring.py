@@ -60,6 +60,7 @@ class Run:
         self.input_errors: list[InputError] = []
         self.n_input_errors = 0
         self.n_cases = 0
+        self.n_without_content = 0
         self.judge_problems: list[str] = []
         self._n_read = 0
         self._batch_size = batch_size
@@ -89,6 +90,8 @@ class Run:
             n_score_errors=self.n_score_errors,
             elapsed_s=self._elapsed_s,
             judge=total_spend((scorer.aggregate.judging.spend() for scorer in self._scorers), self.judge_problems),
+            n_records=self.n_cases,
+            n_without_content=self.n_without_content,
         )
 
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
@@ -108,6 +111,7 @@ class Run:
                         add(case_id, each)
                     index = self.n_cases
                     self.n_cases += 1
+                    self.n_without_content += not item.has_content
                     self._elapsed_s = now() - start
                     yield CaseScores(index, case_id, scores)
                 if chunk.refused is not None:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
 from agentunit.core.case import DatasetCase
 from agentunit.core.results import MetricResult
 from agentunit.core.trace import TraceLog
-from agentunit.metrics.inputs import InputProblem, Item
+from agentunit.metrics.inputs import NO_CONTENT, InputProblem, Item
 
 __all__ = [
     "CompositeMetric",
@@ -124,6 +124,13 @@ def unscored(
     if error is not None:
         full["error"] = {"type": type(error).__name__, "message": _message(error)}
     return MetricResult(name, None, full)
+
+
+def without_content(metric: Any) -> MetricResult:
+    """The result of any metric on a record that holds nothing."""
+    info = describe(metric)
+    backend = getattr(metric, "current_backend", info.backend)
+    return unscored(metric.name, NO_CONTENT, detail={**dict.fromkeys(info.detail_keys), "backend": backend})
 
 
 def spoken_error(error: BaseException) -> str:
@@ -350,6 +357,8 @@ def fresh(metric: Any) -> Any:
 
 def evaluate_item(metric: Any, item: Item) -> MetricResult:
     """Score an item with any metric, sharing the item's readings where the metric can use them."""
+    if item.says_nothing_to(describe(metric).inputs):
+        return without_content(metric)
     if isinstance(metric, ItemMetric):
         return metric.measure(item)
     try:

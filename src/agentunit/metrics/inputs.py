@@ -9,11 +9,14 @@ import msgspec
 
 from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
 from agentunit.core.outcome import Outcome, outcome_text
-from agentunit.core.trace import TraceEvent
+from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.formulas.state import json_equal
 
 _MISNAMED_OUTPUT = ("answer", "response", "result", "text", "content", "completion")
 _MISNAMED_EXPECTED = ("expected", "expected_answer", "reference", "ground_truth", "answer", "target")
+NO_CONTENT = "the record holds no answer and no events"
+"""Why a record says nothing about an agent: its outcome and its trace are empty."""
+
 _UNREAD: Any = object()
 _LARGEST_AMOUNT = 1e100
 
@@ -30,13 +33,16 @@ class Item:
     ('It is in France.', ['Paris is in France.'], [])
     """
 
-    __slots__ = ("_answer", "_context", "_events", "_found", "_tool_calls", "case", "llm_calls", "outcome", "trace")
+    __slots__ = (
+        "_answer", "_content", "_context", "_events", "_found", "_tool_calls", "case", "llm_calls", "outcome", "trace"
+    )  # fmt: skip
 
     def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
         self.case = as_case(case) if isinstance(case, dict) else case
         self.trace = as_trace(trace) if trace is None or isinstance(trace, (dict, list, tuple)) else trace
         self.outcome = as_outcome(outcome) if isinstance(outcome, dict) else outcome
         self._answer = _UNREAD
+        self._content: bool | None = None
         self._context = _UNREAD
         self._events = _UNREAD
         self.llm_calls: Any = None
@@ -87,6 +93,40 @@ class Item:
         return events
 
     @property
+    def has_content(self) -> bool:
+        """Whether the record holds anything that an agent did: an answer, an error, a state left behind, an event.
+
+        A success flag, a cost or a time is none: they say something to the metrics that read them, and to no other.
+
+        >>> Item({"id": "q1"}, None, {"success": True}).has_content, Item({"id": "q1"}, None, "").has_content
+        (False, True)
+        """
+        if self._content is None:
+            self._content = _is_something(self.outcome) or _is_work(self.trace)
+        return self._content
+
+    def says_nothing_to(self, inputs: Sequence[str]) -> bool:
+        """Whether a metric with these declared inputs can read nothing here: no content, and none of its other places.
+
+        A metric that declares no inputs decides for itself.
+        """
+        if not inputs or self.has_content:
+            return False
+        places = {place for each in inputs for place in each.split(" or ")}
+        return not any(self._is_there(place) for place in places)
+
+    def _is_there(self, place: str) -> bool:
+        if place == "a check":
+            # What a check looks at may lie outside the record.
+            return True
+        for start, holder in (("outcome.", self.outcome), ("trace.metadata.", getattr(self.trace, "metadata", None))):
+            if place.startswith(start):
+                name = place.removeprefix(start)
+                found = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
+                return found is not None
+        return False
+
+    @property
     def case_metadata(self) -> dict[str, Any]:
         """The case's metadata."""
         return _mapping("case.metadata", getattr(self.case, "metadata", None))
@@ -95,6 +135,19 @@ class Item:
     def trace_metadata(self) -> dict[str, Any]:
         """The trace's metadata."""
         return _mapping("trace.metadata", getattr(self.trace, "metadata", None))
+
+
+def _is_something(outcome: Any) -> bool:
+    if not isinstance(outcome, Outcome):
+        return outcome is not None
+    return any(each is not None for each in (outcome.output, outcome.error, outcome.state, outcome.extra))
+
+
+def _is_work(trace: Any) -> bool:
+    # A user's own objects are for the metrics to judge.
+    return not isinstance(trace, TraceLog) or any(
+        (trace.events, trace.interactions, trace.handoffs, trace.conflicts, trace.agent_roles, trace.extra)
+    )
 
 
 def _events_of(trace: Any) -> Sequence[Any]:

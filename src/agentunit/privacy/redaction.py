@@ -63,13 +63,22 @@ class Redactor:
     def redact(self, records: Sequence[Record]) -> list[Any]:
         """The records as plain data, in the shape they are written in; many at once is faster than one by one."""
         plain = [msgspec.json.decode(encode_record(record)) for record in records]
+        self.redact_data(plain)
+        return plain
+
+    def redact_data(self, plain: Sequence[Any]) -> int:
+        """Replace in plain data in the shape of records, in place; returns how many texts changed."""
         leaves_of = [list(texts_of(each)) for each in plain]
         distinct = dict.fromkeys(leaf for leaves in leaves_of for leaf in leaves)
         fields = {leaf: tuple(known_fields(leaf)) for leaf in distinct if leaf.field not in _STRUCTURE_FIELDS}
         found = self._find(distinct, fields)
+        n_replaced = 0
         for data, leaves in zip(plain, leaves_of, strict=True):
-            replace_texts(data, self._replaced(leaves, fields, found))
-        return plain
+            replaced = self._replaced(leaves, fields, found)
+            if replaced:
+                replace_texts(data, replaced)
+            n_replaced += len(replaced)
+        return n_replaced
 
     def _replaced(self, all_leaves: list[Leaf], fields: _Fields, found: _Spans) -> dict[Leaf, str]:
         """The new text of each text of one record that changes."""

@@ -23,6 +23,7 @@ from agentunit.metrics.usage import itemised_cost, recorded_cost
 from agentunit.pytest_support.agent_loop import AgentLoop
 from agentunit.pytest_support.gathering import Evaluated, Gathering
 from agentunit.pytest_support.marker import MarkerError, threshold
+from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable, printable_line
 
 _ANSWER_LENGTH = 300
@@ -84,10 +85,12 @@ class Evaluation(Mapping[str, Score]):
             return
         for gate, _ in missed:
             self._gathering.add_failed_check(self._evaluated, gate.metric, str(gate))
-        lines = [f"{'; '.join(_told_miss(*miss) for miss in missed)} (case {self._evaluated.case_id!r})"]
+        case_id = printable_line(repr(self._evaluated.case_id))
+        lines = [f"{'; '.join(_told_miss(*miss) for miss in missed)} (case {case_id})"]
+        mask = self._gathering.mask
         for metric in dict.fromkeys(gate.metric for gate, _ in missed):
-            lines += _told_score(metric, self[metric])
-        raise AssertionError("\n".join(lines + _told_record(self.record)))
+            lines += _told_score(metric, self[metric], mask)
+        raise AssertionError("\n".join(lines + _told_record(self.record, mask)))
 
 
 class Evaluator:
@@ -134,8 +137,10 @@ class Evaluator:
         record = Record(asked, result.trace, result.outcome)
         evaluation = self._evaluated(record, wanted, failure=result.failure, spend_usd=_spend_usd(record))
         if result.failure is not None:
-            told = [f"the agent failed on case {asked.id!r}: {result.outcome.error}", *_told_record(record)]
-            raise AssertionError("\n".join(told + _told_traceback(result.trace.metadata)))
+            mask = self._gathering.mask
+            said = printable(mask.text(str(result.outcome.error)))
+            told = [f"the agent failed on case {printable_line(repr(asked.id))}: {said}", *_told_record(record, mask)]
+            raise AssertionError("\n".join(told + _told_traceback(result.trace.metadata, mask)))
         evaluation.check_gates(self._gates)
         return evaluation
 
@@ -216,25 +221,32 @@ def _told_miss(gate: Gate, each: Score) -> str:
     return f"{gate.subject} is {each.value:.6g}, not {gate.operator} {gate.threshold:g}"
 
 
-def _told_score(metric: str, each: Score) -> list[str]:
-    detail = dict(each.result.detail)
+def _told_score(metric: str, each: Score, mask: Mask) -> list[str]:
+    detail = dict(mask.data(each.result.detail))
     detail.pop("backend", None)
     reason = detail.pop("reason", None) or detail.pop("why", None)
-    known = {key: value for key, value in detail.items() if value is not None}
+    # What a model computed with is no reason that a person can read.
+    known = {key: value for key, value in detail.items() if value is not None and not _is_all_numbers(value)}
     lines = [f"{metric} (backend {each.backend}): {reason}"] if reason else []
-    if known or not reason:
+    if known:
         lines.append(f"{metric} (backend {each.backend}), detail: {encode_json(known).decode()}")
     return ["  " + printable_line(line, _DETAIL_LENGTH) for line in lines]
 
 
-def _told_record(record: Record | LooseRecord) -> list[str]:
-    query, answer = getattr(record.case, "query", None), outcome_text(record.outcome)
+def _is_all_numbers(value: Any) -> bool:
+    members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return bool(members) and all(isinstance(each, (int, float)) for each in members)
+
+
+def _told_record(record: Record | LooseRecord, mask: Mask) -> list[str]:
+    read = getattr(record.case, "query", None), outcome_text(record.outcome)
+    query, answer = (None if text is None else mask.text(str(text)) for text in read)
     lines = [] if query is None else [f"  query: {printable_line(str(query), _ANSWER_LENGTH)}"]
     return [*lines, f"  answer: {'none' if answer is None else printable_line(answer, _ANSWER_LENGTH)}"]
 
 
-def _told_traceback(metadata: Mapping[str, Any]) -> list[str]:
+def _told_traceback(metadata: Mapping[str, Any], mask: Mask) -> list[str]:
     """The end of the agent's own traceback: where it went wrong, without the frames that led there."""
     text = metadata.get("traceback")
-    lines = printable(text).rstrip().splitlines()[-_TRACEBACK_LINES:] if isinstance(text, str) else []
+    lines = printable(mask.text(text)).rstrip().splitlines()[-_TRACEBACK_LINES:] if isinstance(text, str) else []
     return [f"  | {line}" for line in lines]

@@ -13,6 +13,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import Score, encode_json
 from agentunit.metrics.base import spoken_error
+from agentunit.reports.masked import Mask
 
 
 class Evaluated(Struct):
@@ -41,6 +42,7 @@ class FailedCheck(Struct):
     metric: str
     expression: str
     value: float | None
+    backend: str = ""
 
 
 class Travelling(Struct):
@@ -54,7 +56,15 @@ class Travelling(Struct):
 class Gathering:
     """The evaluations of one test as they are made."""
 
-    def __init__(self, *, position: int, keep_records: bool, properties: list[tuple[str, object]]) -> None:
+    def __init__(
+        self,
+        *,
+        position: int,
+        keep_records: bool,
+        properties: list[tuple[str, object]],
+        show_personal_data: bool = False,
+    ) -> None:
+        self.mask = Mask(show_all=show_personal_data)
         self._position = position
         self._keep_records = keep_records
         self._properties = properties
@@ -104,8 +114,10 @@ class Gathering:
 
     def add_failed_check(self, evaluated: Evaluated, metric: str, expression: str) -> None:
         """Take in a threshold that was missed."""
-        value = evaluated.scores[metric].value
-        self._failed_checks.append(FailedCheck(evaluated.call, evaluated.attempt, metric, expression, value))
+        score = evaluated.scores[metric]
+        self._failed_checks.append(
+            FailedCheck(evaluated.call, evaluated.attempt, metric, expression, score.value, score.backend)
+        )
 
     def taken(self) -> str | None:
         """What came in since it was last asked for, as text."""

@@ -18,19 +18,23 @@ from agentunit.core.codec import decode_record
 from agentunit.core.judged import judged_of
 from agentunit.core.results import encode_json
 from agentunit.engine.aggregate import amount_of
+from agentunit.engine.decision import decide_tests
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.pytest_support.gathering import Evaluated, FailedCheck, arrived
-from agentunit.reports.figures import quantity, spoken_value
+from agentunit.reports.figures import INTERVAL_HEADING, quantity, spoken_value
 from agentunit.reports.html import write_html
+from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.judge_words import judge_words
 from agentunit.reports.markdown import code, inline, run_markdown
-from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.masked import Mask, ReportedCase
+from agentunit.reports.printable import printable, printable_line
+from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.whole_file import whole_file
 from agentunit.store.sqlite import RunHeader, ScoreRow
 
 _LINES_SHOWN = 10
 _REASON_LENGTH = 160
+_NO_VALUE = ""
 
 
 class EvaluatedTest(Struct):
@@ -57,11 +61,21 @@ class EvaluatedTest(Struct):
 class SessionReport(ReportedRun):
     """A session as a run: every evaluation is a case, named by its test; attempts are repeats of it."""
 
-    def __init__(self, tests: Iterable[EvaluatedTest], *, started_at: float) -> None:
+    def __init__(
+        self,
+        tests: Iterable[EvaluatedTest],
+        *,
+        started_at: float,
+        exit_code: int = 0,
+        show_personal_data: bool = False,
+    ) -> None:
         # As collected, whatever the order in which the workers of xdist were done.
         self.tests = sorted(tests, key=lambda test: (test.position, test.nodeid))
         self._placed = list(_placed(self.tests))
-        super().__init__(_scored_run(self._placed, started_at))
+        failed = [test.nodeid for test in self.tests if test.outcome == "failed"]
+        decision = decide_tests(failed, len(self.tests), session_exit_code=exit_code)
+        run = _scored_run(self._placed, started_at)
+        super().__init__(run, decision=decision, show_personal_data=show_personal_data)
 
     @property
     def spend_usd(self) -> float | None:
@@ -69,7 +83,7 @@ class SessionReport(ReportedRun):
         known = [each.spend_usd for _, _, each in self._placed if each.spend_usd is not None]
         return fsum(known) if known else None
 
-    def cases(self) -> Iterator[ReportedCase]:
+    def _cases(self) -> Iterator[ReportedCase]:
         """Every evaluation whose record was kept, in order."""
         for position, nodeid, each in self._placed:
             if each.record is not None:
@@ -84,20 +98,21 @@ class SessionReport(ReportedRun):
                 )
 
     def terminal_lines(self) -> Iterator[str]:
-        """The table of metrics and what stands below it."""
+        """The table of metrics, what stands below it, and the verdict."""
         if self._placed:
-            yield from _aligned(self._rows())
+            yield from map(printable, _aligned(self._rows()))
         yield self._totals()
         if self.summary.judge is not None:
             yield printable_line(f"judge: {judge_words(self.summary.judge)}")
         for entry in self.summary.unscored[:_LINES_SHOWN]:
             mark = "error in" if entry.status == "error" else "not scored:"
-            yield printable_line(f"{mark} {entry.metric}: {entry.n_cases} × {entry.reason}", _REASON_LENGTH)
+            yield printable_line(f"{mark} {entry.metric}: {entry.n_records} × {entry.reason}", _REASON_LENGTH)
         uneven = [test for test in self.tests if test.passes is not None and not _is_full(test.passes)]
         for test in uneven[:_LINES_SHOWN]:
-            yield f"{test.passes} attempts passed: {test.nodeid}"
+            yield printable_line(f"{test.passes} attempts passed: {test.nodeid}")
         if len(uneven) > _LINES_SHOWN:
             yield f"… and {len(uneven) - _LINES_SHOWN} more tests of which not all attempts passed"
+        yield printable_line(self.decision.headline)
 
     def write(self, path: str) -> None:
         """Write the report; the ending of the file decides its form."""
@@ -110,13 +125,22 @@ class SessionReport(ReportedRun):
             stream.write(content)
 
     def _rows(self) -> Iterator[tuple[str, ...]]:
-        failed = Counter(check.metric for test in self.tests for check in test.failed_checks)
-        yield ("metric", "mean ± 95 %", "scored", "failed checks")
-        for row in self.summary.metrics:
+        rows = self.summary.metrics
+        scored_by = {(row.metric, row.backend) for row in rows if row.n_scored}
+        failed: Counter[tuple[str, str]] = Counter()
+        for check in (check for test in self.tests for check in test.failed_checks):
+            # A check that failed for want of a value is no fault of a backend that gave others.
+            scored = check.value is not None and (check.metric, check.backend) in scored_by
+            failed[check.metric, check.backend if scored else _NO_VALUE] += 1
+        yield ("metric", INTERVAL_HEADING.replace("value", "mean"), "scored", "failed checks")
+        for row in rows:
             value = spoken_value(row, self.infos[row.metric].unit)
-            several = sum(other.metric == row.metric for other in self.summary.metrics) > 1
+            several = sum(other.metric == row.metric for other in rows) > 1
             name = f"{row.metric}[{row.backend}]" if several else row.metric
-            yield (name, value, f"{row.n_scored}/{row.n_cases}", str(failed[row.metric]))
+            n_failed = failed.pop((row.metric, row.backend if row.n_scored else _NO_VALUE), 0)
+            yield (name, value, f"{row.n_scored}/{row.n_cases}", str(n_failed))
+        for (metric, _), n_failed in failed.items():
+            yield (f"{metric}, no value", "–", "", str(n_failed))
 
     def _totals(self) -> str:
         n_evaluated, n_failed = len(self._placed), self.run.n_failed
@@ -132,7 +156,7 @@ class SessionReport(ReportedRun):
         return ", ".join(parts)
 
     def _markdown(self) -> str:
-        text = run_markdown(self.run, case_of=self.case)
+        text = run_markdown(self.run, self.decision, mask=self.mask, case_of=self.case)
         failed = [test for test in self.tests if test.outcome == "failed"]
         if not failed:
             return text
@@ -156,7 +180,8 @@ class SessionReport(ReportedRun):
             "n_agent_failures": self.run.n_failed,
             "spend_usd": self.spend_usd,
             "summary": self.summary,
-            "tests": [_test_as_data(test) for test in self.tests],
+            **decision_as_data(self.decision),
+            "tests": [_test_as_data(test, self.mask) for test in self.tests],
         }
 
 
@@ -205,17 +230,19 @@ def _scored_run(placed: Sequence[tuple[int, str, Evaluated]], started_at: float)
     return run
 
 
-def _test_as_data(test: EvaluatedTest) -> dict[str, Any]:
+def _test_as_data(test: EvaluatedTest, mask: Mask) -> dict[str, Any]:
     return {
         "nodeid": test.nodeid,
         "outcome": test.outcome,
         "passes": test.passes,
         "failed_checks": test.failed_checks,
         "evaluations": [
-            {
-                **{name: getattr(each, name) for name in each.__struct_fields__ if name != "record"},
-                "record": None if each.record is None else msgspec.Raw(each.record.encode()),
-            }
+            mask.data(
+                {
+                    **{name: getattr(each, name) for name in each.__struct_fields__ if name != "record"},
+                    "record": None if each.record is None else msgspec.json.decode(each.record),
+                }
+            )
             for each in test.evaluated
         ],
     }

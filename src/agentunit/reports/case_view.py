@@ -21,7 +21,7 @@ from agentunit.multiagent.lanes import Lanes, lanes_of
 from agentunit.multiagent.network import Network, network_of
 from agentunit.multiagent.suspicion import blame
 from agentunit.reports.differences import Part, closest, marked_differences
-from agentunit.reports.reported_run import ReportedCase
+from agentunit.reports.masked import ReportedCase
 from agentunit.reports.timeline import TimelineEntry, timeline_of
 
 _Told = TypeVar("_Told")

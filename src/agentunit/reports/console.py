@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.figures import duration, number, shown_direction, spoken_value
+from agentunit.reports.figures import INTERVAL_HEADING, counted_cases, duration, number, shown_direction, spoken_value
 from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.printable import printable_line
 
@@ -43,8 +43,9 @@ def print_run(
     _print_unscored(summary.unscored, console)
     _print_input_errors(summary, console)
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
-    repeated = any(row.n_repeats > 1 for row in summary.metrics)
-    cases = "1 case" if summary.n_cases == 1 else f"{summary.n_cases:,} {'runs of cases' if repeated else 'cases'}"
+    cases = counted_cases(summary.n_cases, summary.n_repeats, summary.n_records)
+    if summary.n_without_content:
+        cases += f", {summary.n_without_content:,} records without content"
     # A stored run may have been stopped and resumed: it has no one duration.
     took = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
     console.print(f"{cases}{took}", style="dim", highlight=False)
@@ -54,8 +55,10 @@ def print_run(
 
 def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True, header_style="bold")
-    for heading in ("metric", "value ± 95 %", "scored", "backend", "trust"):
-        table.add_column(heading, justify="right" if heading == "scored" else "left", no_wrap=heading != "value ± 95 %")
+    for heading in ("metric", INTERVAL_HEADING, "scored", "backend", "trust"):
+        table.add_column(
+            heading, justify="right" if heading == "scored" else "left", no_wrap=heading != INTERVAL_HEADING
+        )
     for row in rows:
         info = infos[row.metric]
         dim = row.status != "ok"
@@ -90,7 +93,8 @@ def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], c
     repeated = [row for row in rows if row.within_case_sd is not None]
     if not repeated:
         return
-    console.print(f"\n[bold]Repeats[/bold] (each case {max(row.n_repeats for row in repeated)} times)")
+    times = max(row.n_repeats for row in repeated)
+    console.print(f"\n[bold]Repeats[/bold] (each case {times} times; 'scored' counts every repeat)", highlight=False)
     for row in repeated:
         unit, k = infos[row.metric].unit, row.n_repeats
         parts = [f"± {number(row.within_case_sd or 0.0, unit)} from run to run of a case"]
@@ -121,17 +125,17 @@ def _print_unscored(entries: list[Unscored], console: Console) -> None:
     # Several metrics often miss the same input: one line says it for all of them.
     shared: dict[tuple[str, str, int, tuple[str, ...]], list[Unscored]] = {}
     for entry in entries:
-        key = (entry.status, entry.reason, entry.n_cases, tuple(entry.first_cases))
+        key = (entry.status, entry.reason, entry.n_records, tuple(entry.first_cases))
         shared.setdefault(key, []).append(entry)
     ordered = sorted(shared.items(), key=lambda pair: (pair[0][0] != "error", -pair[0][2]))
-    for (status, reason, n_cases, _), group in ordered[:_REASONS_SHOWN]:
+    for (status, reason, n_records, _), group in ordered[:_REASONS_SHOWN]:
         named = printable_line(", ".join(group[0].first_cases[:_CASES_NAMED]))
-        more = ", …" if n_cases > _CASES_NAMED else ""
+        more = ", …" if group[0].n_cases > _CASES_NAMED else ""
         metrics = printable_line(", ".join(entry.metric for entry in group))
         mark = "[red]error[/red] " if status == "error" else ""
         why = escape(printable_line(reason))
         console.print(
-            f"  {mark}{escape(metrics)}: {n_cases} × {why} [dim]({escape(named)}{more})[/dim]",
+            f"  {mark}{escape(metrics)}: {n_records} × {why} [dim]({escape(named)}{more})[/dim]",
             highlight=False,
             soft_wrap=True,
         )

@@ -1,8 +1,7 @@
-"""Gates and comparisons in the terminal: what was decided, on which numbers, and why."""
+"""Gates, comparisons and the decision in the terminal: on which numbers, and why."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from rich.console import Console
@@ -10,14 +9,16 @@ from rich.table import Table
 from rich.text import Text
 
 from agentunit.engine.comparison import CaseChange, Comparison, MetricComparison
+from agentunit.engine.decision import Decision, Reason, named_cases
 from agentunit.engine.gates import GateVerdict
-from agentunit.reports.figures import number, quantity
+from agentunit.reports.figures import INTERVAL_HEADING, counted_cases, number, quantity, with_interval
+from agentunit.reports.gate_words import GATE_WORDS
 from agentunit.reports.printable import printable_line
 
 _CASES_SHOWN = 5
-_CASES_IN_LINE = 3
+_VERDICT_STYLE = {"pass": "bold green", "cannot tell": "bold yellow", None: "bold"}
 _WORD_STYLE = {
-    "PASS": "green",
+    "met": "green",
     "FAIL": "bold red",
     "ERROR": "bold red",
     "regression": "bold red",
@@ -31,15 +32,15 @@ _MARK = {"higher": "↑", "lower": "↓", "none": " "}
 
 
 def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
-    """Print one row for each gate: the number it compared, how much was scored, PASS or FAIL, and why."""
+    """Print one row for each gate: the number it compared, how much was scored, whether it is met, and why."""
     if not verdicts:
         return
-    table = _table("gate", "value ± 95 %", "scored", "", "why", narrow=("scored", ""))
+    table = _table("gate", INTERVAL_HEADING, "scored", "", "why", narrow=("scored", ""))
     for each in verdicts:
-        word = each.verdict.upper()
+        word = GATE_WORDS[each.verdict]
         why = Text(printable_line(each.reason))
         if each.verdict != "pass" and each.cases:
-            why.append(f": {named_cases(each.cases)}", style="bold")
+            why.append(f": {printable_line(named_cases(each.cases, _CASES_SHOWN))}", style="bold")
         if each.note:
             why.append(f" ({printable_line(each.note)})", style="dim")
         table.add_row(
@@ -61,7 +62,7 @@ def print_comparison(comparison: Comparison, console: Console, *, changed_cases:
     if comparison.note:
         console.print(printable_line(comparison.note), style="yellow", markup=False, highlight=False, soft_wrap=True)
     table = _table("metric", "baseline", "now", "difference, 95 %", "p worse", "", narrow=("p worse", ""))
-    names = labels(comparison)
+    names = [printable_line(label) for label in comparison.labels]
     for name, each in zip(names, comparison.metrics, strict=True):
         if each.verdict == "not compared" and not each.gated:
             continue
@@ -69,7 +70,7 @@ def print_comparison(comparison: Comparison, console: Console, *, changed_cases:
             Text(f"{name} {_MARK[each.direction]}{'' if each.gated else ' i'}"),
             _amount(each.baseline_mean, each.unit),
             _amount(each.candidate_mean, each.unit),
-            _difference(each),
+            difference_words(each),
             "–" if each.p_adjusted is None else f"{each.p_adjusted:.3f}" if each.p_adjusted >= 0.001 else "<0.001",
             Text(each.verdict, style=_WORD_STYLE[each.verdict]),
             style=None if each.gated else "dim",
@@ -86,70 +87,25 @@ def print_comparison(comparison: Comparison, console: Console, *, changed_cases:
         _print_changed_cases(zip(names, comparison.metrics, strict=True), console)
 
 
-def labels(comparison: Comparison) -> list[str]:
-    """How one names each metric of a comparison on the command line: with the backend where it has several."""
-    times = Counter(each.metric for each in comparison.metrics)
-    return [
-        printable_line(f"{each.metric}[{each.backend}]" if times[each.metric] > 1 and each.backend else each.metric)
-        for each in comparison.metrics
-    ]
+def print_decision(decision: Decision, next_step: str, console: Console) -> None:
+    """The last lines: what was decided, and the next command."""
+    style = _VERDICT_STYLE.get(decision.verdict, "bold red")
+    line = printable_line(decision.headline)
+    console.print(f"\n{line}", style=style, highlight=False, markup=False, soft_wrap=True)
+    console.print(f"next: {next_step}", style="bold", highlight=False, markup=False, soft_wrap=True)
 
 
-def named_cases(cases: Sequence[str], most: int = _CASES_SHOWN) -> str:
-    """A few case ids, and how many more there are.
+def reason_line(reason: Reason) -> str:
+    """A reason in one line, with the first of the cases behind it.
 
-    >>> named_cases(["q1", "q2", "q3"], 2)
-    'q1, q2 and 1 more'
+    >>> reason_line(Reason("gate", 1, "cost max <= 1", "max 3 misses <= 1", ("q1",)))
+    'cost max <= 1: max 3 misses <= 1 (q1)'
     """
-    shown = ", ".join(printable_line(case, 40) for case in cases[:most])
-    return shown if len(cases) <= most else f"{shown} and {len(cases) - most} more"
-
-
-def decision_line(
-    code: int,
-    verdicts: Sequence[GateVerdict],
-    comparison: Comparison | None = None,
-    *,
-    n_errors: int = 0,
-    max_errors: int = 0,
-) -> str:
-    """Everything in one sentence, for the last line of a command.
-
-    >>> decision_line(3, [], n_errors=2)
-    'ERRORS: failed cases and scores: 2, allowed: 0'
-    """
-    if code == 0:
-        parts = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
-        if comparison is not None:
-            parts.append(f"no worse than {comparison.baseline}")
-        return f"PASS: {', '.join(parts) or 'nothing failed'}"
-    parts = [_broken_gate(each) for each in verdicts if each.verdict != "pass"]
-    if comparison is not None:
-        named = dict(zip(map(id, comparison.metrics), labels(comparison), strict=True))
-        parts += [f"{named[id(each)]} is worse than the baseline" for each in comparison.regressions]
-        if code == 4:
-            parts += [f"{named[id(each)]}: {each.reason}" for each in comparison.undecided] or [
-                "no metric counts for the decision; --metrics names some"
-            ]
-    if n_errors > max_errors:
-        parts.append(f"failed cases and scores: {n_errors}, allowed: {max_errors}")
-    return f"{({1: 'FAIL', 3: 'ERRORS', 4: 'CANNOT TELL'})[code]}: {printable_line('; '.join(parts))}"
-
-
-def case_to_show(verdicts: Iterable[GateVerdict], comparison: Comparison | None = None) -> str | None:
-    """The case to look at first: one that breaks a gate, or the one that lost most."""
-    for verdict in verdicts:
-        if verdict.verdict != "pass" and verdict.cases:
-            return verdict.cases[0]
-    for each in comparison.regressions if comparison is not None else []:
-        if each.got_worse:
-            return each.got_worse[0].case_id
-    return None
-
-
-def _broken_gate(each: GateVerdict) -> str:
-    cases = f" in {named_cases(each.cases, _CASES_IN_LINE)}" if each.cases else ""
-    return f"{each.gate}{cases}"
+    about = (
+        "" if reason.kind in ("failed case", "failed score", "failed test", "test session") else f"{reason.subject}: "
+    )
+    cases = f" ({named_cases(reason.cases, _CASES_SHOWN)})" if reason.cases else ""
+    return f"{about}{reason.text}{cases}"
 
 
 def _gated_value(each: GateVerdict) -> str:
@@ -157,28 +113,24 @@ def _gated_value(each: GateVerdict) -> str:
         return "–"
     if each.gate.aggregate in ("all", "any"):
         return f"{round(each.value * each.n_scored)} of {each.n_scored}"
-    value = quantity(each.value, each.unit)
-    if each.low is None or each.high is None:
-        return value
-    # Intervals of shares and quantiles are lopsided; the wider side is the honest "±".
-    return f"{value} ± {number(max(each.high - each.value, each.value - each.low), each.unit)}"
+    return with_interval(each.value, each.low, each.high, each.unit)
 
 
 def _spoken_pairs(comparison: Comparison) -> str:
-    cases = "1 case" if comparison.n_paired == 1 else f"{comparison.n_paired:,} cases"
     alone = [
         f"{n:,} only in the {which}"
         for n, which in ((comparison.n_only_baseline, "baseline"), (comparison.n_only_candidate, "new run"))
         if n
     ]
-    return f"{cases} in both{''.join(f', {each}' for each in alone)}"
+    return f"{counted_cases(comparison.n_paired)} in both{''.join(f', {each}' for each in alone)}"
 
 
 def _amount(value: float | None, unit: str) -> str:
     return "–" if value is None else quantity(value, unit)
 
 
-def _difference(each: MetricComparison) -> str:
+def difference_words(each: MetricComparison) -> str:
+    """The difference between two runs with its 95 % interval."""
     if each.difference is None:
         return "–"
     # Two digits hide what matters here: a loss of 0.004 is not 0.00.

@@ -5,11 +5,15 @@ from __future__ import annotations
 from math import floor, log10
 
 from agentunit.core.results import AmountSummary, MetricSummary
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
+
+INTERVAL_HEADING = "value, 95 %"
+"""Over every column of values with their intervals."""
 
 
 def spoken_value(row: MetricSummary, unit: str) -> str:
-    """The middle of a table row: the mean with its 95 % interval, or a raw quantity with its tail.
+    """The middle of a table row: the mean with its 95 % interval, and the tail of a raw quantity.
 
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> spoken_value(row, "USD")
@@ -22,11 +26,41 @@ def spoken_value(row: MetricSummary, unit: str) -> str:
         return "–"
     if row.amount is not None:
         return _spoken_amount(row.amount)
-    value = f"{quantity(row.mean, unit)}{_margin(row, unit)}"
+    value = with_interval(row.mean, row.low, row.high, unit)
     if unit == "score" or row.p95 is None:
         return value
     approximately = "" if row.exact_quantiles else "~"
     return f"{value}, p95 {approximately}{number(row.p95, unit)}"
+
+
+def with_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
+    """A number with its interval.
+
+    >>> with_interval(0.857, 0.487, 1.0, "score"), with_interval(3.0, 2.5, 3.5, "s"), with_interval(3.0, 0.0, 7.5, "s")
+    ('0.86 [0.49, 1.00]', '3 s ± 0.5', '3 s [0, 7.5]')
+    """
+    return f"{quantity(value, unit)}{_interval(value, low, high, unit)}"
+
+
+def counted_cases(n_cases: int, n_repeats: int = 1, n_records: int | None = None) -> str:
+    """How large a run is, in cases and repeats.
+
+    >>> counted_cases(66, 3, 198), counted_cases(66, 3, 150), counted_cases(1)
+    ('66 cases × 3 repeats', '66 cases × 3 repeats (150 records)', '1 case')
+    """
+    cases = "1 case" if n_cases == 1 else f"{n_cases:,} cases"
+    if n_repeats <= 1:
+        return cases
+    uneven = n_records is not None and n_records != n_cases * n_repeats
+    return f"{cases} × {n_repeats} repeats{f' ({n_records:,} records)' if uneven else ''}"
+
+
+def failed_words(run: ScoredRun) -> str:
+    """On how much of a run the agent failed."""
+    n_cases = len({record.position for record in run.records if record.failed})
+    if run.n_repeats > 1:
+        return f"in {run.n_failed:,} of {run.n_records:,} records, on {n_cases:,} of {counted_cases(run.n_cases)}"
+    return f"on {run.n_failed:,} of {counted_cases(run.n_cases)}"
 
 
 def shown_direction(row: MetricSummary, info: MetricInfo) -> str:
@@ -83,19 +117,22 @@ def _spoken_amount(amount: AmountSummary) -> str:
     if 0 < amount.mean < 0.1:
         prefix, factor = next((pair for pair in _PREFIXES if amount.mean * pair[1] >= 1), _PREFIXES[-1])
     unit = prefix + amount.unit
-    margin = ""
-    if amount.low is not None and amount.high is not None:
-        margin = f" ± {number(max(amount.high - amount.mean, amount.mean - amount.low) * factor, unit)}"
+    mean = amount.mean * factor
+    low, high = (None if end is None else end * factor for end in (amount.low, amount.high))
     approximately = "" if amount.exact_quantiles else "~"
     p95 = number(amount.p95 * factor, unit)
-    return f"{number(amount.mean * factor, unit)}{margin} {unit}, p95 {approximately}{p95}"
+    return f"{number(mean, unit)}{_interval(mean, low, high, unit)} {unit}, p95 {approximately}{p95}"
+
+
+def _interval(value: float, low: float | None, high: float | None, unit: str) -> str:
+    if low is None or high is None:
+        return ""
+    margin = max(high - value, value - low)
+    # A score has a range: near its end, and for shares anywhere, the interval is lopsided, and no "±" is true. Nor is
+    # one that would reach below zero where nothing does.
+    if unit == "score" or value - margin < 0.0 <= low:
+        return f" [{number(low, unit)}, {number(high, unit)}]"
+    return f" ± {number(margin, unit)}"
 
 
 _PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
-
-
-def _margin(row: MetricSummary, unit: str) -> str:
-    if row.low is None or row.high is None or row.mean is None:
-        return ""
-    # Intervals of shares are lopsided near 0 and 1; the wider side is the honest "±".
-    return f" ± {number(max(row.high - row.mean, row.mean - row.low), unit)}"

@@ -18,10 +18,11 @@ from agentunit.multiagent.drawing.graph import draw_network
 from agentunit.multiagent.drawing.shapes import STYLE as PICTURE_STYLE
 from agentunit.multiagent.drawing.timeline import draw_lanes
 from agentunit.reports.case_view import plain, view_case
-from agentunit.reports.gate_words import Verdict
+from agentunit.reports.figures import counted_cases
 from agentunit.reports.html_overview import DIRECTION_MARK, html_text, overview
+from agentunit.reports.masked import ReportedCase
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.whole_file import whole_file
 
 _TEXT_LENGTH = 20_000
@@ -35,12 +36,12 @@ _MOST_COLUMNS = 5
 _STATUS_LETTER = {"ok": "o", "informational": "i", "not_applicable": "n", "error": "e"}
 
 
-def write_html(reported: ReportedRun, path: str | os.PathLike[str], *, verdicts: Sequence[Verdict] = ()) -> int:
-    """Write a run as one self-contained HTML file; returns the number of cases."""
+def write_html(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
+    """Write a run as one self-contained HTML file; returns the number of records."""
     style, script = f"{_page_part('run.css')}{PICTURE_STYLE}\n", _page_part("run.js")
     with whole_file(path) as stream:
         _write(stream, _head(reported, style, script))
-        _write(stream, overview(reported, verdicts))
+        _write(stream, overview(reported))
         _write(stream, _case_browser(reported))
         # The first line of the block is empty; each further line is the body of one case.
         _write(stream, '<script type="application/json" id="bodies">\n')
@@ -146,6 +147,7 @@ def _write_bodies(reported: ReportedRun, stream: IO[bytes]) -> dict[str, Any]:
     return {
         "run": reported.run.header.id,
         "repeated": reported.run.n_repeats > 1,
+        "size": counted_cases(reported.run.n_cases, reported.run.n_repeats, len(entries)),
         "entries": _ENTRIES,
         "metrics": [_metric_entry(name, reported.infos[name], shown) for name in metrics],
         "cases": entries,

@@ -7,26 +7,41 @@ from datetime import datetime, timezone
 from html import escape
 
 from agentunit.core.results import MetricSummary, RunSummary
+from agentunit.engine.comparison import Comparison
+from agentunit.engine.decision import Decision, Reason
+from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.catalog import spoken_direction
-from agentunit.reports.figures import duration, quantity, shown_direction, spoken_value
-from agentunit.reports.gate_words import Verdict, gate_expression, gate_rule, is_about, overall_word, verdict_word
+from agentunit.reports.decisions import difference_words, reason_line
+from agentunit.reports.figures import (
+    INTERVAL_HEADING,
+    counted_cases,
+    duration,
+    failed_words,
+    quantity,
+    shown_direction,
+    spoken_value,
+)
+from agentunit.reports.gate_words import GATE_WORDS, gate_rule, is_about
 from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.printable import printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedRun
 
 DIRECTION_MARK = {"higher": " ↑", "lower": " ↓", "none": ""}
-_WORD_CLASS = {"PASS": "pass", "FAIL": "fail"}
+_WORD_CLASS = {"PASS": "pass", "met": "pass", "FAIL": "fail", "ERRORS": "fail", "ERROR": "fail"}
 
 
-def overview(reported: ReportedRun, verdicts: Sequence[Verdict]) -> str:
+def overview(reported: ReportedRun) -> str:
     """The header of the page and everything above the cases."""
-    word = overall_word(verdicts)
-    parts = [f"<header>\n<h1>{html_text(reported.run.header.name)}{' ' + _word(word) if word else ''}</h1>\n"]
+    decision = reported.decision
+    word = f" {_word(decision.word)}" if decision.word else ""
+    parts = [f"<header>\n<h1>{html_text(reported.run.header.name)}{word}</h1>\n"]
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(reported))
     parts.append(f'<dl class="facts">{facts}</dl>\n</header>\n<main>\n')
-    parts.append(_gate_reasons(verdicts))
-    parts.append(f'<h2 id="metrics">Metrics</h2>\n{_metric_table(reported, verdicts)}')
+    parts.append(_verdict(decision))
+    parts.append(_gates(decision.gates))
+    parts.append(f'<h2 id="metrics">Metrics</h2>\n{_metric_table(reported, decision.gates)}')
+    parts.append(_comparison(decision.comparison))
     parts.append(_judge(reported))
     parts.append(_unscored(reported.summary))
     return "".join(parts)
@@ -35,13 +50,14 @@ def overview(reported: ReportedRun, verdicts: Sequence[Verdict]) -> str:
 def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
     run, header = reported.run, reported.run.header
     created = datetime.fromtimestamp(header.created_at, timezone.utc)
-    cases = f"{run.n_cases:,}" + (f" × {run.n_repeats} repeats" if run.n_repeats > 1 else "")
     facts = [
         ("run", f"<code>{html_text(header.id)}</code>"),
         ("when", f'<time datetime="{created.isoformat()}">{created:%Y-%m-%d %H:%M} UTC</time>'),
-        ("cases", cases),
-        ("agent failed", f'<span class="broken">{run.n_failed:,}</span>' if run.n_failed else "0"),
+        ("size", counted_cases(run.n_cases, run.n_repeats, run.n_records)),
+        ("agent failed", f'<span class="broken">{failed_words(run)}</span>' if run.n_failed else "0"),
     ]
+    if reported.summary.n_without_content:
+        facts.append(("without content", f"{reported.summary.n_without_content:,} records"))
     if header.status != "finished":
         planned = "" if header.n_planned is None else f" of {header.n_planned:,}"
         facts.append(("status", f"{html_text(header.status)}, {run.n_records:,}{planned} done"))
@@ -56,20 +72,48 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
     return facts
 
 
-def _gate_reasons(verdicts: Sequence[Verdict]) -> str:
+def _verdict(decision: Decision) -> str:
+    lines = "".join(f"<li>{_reason(each)}</li>" for each in decision.reasons)
+    reasons = f'<ul class="plain">{lines}</ul>\n' if lines else ""
+    return f'<h2 id="verdict">Verdict</h2>\n<p><strong>{html_text(decision.headline, 600)}</strong></p>\n{reasons}'
+
+
+def _reason(reason: Reason) -> str:
+    return html_text(reason_line(reason), 600)
+
+
+def _gates(verdicts: Sequence[GateVerdict]) -> str:
     if not verdicts:
         return ""
     lines = []
     for verdict in verdicts:
-        gate, reason = html_text(gate_expression(verdict)), html_text(str(verdict.reason))
-        lines.append(f"<li>{_word(verdict_word(verdict))} <code>{gate}</code>: {reason}</li>")
+        gate, reason = html_text(str(verdict.gate)), html_text(verdict.reason)
+        lines.append(f"<li>{_word(GATE_WORDS[verdict.verdict])} <code>{gate}</code>: {reason}</li>")
     return f'<h2 id="gates">Gates</h2>\n<ul class="plain">{"".join(lines)}</ul>\n'
 
 
-def _metric_table(reported: ReportedRun, verdicts: Sequence[Verdict]) -> str:
+def _comparison(comparison: Comparison | None) -> str:
+    if comparison is None:
+        return ""
+    rows = []
+    for label, each in zip(comparison.labels, comparison.metrics, strict=True):
+        means = (
+            "–" if mean is None else quantity(mean, each.unit) for mean in (each.baseline_mean, each.candidate_mean)
+        )
+        verdict = each.verdict + ("" if each.gated else " (not gated)")
+        cells = (label, *means, difference_words(each), verdict)
+        rows.append(f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in cells)}</tr>\n")
+    headings = ("metric", "baseline", "now", "difference, 95 %", "verdict")
+    head = "".join(f'<th scope="col">{each}</th>' for each in headings)
+    table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{"".join(rows)}</tbody>\n</table>'
+    title = f"Against {html_text(comparison.baseline)}, {counted_cases(comparison.n_paired)} in both"
+    return f'<h2 id="comparison">{title}</h2>\n<div class="card">{table}</div>\n'
+
+
+def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str:
     if not reported.summary.metrics:
         return '<p class="soft">Nothing is scored yet.</p>\n'
-    headings = ["metric", "value ± 95 %", "", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
+    headings = ["metric", INTERVAL_HEADING, "", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
     head = "".join(f'<th scope="col"{" class=num" if each == "scored" else ""}>{each}</th>' for each in headings)
     body = "".join(_metric_row(row, reported.infos[row.metric], verdicts) for row in reported.summary.metrics)
     note = ""
@@ -79,7 +123,7 @@ def _metric_table(reported: ReportedRun, verdicts: Sequence[Verdict]) -> str:
     return f'<div class="card">{table}</div>\n{note}'
 
 
-def _metric_row(row: MetricSummary, info: MetricInfo, verdicts: Sequence[Verdict]) -> str:
+def _metric_row(row: MetricSummary, info: MetricInfo, verdicts: Sequence[GateVerdict]) -> str:
     informational = ' <span class="soft">i</span>' if row.status == "informational" else ""
     better = shown_direction(row, info)
     direction = f'<span aria-hidden="true">{DIRECTION_MARK[better]}</span>'
@@ -98,7 +142,7 @@ def _metric_row(row: MetricSummary, info: MetricInfo, verdicts: Sequence[Verdict
     ]
     if verdicts:
         named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
-        gates = [f"<code>{html_text(gate_rule(each))}</code> {_word(verdict_word(each))}" for each in named]
+        gates = [f"<code>{html_text(gate_rule(each))}</code> {_word(GATE_WORDS[each.verdict])}" for each in named]
         cells.append(f'<td data-name="gate">{"<br>".join(gates)}</td>' if gates else "<td></td>")
     aside = "" if row.status == "ok" else ' class="aside"'
     return f"<tr{aside}>{''.join(cells)}</tr>\n"
@@ -149,10 +193,10 @@ def _unscored(summary: RunSummary) -> str:
         mark = '<span class="broken">error</span> ' if entry.status == "error" else ""
         cases = ", ".join(f"<code>{html_text(each, 80)}</code>" for each in entry.first_cases)
         more = ", …" if entry.n_cases > len(entry.first_cases) else ""
-        reason = f"{entry.n_cases} × {html_text(entry.reason, 500)}"
+        reason = f"{entry.n_records} × {html_text(entry.reason, 500)}"
         where = f'<span class="soft">({cases}{more})</span>'
         lines.append(f"<li>{mark}<code>{html_text(entry.metric)}</code>: {reason} {where}</li>")
-    total = sum(entry.n_cases for entry in summary.unscored)
+    total = sum(entry.n_records for entry in summary.unscored)
     summary_line = f"<summary>Not scored: {total:,} scores, and why</summary>"
     return f'<details class="note">{summary_line}<ul class="plain">{"".join(lines)}</ul></details>\n'
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from agentunit.core.results import MetricSummary, RunSummary
+from agentunit.engine.decision import Decision
+from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.figures import quantity
-from agentunit.reports.gate_words import Verdict, gate_expression, verdict_word
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.store.sqlite import RunHeader
 
 _HEADLINES = 3
 
 
-def run_as_data(reported: ReportedRun, *, verdicts: Sequence[Verdict] = ()) -> dict[str, Any]:
-    """The header, the summary and the verdicts of a run, ready for JSON."""
+def run_as_data(reported: ReportedRun) -> dict[str, Any]:
+    """The header, the summary and the decision of a run, ready for JSON."""
     return {
         "run": reported.run.header,
         "n_cases": reported.run.n_cases,
@@ -24,11 +25,30 @@ def run_as_data(reported: ReportedRun, *, verdicts: Sequence[Verdict] = ()) -> d
         "n_failed": reported.run.n_failed,
         "n_repeats": reported.run.n_repeats,
         "summary": reported.summary,
-        "gates": [
-            {"expression": gate_expression(each), "verdict": verdict_word(each).lower(), "reason": each.reason}
-            for each in verdicts
-        ],
+        **decision_as_data(reported.decision),
     }
+
+
+def decision_as_data(decision: Decision) -> dict[str, Any]:
+    """What was decided, and everything it was decided by, ready for JSON."""
+    return {
+        "gates": [_gate_as_data(each) for each in decision.gates],
+        "comparison": decision.comparison,
+        "n_errors": decision.n_errors,
+        "max_errors": decision.max_errors,
+        "decision": {
+            "verdict": decision.verdict,
+            "headline": decision.headline,
+            "reasons": decision.reasons,
+            "failing_cases": decision.failing_cases,
+        },
+        "exit_code": decision.exit_code,
+    }
+
+
+def _gate_as_data(verdict: GateVerdict) -> dict[str, Any]:
+    fields = {name: getattr(verdict, name) for name in verdict.__dataclass_fields__}
+    return {"expression": str(verdict.gate), "coverage": verdict.coverage, **fields}
 
 
 def run_line_as_data(header: RunHeader, headlines: Iterable[MetricSummary]) -> dict[str, Any]:

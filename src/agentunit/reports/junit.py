@@ -1,7 +1,8 @@
-"""A run as JUnit XML: one test case a case, and one a gate.
+"""A run as JUnit XML: one test case a record, one a gate, and one for the verdict.
 
-A case is an ``error`` when the agent or a metric broke on it, and a ``failure`` when it breaks a gate on all values or
-fails a check outright; a mediocre score is neither, since only a gate says how much is enough.
+What failed is what the decision on the run names, no more and no less: a file is red exactly when the exit code is not
+0. A case behind a failed gate or a regression is a ``failure``; one on which the agent or a metric broke is an
+``error``, or ``skipped`` where the run allows so many errors.
 """
 
 from __future__ import annotations
@@ -9,23 +10,19 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timezone
 from typing import IO
 from xml.sax.saxutils import escape
 
+from agentunit.engine.decision import EXIT_FAILED, Decision, Reason
 from agentunit.reports.case_view import CaseView, view_case
+from agentunit.reports.decisions import reason_line
 from agentunit.reports.figures import quantity
-from agentunit.reports.gate_words import (
-    Verdict,
-    broken_by,
-    failed_checks,
-    gate_expression,
-    verdict_word,
-)
+from agentunit.reports.gate_words import GATE_WORDS
+from agentunit.reports.masked import ReportedCase
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
-from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.whole_file import whole_file
 
 _IN_MEMORY_BYTES = 8_000_000
@@ -38,52 +35,62 @@ class _Counts:
     tests: int = 0
     failures: int = 0
     errors: int = 0
+    skipped: int = 0
     elapsed_s: float = 0.0
 
+    def __add__(self, other: _Counts) -> _Counts:
+        return _Counts(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
 
-def write_junit(reported: ReportedRun, path: str | os.PathLike[str], *, verdicts: Sequence[Verdict] = ()) -> int:
-    """Write a run as JUnit XML; returns the number of cases."""
-    header = reported.run.header
+
+def write_junit(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
+    """Write a run as JUnit XML; returns the number of records."""
+    header, decision = reported.run.header, reported.decision
     # A suite states its counts before its cases: the cases wait in a buffer that moves to disk when it grows.
     with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as body, whole_file(path) as stream:
-        cases = _write_cases(reported, verdicts, body)
-        words = [verdict_word(verdict) for verdict in verdicts]
-        gates = _Counts(len(words), words.count("FAIL"), sum(word not in ("PASS", "FAIL") for word in words))
-        total = _Counts(
-            cases.tests + gates.tests, cases.failures + gates.failures, cases.errors + gates.errors, cases.elapsed_s
-        )
+        cases = _write_cases(reported, body)
+        gates, gate_cases = _gates(decision)
+        verdict, verdict_case = _verdict(decision)
         _write(stream, '<?xml version="1.0" encoding="UTF-8"?>\n')
-        _write(stream, f"<testsuites{_attributes(name='agentunit', **_counted(total))}>\n")
+        _write(stream, f"<testsuites{_attributes(name='agentunit', **_counted(cases + gates + verdict))}>\n")
         stamp = datetime.fromtimestamp(header.created_at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
         _write(stream, f"<testsuite{_attributes(name=header.name, timestamp=stamp, **_counted(cases))}>\n")
         _write(stream, _properties(_run_properties(reported)))
         body.seek(0)
         shutil.copyfileobj(body, stream)
         _write(stream, "</testsuite>\n")
-        if verdicts:
-            _write_gates(verdicts, gates, stream)
+        if gates.tests:
+            _write(stream, f"<testsuite{_attributes(name='gates', **_counted(gates))}>\n{gate_cases}</testsuite>\n")
+        _write(stream, f"<testsuite{_attributes(name='verdict', **_counted(verdict))}>\n{verdict_case}</testsuite>\n")
         _write(stream, "</testsuites>\n")
     return cases.tests
 
 
-def _write_cases(reported: ReportedRun, verdicts: Sequence[Verdict], stream: IO[bytes]) -> _Counts:
+def _write_cases(reported: ReportedRun, stream: IO[bytes]) -> _Counts:
     counts = _Counts()
+    decision = reported.decision
     blamed: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        for case_id in broken_by(verdict):
-            blamed.setdefault(case_id, []).append(f"breaks the gate {gate_expression(verdict)}")
+    for reason in decision.reasons:
+        for case_id in reason.cases if reason.exit_code == EXIT_FAILED else ():
+            blamed.setdefault(case_id, []).append(_blame(reason))
+    # Errors that the run allows must not turn a file red that stands for a run that passed.
+    errors_tag = "error" if decision.n_errors > decision.max_errors else "skipped"
     repeated = reported.run.n_repeats > 1
     for case in reported.cases():
         view = view_case(case, brief=True)
-        errors = _errors(case, view)
-        failures = [*blamed.get(case.case_id, ()), *failed_checks(case.scores, reported.infos, verdicts)]
-        counts.tests += 1
-        counts.errors += bool(errors)
-        counts.failures += bool(failures) and not errors
-        counts.elapsed_s += case.elapsed_s
+        errors, failures = _errors(case, view), blamed.get(case.case_id, [])
+        tag = errors_tag if errors else "failure" if failures else None
+        if tag == "skipped" and failures:
+            tag = "failure"
+        counts += _Counts(1, tag == "failure", tag == "error", tag == "skipped", case.elapsed_s)
         name = f"{case.case_id} (repeat {view.repeat})" if repeated else case.case_id
-        _write(stream, _testcase(reported, view, name, errors, failures))
+        _write(stream, _testcase(reported, view, name, tag, errors, failures))
     return counts
+
+
+def _blame(reason: Reason) -> str:
+    if reason.kind == "regression":
+        return f"{reason.subject} is worse than in the baseline"
+    return f"breaks the gate {reason.subject}" if reason.kind == "gate" else reason.text
 
 
 def _errors(case: ReportedCase, view: CaseView) -> list[tuple[str, str]]:
@@ -100,18 +107,23 @@ def _errors(case: ReportedCase, view: CaseView) -> list[tuple[str, str]]:
 
 
 def _testcase(
-    reported: ReportedRun, view: CaseView, name: str, errors: list[tuple[str, str]], failures: list[str]
+    reported: ReportedRun,
+    view: CaseView,
+    name: str,
+    tag: str | None,
+    errors: list[tuple[str, str]],
+    failures: list[str],
 ) -> str:
     parts = [f"<testcase{_attributes(classname=reported.run.header.name, name=name, time=f'{view.elapsed_s:.3f}')}>\n"]
     parts.append(_properties(_score_properties(reported, view)))
-    if errors:
+    if tag == "failure":
+        message = printable_line("; ".join(failures), _MESSAGE_LENGTH)
+        parts.append(_element("failure", _case_text(view), message=message, type="check"))
+    elif tag is not None:
         kind, message = errors[0]
         told = "\n".join(each for _, each in errors)
-        parts.append(_element("error", told, message=printable_line(message, _MESSAGE_LENGTH), type=kind))
-    elif failures:
-        message = "; ".join(failures)
-        told = _case_text(view)
-        parts.append(_element("failure", told, message=printable_line(message, _MESSAGE_LENGTH), type="check"))
+        kinds = {"type": kind} if tag == "error" else {}
+        parts.append(_element(tag, told, message=printable_line(message, _MESSAGE_LENGTH), **kinds))
     if view.printed:
         parts.append(_element("system-out", "\n".join(view.printed.values())))
     parts.append("</testcase>\n")
@@ -134,7 +146,10 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
         "status": header.status,
         "agentunit_version": header.agentunit_version,
         "n_cases": str(reported.run.n_cases),
+        "n_repeats": str(reported.run.n_repeats),
         "n_failed": str(reported.run.n_failed),
+        "verdict": reported.decision.headline,
+        "exit_code": str(reported.decision.exit_code),
     }
     for row in reported.summary.metrics:
         if row.mean is not None:
@@ -157,25 +172,40 @@ def _score_properties(reported: ReportedRun, view: CaseView) -> dict[str, str]:
     return properties
 
 
-def _write_gates(verdicts: Sequence[Verdict], counts: _Counts, stream: IO[bytes]) -> None:
-    _write(stream, f"<testsuite{_attributes(name='gates', **_counted(counts))}>\n")
-    for verdict in verdicts:
-        _write(stream, f"<testcase{_attributes(classname='gates', name=gate_expression(verdict), time='0.000')}>\n")
-        word = verdict_word(verdict)
-        if word != "PASS":
+def _gates(decision: Decision) -> tuple[_Counts, str]:
+    """A test case for each gate; a gate that the run cannot answer is an error."""
+    counts, parts = _Counts(), []
+    for verdict in decision.gates:
+        parts.append(f"<testcase{_attributes(classname='gates', name=str(verdict.gate), time='0.000')}>\n")
+        word = GATE_WORDS[verdict.verdict]
+        if verdict.verdict != "pass":
             message = printable_line(f"{word}: {verdict.reason}", _MESSAGE_LENGTH)
-            tag = "failure" if word == "FAIL" else "error"
-            _write(stream, _element(tag, str(verdict.reason), message=message, type=word.lower()))
-        _write(stream, "</testcase>\n")
-    _write(stream, "</testsuite>\n")
+            tag = "failure" if verdict.verdict == "fail" else "error"
+            parts.append(_element(tag, verdict.reason, message=message, type=word.lower()))
+        counts += _Counts(1, verdict.verdict == "fail", verdict.verdict == "error")
+        parts.append("</testcase>\n")
+    return counts, "".join(parts)
+
+
+def _verdict(decision: Decision) -> tuple[_Counts, str]:
+    """The test case of the decision as a whole: whatever it failed for, the file says so."""
+    content = _element("system-out", decision.headline)
+    if decision.exit_code:
+        tag = "failure" if decision.exit_code == EXIT_FAILED else "error"
+        told = "\n".join(reason_line(reason) for reason in decision.reasons)
+        message = printable_line(decision.headline, _MESSAGE_LENGTH)
+        content = _element(tag, told, message=message, type=str(decision.verdict))
+    counts = _Counts(1, decision.exit_code == EXIT_FAILED, decision.exit_code not in (0, EXIT_FAILED))
+    attributes = _attributes(classname="verdict", name="verdict", time="0.000")
+    return counts, f"<testcase{attributes}>\n{content}</testcase>\n"
 
 
 def _counted(counts: _Counts) -> dict[str, str]:
     return {
-        "tests": str(counts.tests),
-        "failures": str(counts.failures),
-        "errors": str(counts.errors),
-        "skipped": "0",
+        "tests": str(int(counts.tests)),
+        "failures": str(int(counts.failures)),
+        "errors": str(int(counts.errors)),
+        "skipped": str(int(counts.skipped)),
         "time": f"{counts.elapsed_s:.3f}",
     }
 

@@ -12,23 +12,25 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from agentunit.core.results import MetricSummary, RunSummary
-from agentunit.engine.comparison import EXIT_CANNOT_TELL, EXIT_REGRESSION, Comparison, MetricComparison
+from agentunit.engine.comparison import Comparison
+from agentunit.engine.decision import Decision
+from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
-from agentunit.reports.figures import number, quantity, shown_direction, spoken_value
-from agentunit.reports.gate_words import (
-    Verdict,
-    cases_to_look_at,
-    gate_expression,
-    gate_rule,
-    is_about,
-    overall_word,
-    verdict_word,
+from agentunit.reports.decisions import difference_words, reason_line
+from agentunit.reports.figures import (
+    INTERVAL_HEADING,
+    counted_cases,
+    failed_words,
+    quantity,
+    shown_direction,
+    spoken_value,
 )
+from agentunit.reports.gate_words import GATE_WORDS, gate_rule, is_about
 from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
+from agentunit.reports.masked import Mask, ReportedCase
 from agentunit.reports.printable import printable, printable_line
-from agentunit.reports.reported_run import ReportedCase
 
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments of more than 65,536."""
@@ -39,7 +41,8 @@ _CASES_PER_METRIC = 5
 _REASONS_TOLD = 12
 _TEXT_LENGTH = 700
 _NAME_LENGTH = 120
-_WORD_MARK = {"PASS": "✅ PASS", "FAIL": "❌ FAIL"}
+_VERDICT_MARK = {"pass": "✅ PASS", "fail": "❌ FAIL", "errors": "❌ ERRORS", "cannot tell": "⚠️ CANNOT TELL"}
+_GATE_MARK = {"pass": "✅", "fail": "❌", "error": "❌"}
 # Everything that Markdown or GitHub could read as more than text. A dot only matters in an address.
 _ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 
@@ -47,23 +50,20 @@ CaseLookup = Callable[[str], Sequence[ReportedCase]]
 
 
 def run_markdown(
-    run: ScoredRun,
-    *,
-    verdicts: Sequence[Verdict] = (),
-    comparison: Comparison | None = None,
-    case_of: CaseLookup | None = None,
+    run: ScoredRun, decision: Decision, *, mask: Mask | None = None, case_of: CaseLookup | None = None
 ) -> str:
     """The report of a run in at most ``MOST_CHARACTERS``; with ``case_of`` it shows the worst cases in full."""
-    summary = run.summary()
+    mask = mask or Mask()
+    summary, decision = mask.summary(run.summary()), mask.decision(decision)
     infos = {name: run.info(name) for name in run.metrics}
-    blocks = [_heading(run, verdicts, comparison), _metric_table(summary, infos, verdicts), *_gate_reasons(verdicts)]
+    blocks = [_heading(run, decision), *_reasons(decision), _metric_table(summary, infos, decision.gates)]
     blocks += _judge(summary, infos)
-    blocks += _comparison(comparison)
+    blocks += _comparison(decision.comparison)
     blocks += _unscored(summary)
     text = "\n\n".join(block for block in blocks if block)
     if len(text) > MOST_CHARACTERS - _ROOM_FOR_TAIL:
         text = text[: text.rfind("\n", 0, MOST_CHARACTERS - _ROOM_FOR_TAIL)] + "\n\n…"
-    return _with_worst_cases(text, run, _worst_cases(summary, infos, verdicts), infos, case_of)
+    return _with_worst_cases(text, run, _worst_cases(summary, infos, decision), infos, case_of)
 
 
 def inline(text: str, most: int = _NAME_LENGTH) -> str:
@@ -90,25 +90,25 @@ def _block(text: str) -> str:
     return f"<pre>{html.escape(shown, quote=False)}</pre>"
 
 
-def _heading(run: ScoredRun, verdicts: Sequence[Verdict], comparison: Comparison | None) -> str:
-    word = overall_word(verdicts)
-    if comparison is not None and word in (None, "PASS"):
-        codes = {EXIT_REGRESSION: "FAIL", EXIT_CANNOT_TELL: "CANNOT TELL"}
-        word = codes.get(comparison.exit_code, "PASS")
-    verdict = f": {_WORD_MARK.get(word, word)}" if word else ""
-    cases = "1 case" if run.n_cases == 1 else f"{run.n_cases:,} cases"
-    if run.n_repeats > 1:
-        cases += f" × {run.n_repeats}"
-    failed = f", the agent failed on {run.n_failed:,}" if run.n_failed else ""
+def _heading(run: ScoredRun, decision: Decision) -> str:
+    verdict = f": {_VERDICT_MARK[decision.verdict]}" if decision.verdict else ""
+    cases = counted_cases(run.n_cases, run.n_repeats, run.n_records)
+    failed = f", the agent failed {failed_words(run)}" if run.n_failed else ""
     when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
     return f"### {code(run.header.name)}{verdict}\n\n{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}"
 
 
-def _metric_table(summary: RunSummary, infos: dict[str, MetricInfo], verdicts: Sequence[Verdict]) -> str:
+def _reasons(decision: Decision) -> Iterator[str]:
+    """The headline, and below it every reason with the cases behind it."""
+    lines = [f"- {inline(reason_line(reason), 600)}" for reason in decision.reasons]
+    yield "\n".join([f"**{inline(decision.headline, 600)}**", *([""] if lines else []), *lines])
+
+
+def _metric_table(summary: RunSummary, infos: dict[str, MetricInfo], verdicts: Sequence[GateVerdict]) -> str:
     if not summary.metrics:
         return "Nothing is scored yet."
-    headings = ["metric", "value ± 95 %", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
+    headings = ["metric", INTERVAL_HEADING, "scored", "backend", "trust", *(["gate"] if verdicts else [])]
     lines = ["| " + " | ".join(headings) + " |", "|---|---|--:|---|---|" + ("---|" if verdicts else "")]
     for row in summary.metrics:
         cells = _cells(row, infos[row.metric])
@@ -121,9 +121,8 @@ def _metric_table(summary: RunSummary, infos: dict[str, MetricInfo], verdicts: S
     return "\n".join(lines)
 
 
-def _rule_and_word(verdict: Verdict) -> str:
-    word = verdict_word(verdict)
-    return f"{code(gate_rule(verdict))} {_WORD_MARK.get(word, word)}"
+def _rule_and_word(verdict: GateVerdict) -> str:
+    return f"{code(gate_rule(verdict))} {_GATE_MARK[verdict.verdict]} {GATE_WORDS[verdict.verdict]}"
 
 
 def _cells(row: MetricSummary, info: MetricInfo) -> list[str]:
@@ -136,17 +135,6 @@ def _cells(row: MetricSummary, info: MetricInfo) -> list[str]:
         inline(row.backend) if row.n_scored else "–",
         inline(row.trust or "–"),
     ]
-
-
-def _gate_reasons(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    lines = []
-    for verdict in verdicts:
-        word = verdict_word(verdict)
-        if word != "PASS":
-            mark = _WORD_MARK.get(word, word)
-            lines.append(f"- {mark} {code(gate_expression(verdict))}: {inline(str(verdict.reason), 400)}")
-    if lines:
-        yield "\n".join(lines)
 
 
 def _judge(summary: RunSummary, infos: dict[str, MetricInfo]) -> Iterator[str]:
@@ -168,28 +156,14 @@ def _comparison(comparison: Comparison | None) -> Iterator[str]:
         means = [_amount(each.baseline_mean, each.unit), _amount(each.candidate_mean, each.unit)]
         verdict = f"**{each.verdict}**" if each.gated and each.verdict == "regression" else each.verdict
         informational = "" if each.gated else " _(not gated)_"
-        cells = [code(each.metric) + backend, *means, _difference(each), verdict + informational]
+        cells = [code(each.metric) + backend, *means, inline(difference_words(each)), verdict + informational]
         lines.append("| " + " | ".join(cells) + " |")
-    told = [
-        f"- {code(each.metric)}: {inline(each.reason, 400)}"
-        for each in (*comparison.regressions, *comparison.undecided)
-    ]
-    title = f"**Against {code(comparison.baseline)}**, {comparison.n_paired:,} cases in both"
+    title = f"**Against {code(comparison.baseline)}**, {counted_cases(comparison.n_paired)} in both"
     if comparison.n_only_baseline:
         title += f", {comparison.n_only_baseline:,} only in the baseline"
     if comparison.note:
         title += f" ({comparison.note})"
-    yield "\n".join([title, "", *lines, *([""] if told else []), *told])
-
-
-def _difference(each: MetricComparison) -> str:
-    if each.difference is None:
-        return "–"
-    sign = "+" if each.difference > 0 else ""
-    interval = ""
-    if each.low is not None and each.high is not None:
-        interval = f" [{number(each.low, each.unit)}, {number(each.high, each.unit)}]"
-    return inline(f"{sign}{number(each.difference, each.unit)}{interval}")
+    yield "\n".join([title, "", *lines])
 
 
 def _amount(value: float | None, unit: str) -> str:
@@ -205,22 +179,19 @@ def _unscored(summary: RunSummary) -> Iterator[str]:
         mark = "**error** " if entry.status == "error" else ""
         cases = ", ".join(code(each, 60) for each in entry.first_cases)
         more = ", …" if entry.n_cases > len(entry.first_cases) else ""
-        lines.append(f"- {mark}{code(entry.metric)}: {entry.n_cases} × {inline(entry.reason, 300)} ({cases}{more})")
+        lines.append(f"- {mark}{code(entry.metric)}: {entry.n_records} × {inline(entry.reason, 300)} ({cases}{more})")
     if len(ordered) > _REASONS_TOLD:
         lines.append(f"- … and {len(ordered) - _REASONS_TOLD} more reasons")
-    total = sum(entry.n_cases for entry in ordered)
+    total = sum(entry.n_records for entry in ordered)
     yield f"<details><summary>Not scored: {total:,} scores, and why</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
 
 
-def _worst_cases(
-    summary: RunSummary, infos: dict[str, MetricInfo], verdicts: Sequence[Verdict]
-) -> dict[str, list[str]]:
-    """Case ids, each with why it is among the worst; those a gate blames first."""
+def _worst_cases(summary: RunSummary, infos: dict[str, MetricInfo], decision: Decision) -> dict[str, list[str]]:
+    """Case ids, each with why it is among the worst; those behind a reason of the decision first."""
     worst: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        if verdict_word(verdict) != "PASS":
-            for case_id in cases_to_look_at(verdict)[:_CASES_TOLD]:
-                worst.setdefault(case_id, []).append(gate_expression(verdict))
+    for reason in decision.reasons:
+        for case_id in reason.cases[:_CASES_TOLD]:
+            worst.setdefault(case_id, []).append(reason.subject)
     rows = [row for row in summary.metrics if row.status == "ok" and infos[row.metric].unit == "score"]
     for rank in range(_CASES_PER_METRIC):
         for row in rows:

@@ -1,4 +1,4 @@
-"""Scores as OpenTelemetry events: one ``gen_ai.evaluation.result`` for each score (extra ``otel``).
+"""Scores as OpenTelemetry events (extra ``otel``): one ``gen_ai.evaluation.result`` a score, and one for the decision.
 
 The names are those of the GenAI semantic conventions, which are still in development; what they have no name for is
 under ``agentunit.``. Nothing is sent anywhere unless the caller hands over a provider or an exporter that does.
@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import agentunit
 from agentunit.core.outcome import Outcome
 from agentunit.core.results import Score
+from agentunit.engine.decision import Decision
 from agentunit.reports.case_view import reason_of
-from agentunit.reports.gate_words import check_word
-from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.decisions import reason_line
+from agentunit.reports.gate_words import is_about
+from agentunit.reports.masked import ReportedCase
+from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.whole_file import ReportError
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 INSTALL_HINT = 'pip install "agentunit-eval[otel]"'
 EVENT_NAME = "gen_ai.evaluation.result"
+DECISION_EVENT_NAME = "agentunit.run.decision"
 _FLUSH_EVERY = 500
 _EXPLANATION_LENGTH = 4_000
 _HEXADECIMAL = re.compile("[0-9a-f]+")
@@ -35,18 +39,20 @@ def emit_scores(
     *,
     metrics: Iterable[str] | None = None,
 ) -> int:
-    """Emit every score of a run as an event through a logger provider; returns how many.
+    """Emit every score of a run as an event through a logger provider, then the decision; returns how many events.
 
     The provider is the caller's: its processors and exporters say where events go, and shutting it down is up to the
-    caller. ``metrics`` chooses some of the run's metrics. The label is ``pass`` or ``fail`` for checks beyond dispute,
-    and absent otherwise. An event carries the trace and span of what it judges when the trace recorded them
-    (``trace_id`` and ``span_id`` in its metadata, as hexadecimal).
+    caller. ``metrics`` chooses some of the run's metrics. The label is ``fail`` for a score behind a reason of the
+    decision, ``pass`` for one that a gate looks at in a run that passed, and absent otherwise. An event carries the
+    trace and span of what it judges when the trace recorded them (``trace_id`` and ``span_id`` in its metadata, as
+    hexadecimal).
     """
     try:
         from opentelemetry._logs import LogRecord, SeverityNumber
     except ImportError:
         raise ReportError(f"OpenTelemetry events need its SDK: {INSTALL_HINT}") from None
     wanted = None if metrics is None else set(metrics)
+    timestamp = int((reported.run.header.finished_at or reported.run.header.created_at) * 1e9)
     logger = provider.get_logger("agentunit", agentunit.__version__)
     flush = getattr(provider, "force_flush", None)
     n_events = 0
@@ -57,7 +63,7 @@ def emit_scores(
                 continue
             logger.emit(
                 LogRecord(
-                    timestamp=int((reported.run.header.finished_at or reported.run.header.created_at) * 1e9),
+                    timestamp=timestamp,
                     context=context,
                     severity_number=SeverityNumber.WARN if score.status == "error" else SeverityNumber.INFO,
                     attributes=score_attributes(reported, case, metric, score),
@@ -68,7 +74,16 @@ def emit_scores(
             # Batching processors drop what their queue has no room for: a run must not outrun them.
             if n_events % _FLUSH_EVERY == 0 and flush is not None:
                 flush()
-    return n_events
+    decision = reported.decision
+    logger.emit(
+        LogRecord(
+            timestamp=timestamp,
+            severity_number=SeverityNumber.WARN if decision.exit_code else SeverityNumber.INFO,
+            attributes=decision_attributes(reported),
+            event_name=DECISION_EVENT_NAME,
+        )
+    )
+    return n_events + 1
 
 
 def export_scores(reported: ReportedRun, exporter: Any, *, metrics: Iterable[str] | None = None) -> int:
@@ -119,13 +134,28 @@ class _Told:
         return bool(self._exporter.force_flush(timeout_millis))
 
 
+def decision_attributes(reported: ReportedRun) -> dict[str, Any]:
+    """The attributes of the event that says what was decided about the run."""
+    decision, header = reported.decision, reported.run.header
+    attributes: dict[str, Any] = {
+        "agentunit.run.id": header.id,
+        "agentunit.run.name": header.name,
+        "agentunit.run.verdict": decision.verdict,
+        "agentunit.run.exit_code": decision.exit_code,
+        "agentunit.run.headline": decision.headline,
+        "agentunit.run.reasons": [reason_line(reason) for reason in decision.reasons],
+        "agentunit.run.failing_cases": list(decision.failing_cases),
+    }
+    return {name: value for name, value in attributes.items() if value is not None}
+
+
 def score_attributes(reported: ReportedRun, case: ReportedCase, metric: str, score: Score) -> dict[str, Any]:
     """The attributes of one event; what is unknown is left out."""
     header = reported.run.header
     attributes: dict[str, Any] = {
         "gen_ai.evaluation.name": metric,
         "gen_ai.evaluation.score.value": score.result.value,
-        "gen_ai.evaluation.score.label": check_word(metric, score, reported.infos),
+        "gen_ai.evaluation.score.label": _label(reported.decision, case.case_id, metric, score),
         "gen_ai.evaluation.explanation": _short(reason_of(score)),
         "gen_ai.response.id": _response_id(case),
         "error.type": _error_type(score),
@@ -140,6 +170,16 @@ def score_attributes(reported: ReportedRun, case: ReportedCase, metric: str, sco
         "agentunit.score.status": score.status,
     }
     return {name: value for name, value in attributes.items() if value is not None}
+
+
+def _label(decision: Decision, case_id: str, metric: str, score: Score) -> str | None:
+    if score.result.value is None:
+        return None
+    for reason in decision.reasons:
+        if reason.metric == metric and reason.backend in (None, score.backend) and case_id in reason.cases:
+            return "fail"
+    gated = any(is_about(verdict, metric, score.backend) for verdict in decision.gates)
+    return "pass" if gated and decision.verdict == "pass" else None
 
 
 def _error_type(score: Score) -> str | None:

@@ -1,8 +1,11 @@
-"""Foreign text made safe for where it goes: a terminal, an XML file, one line of a report."""
+"""Foreign text made safe for where it goes: a terminal, the log of a CI job, an XML file, one line of a report."""
 
 from __future__ import annotations
 
 import re
+from typing import Any
+
+from agentunit.core.results import encode_json
 
 # Whatever a terminal could obey instead of showing: C0 and C1 controls, and the marks that turn the direction of text.
 # Half surrogates are no characters at all and cannot be written.
@@ -11,15 +14,51 @@ _LINE_ENDS = re.compile("\r\n|[\r\u0085\u2028\u2029]")
 # XML 1.0 knows no control characters but these three, no half surrogates and no U+FFFE or U+FFFF.
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _TAB = "    "
+# The log of a CI job obeys lines as well: GitHub "::error …::" at the start of a line, and "##[error]" anywhere in one,
+# as Azure ("##vso[") and TeamCity do. A console folds long texts, so any word may come to stand at the start of a line,
+# and a long word may be cut anywhere: known commands are broken up wherever they are.
+_IGNORED = "[\u00ad\u200b-\u200d\u2060\ufeff]*"
+_COMMANDS = (
+    "error|warning|notice|debug|group|endgroup|add-mask|set-output|save-state|set-env|add-path|stop-commands|echo|"
+    "add-matcher|remove-matcher|internal-[a-z-]+"
+)
+_RUN_OF_COLONS = f":(?:{_IGNORED}:)+"
+_COLONS = re.compile(
+    f"(?<![^\\s\u00ad\u200b-\u200d\u2060\ufeff]){_RUN_OF_COLONS}|{_RUN_OF_COLONS}(?=(?:{_COMMANDS})(?:\\s|:))",
+    re.IGNORECASE,
+)
+_HASHES = re.compile(f"#(?:{_IGNORED}#)+(?=[a-z]*\\[)", re.IGNORECASE)
 
 
 def printable(text: str) -> str:
-    """Text of several lines as a terminal may show it: what would steer the terminal becomes a dot.
+    """Text of several lines as a terminal and a CI log may show it: what would steer the terminal becomes a dot.
 
-    >>> printable("one\\r\\ntwo\\x1b[2J")
-    'one\\ntwo·[2J'
+    >>> printable("one\\r\\ntwo\\x1b[2J"), printable("::error file=x::boo ##[group]")
+    ('one\\ntwo·[2J', ': :error file=x::boo # #[group]')
     """
-    return _NOT_SHOWN.sub("·", _LINE_ENDS.sub("\n", text).replace("\t", _TAB))
+    return disarmed(_NOT_SHOWN.sub("·", _LINE_ENDS.sub("\n", text).replace("\t", _TAB)))
+
+
+def disarmed(text: str) -> str:
+    """Text in which the log of a CI job finds no command: a space stands between the two signs that start one.
+
+    >>> disarmed("see std::vector and tests/test_a.py::test_b"), disarmed("x ::set-output name=a::b")
+    ('see std::vector and tests/test_a.py::test_b', 'x : :set-output name=a::b')
+    """
+    if "::" not in text and "##" not in text and text.isascii():
+        return text
+    for pattern, sign in ((_COLONS, ":"), (_HASHES, "#")):
+        text = pattern.sub(lambda found, sign=sign: " ".join(sign * found[0].count(sign)), text)  # type: ignore[misc]
+    return text
+
+
+def printable_json(value: Any) -> str:
+    """A value as JSON for standard output. Its line ends are escaped already; what is left is the hash.
+
+    >>> printable_json({"answer": "##[error]"})
+    '{"answer":"\\\\u0023#[error]"}'
+    """
+    return encode_json(value).decode().replace("##", "\\u0023#")
 
 
 def printable_line(text: str, most: int | None = None) -> str:

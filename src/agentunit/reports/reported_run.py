@@ -8,37 +8,37 @@ from functools import cached_property
 from itertools import groupby
 from types import TracebackType
 
-from msgspec import Struct
-
 from agentunit.core.codec import RecordError, decode_record
-from agentunit.core.records import Record
 from agentunit.core.results import RunSummary, Score
+from agentunit.engine.decision import Decision, decide_run
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.masked import Mask, ReportedCase
 from agentunit.store.portable import read_portable
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store, StoredRecord, StoredScore
 
 
-class ReportedCase(Struct):
-    """One finished case of a run with its scores. ``repeat`` counts from 0, as in the store."""
-
-    position: int
-    repeat: int
-    case_id: str
-    failed: bool
-    elapsed_s: float
-    record: Record
-    scores: dict[str, Score]
-
-
 class ReportedRun:
-    """A run as reports read it."""
+    """A run as reports read it, with the decision that they all render.
 
-    def __init__(self, run: ScoredRun, *, store: Store | None = None, path: str | None = None) -> None:
+    Personal data in its cases is masked, unless ``show_personal_data``.
+    """
+
+    def __init__(
+        self,
+        run: ScoredRun,
+        *,
+        store: Store | None = None,
+        path: str | None = None,
+        decision: Decision | None = None,
+        show_personal_data: bool = False,
+    ) -> None:
         self.run = run
+        self.mask = Mask(show_all=show_personal_data)
         self._store = store
         self._path = path
+        self._decision = None if decision is None else self.mask.decision(decision)
 
     def __enter__(self) -> ReportedRun:
         return self
@@ -56,7 +56,18 @@ class ReportedRun:
     @cached_property
     def summary(self) -> RunSummary:
         """The aggregate of the run."""
-        return self.run.summary()
+        return self.mask.summary(self.run.summary())
+
+    @property
+    def decision(self) -> Decision:
+        """What was decided about the run; by its own gates and error allowance unless somebody decided otherwise."""
+        if self._decision is None:
+            self._decision = self.mask.decision(decide_run(self.run))
+        return self._decision
+
+    @decision.setter
+    def decision(self, decision: Decision) -> None:
+        self._decision = self.mask.decision(decision)
 
     @cached_property
     def infos(self) -> dict[str, MetricInfo]:
@@ -65,6 +76,9 @@ class ReportedRun:
 
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed."""
+        return map(self.mask.case, self._cases())
+
+    def _cases(self) -> Iterator[ReportedCase]:
         if self._store is not None:
             run_id = self.run.header.id
             yield from _joined(self._store.records(run_id), self._store.scores(run_id))
@@ -75,24 +89,26 @@ class ReportedRun:
         """All repeats of one case."""
         if self._store is not None:
             run_id = self.run.header.id
-            return list(_joined(self._store.case(run_id, case_id), self._store.scores(run_id, case_id=case_id)))
-        return [case for case in self.cases() if case.case_id == case_id]
+            found = _joined(self._store.case(run_id, case_id), self._store.scores(run_id, case_id=case_id))
+        else:
+            found = (case for case in self._cases() if case.case_id == case_id)
+        return list(map(self.mask.case, found))
 
     def case_ids(self) -> list[str]:
         """The ids of the finished cases, in dataset order."""
         if self._store is not None:
             return self._store.case_ids(self.run.header.id)
-        return list(dict.fromkeys(case.case_id for case in self.cases()))
+        return list(dict.fromkeys(case.case_id for case in self._cases()))
 
 
-def open_run(reference: str, store: Store) -> ReportedRun:
+def open_run(reference: str, store: Store, *, show_personal_data: bool = False) -> ReportedRun:
     """A run of a store, by any of its names."""
-    return ReportedRun(run_from_store(store, reference), store=store)
+    return ReportedRun(run_from_store(store, reference), store=store, show_personal_data=show_personal_data)
 
 
-def open_run_file(path: str | os.PathLike[str]) -> ReportedRun:
+def open_run_file(path: str | os.PathLike[str], *, show_personal_data: bool = False) -> ReportedRun:
     """A run of a portable file, without taking it into a store."""
-    return ReportedRun(run_from_file(path), path=os.fspath(path))
+    return ReportedRun(run_from_file(path), path=os.fspath(path), show_personal_data=show_personal_data)
 
 
 def _joined(records: Iterable[StoredRecord], scores: Iterable[StoredScore]) -> Iterator[ReportedCase]:

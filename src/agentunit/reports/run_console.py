@@ -11,12 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from agentunit.core.results import MetricSummary
-from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
 from agentunit.reports.console import print_run
-from agentunit.reports.decisions import print_gates
-from agentunit.reports.figures import quantity
+from agentunit.reports.decisions import print_decision, print_gates
+from agentunit.reports.figures import failed_words, quantity
 from agentunit.reports.json_report import headline_words
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
@@ -26,10 +25,8 @@ _FAILED_SHOWN = 5
 _WORST_SHOWN = 5
 
 
-def print_stored_run(
-    reported: ReportedRun, console: Console, *, verdicts: Sequence[GateVerdict] = (), next_steps: Sequence[str] = ()
-) -> None:
-    """Print a run: header, metric table, gates, failed cases, worst cases, next commands."""
+def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Sequence[str] = ()) -> None:
+    """Print a run: header, metric table, gates, failed cases, worst cases, the decision, next commands."""
     run, header = reported.run, reported.run.header
     title = Text(printable_line(header.name), style="bold")
     title.append(
@@ -38,17 +35,17 @@ def print_stored_run(
     console.print(title, soft_wrap=True)
     console.print()
     print_run(reported.summary, reported.infos, console)
-    print_gates(verdicts, console)
+    print_gates(reported.decision.gates, console)
     if run.n_failed:
-        console.print(
-            f"\n[bold red]The agent failed[/bold red] on {run.n_failed:,} of {run.n_records:,}", highlight=False
-        )
+        console.print(f"\n[bold red]The agent failed[/bold red] {failed_words(run)}", highlight=False)
         console.print(_case_table(_failed_views(reported), reported, errors=True))
     worst = _worst_views(reported)
     if worst:
         console.print("\n[bold]Worst cases[/bold]")
         console.print(_case_table(worst, reported, errors=False))
-    for step in next_steps:
+    first, *more = next_steps or ("agentunit runs",)
+    print_decision(reported.decision, printable_line(first), console)
+    for step in more:
         console.print(f"next: {printable_line(step)}", style="bold", highlight=False, markup=False, soft_wrap=True)
 
 

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 from agentunit.reports.case_view import reason_of
+from agentunit.reports.printable import disarmed
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.whole_file import ReportError, whole_file
 
@@ -96,7 +97,7 @@ def _cell(value: Any) -> Any:
         return "true" if value else "false"
     if isinstance(value, str):
         # Not even readers of CSV agree on what a zero byte means.
-        text = value.replace("\x00", "\ufffd")
+        text = disarmed(value.replace("\x00", "\ufffd"))
         return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else text
     return value
 

@@ -31,6 +31,16 @@ class PatternDetector:
         ]
 
 
+class StructuredDetector:
+    """Finds what has a form of its own: numbers, addresses of machines, credentials. No names, no postal addresses."""
+
+    name = "structured"
+
+    def find(self, texts: list[str]) -> list[list[Finding]]:
+        """The findings of each text, in order, none overlapping."""
+        return [without_overlaps(found) for found in find_in_texts(_tables(), texts)]
+
+
 def _ended_before(structured: list[Finding], addresses: list[Finding], text: str) -> list[Finding]:
     """Addresses without the beginning of a number that stands after them, which looks like a postal code."""
     starts = sorted((each.start, each.end) for each in structured)

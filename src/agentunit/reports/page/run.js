@@ -114,9 +114,9 @@
     rows.textContent = "";
     rendered = 0;
     renderMore();
-    const total = index.cases.length.toLocaleString("en-US");
-    count.textContent = listed.length === index.cases.length ? total + " cases"
-      : listed.length.toLocaleString("en-US") + " of " + total + " cases";
+    const total = index.cases.length.toLocaleString("en-US"), noun = index.repeated ? " records" : " cases";
+    count.textContent = listed.length === index.cases.length ? index.size
+      : listed.length.toLocaleString("en-US") + " of " + total + noun;
     for (const header of document.querySelectorAll("th[data-order]")) {
       if (header.dataset.order === by) header.setAttribute("aria-sort", "other"); else header.removeAttribute("aria-sort");
     }

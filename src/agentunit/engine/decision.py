@@ -1,0 +1,282 @@
+"""The one decision on a run: its exit code, its headline, and every reason with the cases behind it.
+
+Gates, the comparison with a baseline and errors are put together here and nowhere else. The terminal, every report
+and every exit code render this decision; none makes its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, Literal
+
+from agentunit.core.results import RunSummary
+from agentunit.engine.comparison import Comparison
+from agentunit.engine.gate_expressions import Gate
+from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates
+from agentunit.engine.scored_run import ScoredRun
+
+EXIT_PASS, EXIT_FAILED, EXIT_USAGE, EXIT_ERRORS, EXIT_CANNOT_TELL = 0, 1, 2, 3, 4
+_VERDICTS: dict[int, RunVerdict] = {
+    EXIT_PASS: "pass",
+    EXIT_FAILED: "fail",
+    EXIT_ERRORS: "errors",
+    EXIT_CANNOT_TELL: "cannot tell",
+}
+# Whoever treats 3 as an outage to be retried must not wave a failure through: a failure comes first.
+_STRICTEST_FIRST = (EXIT_FAILED, EXIT_ERRORS, EXIT_CANNOT_TELL)
+_CASES_NAMED = 3
+_ID_LENGTH = 40
+
+RunVerdict = Literal["pass", "fail", "errors", "cannot tell"]
+ReasonKind = Literal[
+    "gate",
+    "unanswered gate",
+    "regression",
+    "undecided",
+    "failed case",
+    "failed score",
+    "unreadable",
+    "no records",
+    "no scores",
+    "failed test",
+    "test session",
+]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """One reason why a run does not pass, and the exit code it would have for this reason alone.
+
+    ``subject`` is what it is about (a gate as it is written, a metric), ``text`` says why, ``cases`` are the ids of the
+    cases behind it, the worst first. ``metric`` and ``backend`` are there when it is about the scores of one metric.
+    """
+
+    kind: ReasonKind
+    exit_code: int
+    subject: str
+    text: str
+    cases: tuple[str, ...] = ()
+    metric: str | None = None
+    backend: str | None = None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What was decided about a run.
+
+    ``verdict`` is ``None`` when nothing was there to decide by: no gate, no baseline, and no error too many.
+    ``headline`` is the whole in one sentence. ``n_errors`` failed cases and scores were held against ``max_errors``.
+    ``gates`` and ``comparison`` are what it was made from.
+    """
+
+    exit_code: int
+    verdict: RunVerdict | None
+    headline: str
+    reasons: tuple[Reason, ...] = ()
+    gates: tuple[GateVerdict, ...] = ()
+    comparison: Comparison | None = None
+    n_errors: int = 0
+    max_errors: int = 0
+
+    @property
+    def word(self) -> str:
+        """The verdict as reports show it; empty when there is none."""
+        return (self.verdict or "").upper()
+
+    @property
+    def failing_cases(self) -> tuple[str, ...]:
+        """The ids of all cases behind the reasons, in the order of the reasons."""
+        return tuple(dict.fromkeys(case for reason in self.reasons for case in reason.cases))
+
+
+def decide_run(
+    run: ScoredRun,
+    gates: Iterable[Gate | str] | None = None,
+    comparison: Comparison | None = None,
+    *,
+    min_coverage: float | None = None,
+    max_errors: int | None = None,
+) -> Decision:
+    """Decide about a run by gates, an error allowance and a comparison; what is not passed in is the run's own."""
+    settings = run.header.settings
+    if gates is None:
+        stored = settings.get("gates")
+        gates = stored if isinstance(stored, (list, tuple)) else ()
+    if min_coverage is None:
+        min_coverage = stored_min_coverage(settings)
+    if max_errors is None:
+        max_errors = int(_stored(settings.get("max_errors"), 0))
+    return decide(run, evaluate_gates(run, gates, min_coverage=min_coverage), comparison, max_errors=max_errors)
+
+
+def decide(
+    run: ScoredRun, verdicts: Sequence[GateVerdict] = (), comparison: Comparison | None = None, *, max_errors: int = 0
+) -> Decision:
+    """The decision that gate verdicts, a comparison and the errors of a run make together."""
+    reasons = [*_gate_reasons(verdicts), *_comparison_reasons(comparison)]
+    headlines = [(reason.exit_code, _headline_part(reason)) for reason in reasons]
+    errors = _error_reasons(run)
+    n_errors = run.n_failed + run.n_score_errors
+    allowance = f"failed cases and scores: {n_errors}, allowed: {max_errors}"
+    if n_errors > max_errors:
+        reasons += errors
+        headlines.append((EXIT_ERRORS, allowance + _in_cases([case for reason in errors for case in reason.cases])))
+    met = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
+    if comparison is not None:
+        met.append(f"no worse than {comparison.baseline}")
+    allowed = f"; {allowance}" if n_errors else ""
+    return _decided(
+        reasons,
+        headlines,
+        passed=f"{', '.join(met)}{allowed}" if met else None,
+        undecided=f"recorded and scored; no gates to decide by{allowed}",
+        gates=tuple(verdicts),
+        comparison=comparison,
+        n_errors=n_errors,
+        max_errors=max_errors,
+    )
+
+
+def decide_comparison(comparison: Comparison) -> Decision:
+    """The decision of a comparison alone."""
+    reasons = list(_comparison_reasons(comparison))
+    headlines = [(reason.exit_code, _headline_part(reason)) for reason in reasons]
+    return _decided(reasons, headlines, passed=f"no worse than {comparison.baseline}", comparison=comparison)
+
+
+def decide_scoring(summary: RunSummary, max_errors: int) -> Decision:
+    """The decision on records that were read and scored without a run around them."""
+    n_errors = summary.n_input_errors + summary.n_score_errors
+    reasons: list[Reason] = []
+    if summary.n_cases == 0 and not n_errors:
+        reasons.append(Reason("no records", EXIT_ERRORS, "input", "nothing to score: the input holds no records"))
+    elif n_errors > max_errors:
+        counted = f"{summary.n_input_errors} unreadable, {summary.n_score_errors} failed scores"
+        text = f"errors: {n_errors} ({counted}), allowed: {max_errors} (--max-errors)"
+        failed = [case for each in summary.unscored if each.status == "error" for case in each.first_cases]
+        kind: ReasonKind = "failed score" if summary.n_score_errors else "unreadable"
+        reasons.append(Reason(kind, EXIT_ERRORS, "errors", text, tuple(dict.fromkeys(failed))))
+    elif not any(row.n_scored for row in summary.metrics):
+        text = "no case could be scored: the data cannot tell"
+        reasons.append(Reason("no scores", EXIT_CANNOT_TELL, "scores", text))
+    headlines = [(reason.exit_code, reason.text + _in_cases(reason.cases)) for reason in reasons]
+    return _decided(reasons, headlines, undecided="scored", n_errors=n_errors, max_errors=max_errors)
+
+
+def decide_tests(failed: Sequence[str], n_tests: int, *, session_exit_code: int = EXIT_PASS) -> Decision:
+    """The decision of a test session: ``failed`` names the failed tests, of ``n_tests`` that evaluated something."""
+    reasons: list[Reason] = []
+    if failed:
+        text = f"{_tests(len(failed))} of {n_tests} failed"
+        reasons.append(Reason("failed test", EXIT_FAILED, "tests", text, tuple(failed)))
+    elif session_exit_code:
+        text = f"the test session ended with exit code {session_exit_code}; no test with an evaluation failed"
+        reasons.append(Reason("test session", EXIT_FAILED, "session", text))
+    headlines = [(reason.exit_code, reason.text + _in_cases(reason.cases, ": ")) for reason in reasons]
+    passed = f"{_tests(n_tests)} passed" if n_tests else None
+    return _decided(reasons, headlines, passed=passed, undecided="no test evaluated anything")
+
+
+def stored_min_coverage(settings: Mapping[str, Any]) -> float:
+    """The coverage a run says its gates need; a run from elsewhere is not trusted blindly."""
+    stored = _stored(settings.get("min_coverage"), DEFAULT_MIN_COVERAGE)
+    return stored if stored <= 1.0 else DEFAULT_MIN_COVERAGE
+
+
+def _decided(
+    reasons: Sequence[Reason],
+    headlines: Sequence[tuple[int, str]],
+    *,
+    passed: str | None = None,
+    undecided: str = "",
+    **facts: Any,
+) -> Decision:
+    codes = {reason.exit_code for reason in reasons}
+    code = next((each for each in _STRICTEST_FIRST if each in codes), EXIT_PASS)
+    if code == EXIT_PASS and passed is None:
+        return Decision(code, None, undecided, **facts)
+    verdict = _VERDICTS[code]
+    # Beside a failure or errors, what the data cannot tell is no news: the reasons list it.
+    told = [text for each, text in headlines if each != EXIT_CANNOT_TELL or code == EXIT_CANNOT_TELL]
+    said = passed if code == EXIT_PASS else "; ".join(told)
+    return Decision(code, verdict, f"{verdict.upper()}: {said}", tuple(reasons), **facts)
+
+
+def _gate_reasons(verdicts: Iterable[GateVerdict]) -> Iterable[Reason]:
+    for each in verdicts:
+        facts = (str(each.gate), each.reason, each.cases, each.gate.metric, each.gate.backend)
+        if each.verdict == "fail":
+            yield Reason("gate", EXIT_FAILED, *facts)
+        elif each.verdict == "error":
+            yield Reason("unanswered gate", EXIT_ERRORS, *facts)
+
+
+def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
+    if comparison is None:
+        return
+    names = dict(zip(map(id, comparison.metrics), comparison.labels, strict=True))
+    for each in comparison.regressions:
+        worse = tuple(change.case_id for change in each.got_worse)
+        yield Reason("regression", EXIT_FAILED, names[id(each)], each.reason, worse, each.metric, each.backend)
+    for each in comparison.undecided:
+        yield Reason(
+            "undecided", EXIT_CANNOT_TELL, names[id(each)], each.reason, metric=each.metric, backend=each.backend
+        )
+    if not any(each.gated for each in comparison.metrics):
+        text = "no metric counts for the decision; --metrics names some"
+        yield Reason("undecided", EXIT_CANNOT_TELL, "comparison", text)
+
+
+def _error_reasons(run: ScoredRun) -> list[Reason]:
+    reasons = []
+    if run.n_failed:
+        failed = tuple(dict.fromkeys(record.case_id for record in run.records if record.failed))
+        where = f"on {len(failed)} {'case' if len(failed) == 1 else 'cases'}" if failed else ""
+        times = f" ({run.n_failed} times)" if run.n_failed != len(failed) else ""
+        reasons.append(Reason("failed case", EXIT_ERRORS, "agent", f"the agent failed {where}{times}".strip(), failed))
+    broken = {
+        name: [row.case_id for row in rows if row.status == "error"]
+        for name, rows in run.metrics.items()
+        if any(row.status == "error" for row in rows)
+    }
+    for name, cases in broken.items():
+        scores = "1 score" if len(cases) == 1 else f"{len(cases)} scores"
+        text = f"{scores} of {name} failed"
+        reasons.append(Reason("failed score", EXIT_ERRORS, name, text, tuple(dict.fromkeys(cases)), name))
+    return reasons
+
+
+def _headline_part(reason: Reason) -> str:
+    if reason.kind == "regression":
+        return f"{reason.subject} is worse than the baseline{_in_cases(reason.cases)}"
+    if reason.kind == "undecided":
+        return reason.text if reason.subject == "comparison" else f"{reason.subject}: {reason.text}"
+    return f"{reason.subject}{_in_cases(reason.cases)}"
+
+
+def _in_cases(cases: Sequence[str], before: str = " in ") -> str:
+    distinct = list(dict.fromkeys(cases))
+    return f"{before}{named_cases(distinct, _CASES_NAMED)}" if distinct else ""
+
+
+def named_cases(cases: Sequence[str], most: int) -> str:
+    """A few case ids, and how many more there are.
+
+    >>> named_cases(["q1", "q2", "q3"], 2)
+    'q1, q2 and 1 more'
+    """
+    lines = [" ".join(case.split()) for case in cases[:most]]
+    shown = ", ".join(line if len(line) <= _ID_LENGTH else line[: _ID_LENGTH - 1] + "…" for line in lines)
+    return shown if len(cases) <= most else f"{shown} and {len(cases) - most} more"
+
+
+def _tests(n: int) -> str:
+    return "1 test" if n == 1 else f"{n} tests"
+
+
+def _stored(value: object, default: float) -> float:
+    # A run may come from another machine or version: what it says about itself is not trusted blindly.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if is_number and 0 <= value < inf else default  # type: ignore[operator,arg-type]

@@ -1,0 +1,101 @@
+"""What reports show of personal data: checked types and credentials are masked in every one, unless asked for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.reports.case_console import print_case
+from agentunit.reports.case_view import view_case
+from agentunit.reports.html import write_html
+from agentunit.reports.junit import write_junit
+from agentunit.reports.markdown import run_markdown
+from agentunit.reports.masked import Mask
+from agentunit.reports.reported_run import open_run
+from agentunit.reports.table_files import write_csv
+
+EMAIL, CARD, KEY = "mia.lindqvist@example.com", "4111 1111 1111 1111", "sk-abcdef0123456789abcdef"
+SECRETS = (EMAIL, CARD, KEY, "hunter2xyz")
+
+
+class Quoting:
+    name = "quoting"
+
+    def evaluate(self, case, trace, outcome):
+        raise ValueError(f"cannot use {EMAIL}")
+
+
+@pytest.fixture
+def leaky(store, keep):
+    trace = TraceLog(metadata={"stdout": f"key {KEY}", "password": "hunter2xyz"})
+    trace.record("tool_call", name="pay", arguments={"card": CARD, "to": EMAIL}, status="error", error=f"no {EMAIL}")
+    answer = f"I wrote to {EMAIL} and charged {CARD}."
+    record = Record(
+        DatasetCase("q1", f"Write to {EMAIL}", answer, context=[f"card {CARD}"]),
+        trace,
+        Outcome(success=False, output=answer),
+    )
+    keep(
+        store,
+        [[record]],
+        metrics=["task_success", "tool_success", "exact_match", Quoting()],
+        gates=["tool_success >= 1"],
+    )
+    return lambda show: open_run("run-1", store, show_personal_data=show)
+
+
+def every_report(reported, folder):
+    out = io.StringIO()
+    (case,) = reported.case("q1")
+    print_case(view_case(case), reported.infos, Console(file=out, width=120), full=True)
+    made = {
+        "show": out.getvalue(),
+        "markdown": run_markdown(reported.run, reported.decision, mask=reported.mask, case_of=reported.case),
+    }
+    for name, write in (("html", write_html), ("junit", write_junit), ("csv", write_csv)):
+        write(reported, folder / name)
+        made[name] = (folder / name).read_text(encoding="utf-8")
+    return made
+
+
+def test_no_report_shows_a_value(leaky, tmp_path):
+    for name, text in every_report(leaky(False), tmp_path).items():
+        assert not [secret for secret in SECRETS if secret in text], name
+        assert "EMAIL_1" in text, name
+
+
+def test_one_switch_shows_them_all(leaky, tmp_path):
+    made = every_report(leaky(True), tmp_path)
+    assert [name for name, text in made.items() if EMAIL not in text.replace("&#64;", "@")] == []
+
+
+def test_a_value_has_one_mask_in_a_report_and_texts_stay_comparable(leaky):
+    (case,) = leaky(False).case("q1")
+    view = view_case(case)
+    assert view.answer == view.expected[0] == "I wrote to <EMAIL_1> and charged <CREDIT_CARD_1>."
+    assert view.tool_calls[0].arguments == {"card": "<CREDIT_CARD_1>", "to": "<EMAIL_1>"}
+    # What has no form of its own stays: the id by which a case is found, names, numbers.
+    assert (view.case_id, case.scores["exact_match"].result.value) == ("q1", 1.0)
+
+
+def test_the_columns_of_a_table_keep_their_reasons(leaky, tmp_path):
+    write_csv(leaky(False), tmp_path / "run.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "run.csv").read_text(encoding="utf-8"))))
+    (broken,) = [row for row in rows if row["metric"] == "quoting"]
+    assert broken["reason"].startswith("ValueError: cannot use <EMAIL_1>")
+
+
+def test_a_clean_case_is_not_touched():
+    mask = Mask()
+    assert mask.text("Order 1044 arrives on 2026-11-20.") == "Order 1044 arrives on 2026-11-20."
+    assert mask.data({"n": 3, "model": "small-1.2"}) == {"n": 3, "model": "small-1.2"}
+
+
+def test_the_summary_does_not_quote_a_value(leaky):
+    assert EMAIL not in json.dumps([entry.reason for entry in leaky(False).summary.unscored])
+    assert EMAIL in json.dumps([entry.reason for entry in leaky(True).summary.unscored])
