@@ -18,6 +18,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
 from agentunit.datasets.readers import DatasetError
+from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.gate_expressions import GateError, parse_gate
@@ -180,6 +181,8 @@ def adjusted_suite(path: str, given: dict[str, Any], choice: JudgeChoice, names:
         if names:
             suite = replace(suite, metrics=metrics_from(names, choice))
         suite = _with_gated_metrics(suite)
+        # Built here only to be checked.
+        agent_view(suite, suite.metrics)
     except click.ClickException:
         raise
     except (SuiteError, GateError) as error:

@@ -22,6 +22,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
+from agentunit.engine.agent_view import AgentView, agent_view
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.probing import probe_settings
@@ -46,6 +47,7 @@ class Plan:
     agent: Agent
     cases: list[DatasetCase]
     open: list[tuple[int, int]]
+    view: AgentView
     probes: probes.ProbeSettings | None = None
 
 
@@ -87,6 +89,7 @@ def plan_run(
         configure_judge(**suite.judge)
     metrics = resolve_metrics(suite.metrics)
     measured = probe_settings(metrics)
+    view = agent_view(suite, metrics)
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
     settings = {
         "suite": None if suite_path is None else os.path.abspath(suite_path),
@@ -104,6 +107,8 @@ def plan_run(
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
         "dataset_fingerprint": fingerprint(cases),
         "agent": spoken_agent(suite.agent),
+        "grader_fields": list(suite.grader_fields),
+        "agent_fields": None if suite.agent_fields is None else list(suite.agent_fields),
     }
     if judged_metrics(metrics):
         settings["judge"] = judge_described()
@@ -112,7 +117,7 @@ def plan_run(
         header = store.create_run(
             suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
         )
-        return Plan(suite, header, agent, cases, wanted, measured)
+        return Plan(suite, header, agent, cases, wanted, view, measured)
     if header.settings.get("dataset_fingerprint") != settings["dataset_fingerprint"]:
         raise SuiteError(
             f"run {header.id} was recorded on another dataset: resuming it would mix the two "
@@ -127,7 +132,7 @@ def plan_run(
     before(cases, sum(each not in done for each in wanted))
     store.update_run(header.id, settings, n_planned=len(wanted))
     store.set_status(header.id, "running")
-    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], measured)
+    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], view, measured)
 
 
 def spoken_agent(agent: Any) -> str:
@@ -291,7 +296,8 @@ async def _run_case(plan: Plan, recording: Recording, position: int, repeat: int
     earlier: list[str] = []
     while True:
         seed = case_seed(suite.seed, position, repeat, len(earlier))
-        result = await plan.agent.run(plan.cases[position], timeout_s=suite.timeout_s, seed=seed)
+        asked = plan.view(plan.cases[position])
+        result = await plan.agent.run(asked, timeout_s=suite.timeout_s, seed=seed)
         if seed is not None:
             result.trace.metadata.setdefault("seed", seed)
         if result.failure not in _RETRIED or len(earlier) >= suite.retries:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from agentunit.metrics.base import Metric, MetricInfo, describe
+from agentunit.metrics.base import Metric, MetricInfo, describe, info_metadata_inputs
 from agentunit.metrics.parameters import adjusted, made_with, named_with_parameters
 
 ENTRY_POINT_GROUP = "agentunit.metrics"
@@ -144,6 +144,28 @@ class MetricRegistry:
             except Exception as error:  # noqa: BLE001  # a listing must survive a broken third-party package
                 yield name, error
 
+    def answer_keys(self) -> dict[str, str]:
+        """Every field of ``case.metadata`` that is an answer key of a metric, with the name of that metric."""
+        found: dict[str, str] = {}
+        for name in self.names():
+            try:
+                uses = info_metadata_inputs(self._info(name)) or {}
+            except Exception:  # noqa: BLE001  # a broken third-party package grades nothing
+                continue
+            for key, use in uses.items():
+                if use == "answer_key":
+                    found.setdefault(key, name)
+        return found
+
+    def _info(self, name: str) -> MetricInfo:
+        """The facts of a metric, without making one where its class has them."""
+        if name in self._registered:
+            source: Any = self._registered[name]
+        else:
+            source = _load(self._own[name]) if name in self._own else self._plugins()[name].load()
+        info = getattr(source, "info", None)
+        return info if isinstance(info, MetricInfo) else describe(instantiate(source, f"metric {name!r}"))
+
     def _resolve_one(self, source: Any) -> Metric:
         if isinstance(source, (str, Mapping)):
             name, given = (source, None) if isinstance(source, str) else named_with_parameters(source)
@@ -183,6 +205,8 @@ def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = No
         made = source if _is_instance(source) else source()
     if not _is_instance(made):
         raise TypeError(f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}")
+    # An info that cannot be read is known here, by the metric's name, and not when a run needs it.
+    describe(made)
     return made  # type: ignore[no-any-return]
 
 
