@@ -6,6 +6,7 @@ import click
 
 from agentunit.cli.gate import compared, load_run, next_command, print_decision
 from agentunit.cli.options import store_option
+from agentunit.cli.streams import remember_exit_code
 from agentunit.core.results import encode_json
 from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.reports.console import Terminal
@@ -59,6 +60,7 @@ def compare(
     old, new = load_run(baseline, store_path), load_run(candidate, store_path)
     comparison = compared(new, old, names, margins, alpha)
     code = comparison.exit_code
+    remember_exit_code(code)
     if as_json:
         click.echo(encode_json({"comparison": comparison, "exit_code": code}).decode())
     else:

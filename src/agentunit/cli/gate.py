@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from agentunit.cli.options import InputFailure, open_store, store_option
+from agentunit.cli.streams import remember_exit_code
 from agentunit.core.results import encode_json
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
 from agentunit.engine.comparison import Comparison
@@ -115,6 +116,7 @@ def gate(
         old = load_run(baseline, store_path)
         comparison = compared(run, old, names, margins, alpha, min_coverage=min_coverage)
         code = strictest(code, comparison.exit_code)
+    remember_exit_code(code)
     if as_json:
         click.echo(encode_json(_as_data(run, verdicts, comparison, n_errors, max_errors, code)).decode())
     else:
