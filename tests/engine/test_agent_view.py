@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -194,9 +195,16 @@ def test_an_assertion_of_another_name_hides_the_field_of_that_name() -> None:
 def test_a_registered_metric_hides_its_keys_although_no_suite_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     other = MetricRegistry(entry_point_group=None)
     other.register("politeness", Declared)
+    other.register("city", ContainsMetric(name="epsilon"))
+    other.register("several", lambda: CompositeMetric([ContainsMetric(name="consent")]))
     other.register("broken", lambda: 1 / 0)
     monkeypatch.setattr(registry, "answer_keys", other.answer_keys)
-    assert "level" not in AgentView([])(case()).metadata
+    assert not {"level", "epsilon", "consent"} & set(AgentView([])(case()).metadata)
+
+
+def test_a_case_built_by_hand_may_hold_anything() -> None:
+    assert AgentView([])(DatasetCase("q", metadata={1: "a", "expected": 2})).metadata == {1: "a"}  # type: ignore[dict-item]
+    assert AgentView([])(DatasetCase("q", metadata=["a"])).metadata == {}  # type: ignore[arg-type]
 
 
 def test_context_and_tools_may_be_for_graders_only() -> None:
@@ -230,6 +238,13 @@ def test_a_yaml_suite_lists_fields(tmp_path: Path) -> None:
     assert (suite.grader_fields, suite.agent_fields) == (("gold",), ("level",))
 
 
+def describe_class(own: MetricRegistry, name: str) -> MetricInfo:
+    found = own._own[name]
+    module, _, attribute = found.partition(":")
+    info: MetricInfo = getattr(import_module(module), attribute).info
+    return info
+
+
 def test_every_field_that_a_metric_reads_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
     """The declarations against what the metrics' code asks for."""
     read: set[str] = set()
@@ -246,7 +261,7 @@ def test_every_field_that_a_metric_reads_is_marked(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(Item, "case_metadata", property(lambda item: Spy(item.case.metadata)))
     own = MetricRegistry(entry_point_group=None)
     for name in own.names():
-        info = own._info(name)
+        info = describe_class(own, name)
         named = {place.strip() for each in info.inputs for place in each.split(" or ")}
         assert {f"case.metadata.{key}" for key in info.metadata_inputs} >= {
             place for place in named if place.startswith("case.metadata.")

@@ -169,10 +169,14 @@ class LoopGuard:
             raise LoopHeldUp
 
 
+_protected: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+
+
 def protect(task: asyncio.Task[Any], owner: GuardedRun | None) -> None:
     """Let no agent cancel this task but the one whose case it is."""
-    if "cancel" in vars(task):
+    if task in _protected:
         return
+    _protected.add(task)
     cancel = task.cancel
 
     def guarded(msg: Any = None) -> bool:

@@ -111,8 +111,6 @@ def _run_verb() -> int:
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
         return EXIT_ERRORS
-    except SystemExit:
-        raise
     except BaseException as error:
         # A fault of ours, or of the machine. It is no verdict about an agent, so it must not look like a failed gate.
         if os.environ.get("AGENTUNIT_TRACEBACK"):

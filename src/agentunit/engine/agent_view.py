@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -49,7 +49,7 @@ class AgentView:
             None,
             None if "tools" in hidden else case.tools,
             None if "context" in hidden else case.context,
-            {name: value for name, value in (case.metadata or {}).items() if self._is_visible(name)},
+            {name: value for name, value in _fields(case).items() if self._is_visible(name)},
         )
 
     @cached_property
@@ -66,7 +66,7 @@ class AgentView:
         """Whether agents lose metadata only because a metric does not say what it reads."""
         if not self.undeclared or self._agent_fields is not None:
             return False
-        return any(not self._is_for_graders(name) for case in cases for name in case.metadata or ())
+        return any(not self._is_for_graders(name) for case in cases for name in _fields(case))
 
     def _is_visible(self, name: str) -> bool:
         if self._is_for_graders(name):
@@ -78,7 +78,7 @@ class AgentView:
             name in self._grader_fields
             or name in self._answer_keys
             or name == _OWN_NOTES
-            or name.lower().startswith("expected")
+            or str(name).lower().startswith("expected")
         )
 
     def _refuse_answer_key(self, name: str) -> None:
@@ -94,6 +94,11 @@ class AgentView:
                 f"agent_fields must not list an answer key; received {name!r}: {why} "
                 "(store what the agent needs under another name)"
             )
+
+
+def _fields(case: DatasetCase) -> Mapping[Any, Any]:
+    # A case that was built by hand may hold anything there.
+    return case.metadata if isinstance(case.metadata, Mapping) else {}
 
 
 def agent_view(suite: Suite, metrics: Iterable[Any]) -> AgentView:

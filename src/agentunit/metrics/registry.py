@@ -13,7 +13,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from agentunit.metrics.base import Metric, MetricInfo, describe, info_metadata_inputs
+import msgspec
+
+from agentunit.metrics.base import (
+    MetadataUse,
+    Metric,
+    MetricInfo,
+    describe,
+    info_metadata_inputs,
+    metadata_inputs,
+)
 from agentunit.metrics.parameters import adjusted, made_with, named_with_parameters
 
 ENTRY_POINT_GROUP = "agentunit.metrics"
@@ -149,7 +158,7 @@ class MetricRegistry:
         found: dict[str, str] = {}
         for name in self.names():
             try:
-                uses = info_metadata_inputs(self._info(name)) or {}
+                uses = self._metadata_inputs(name) or {}
             except Exception:  # noqa: BLE001  # a broken third-party package grades nothing
                 continue
             for key, use in uses.items():
@@ -157,14 +166,16 @@ class MetricRegistry:
                     found.setdefault(key, name)
         return found
 
-    def _info(self, name: str) -> MetricInfo:
-        """The facts of a metric, without making one where its class has them."""
+    def _metadata_inputs(self, name: str) -> dict[str, MetadataUse] | None:
         if name in self._registered:
             source: Any = self._registered[name]
         else:
             source = _load(self._own[name]) if name in self._own else self._plugins()[name].load()
-        info = getattr(source, "info", None)
-        return info if isinstance(info, MetricInfo) else describe(instantiate(source, f"metric {name!r}"))
+        # A class that has its facts need not be made: making one may take a model or a judge.
+        info = getattr(source, "info", None) if isinstance(source, type) else None
+        if isinstance(info, MetricInfo):
+            return info_metadata_inputs(info)
+        return metadata_inputs(instantiate(source, f"metric {name!r}"))
 
     def _resolve_one(self, source: Any) -> Metric:
         if isinstance(source, (str, Mapping)):
@@ -205,8 +216,12 @@ def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = No
         made = source if _is_instance(source) else source()
     if not _is_instance(made):
         raise TypeError(f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}")
-    # An info that cannot be read is known here, by the metric's name, and not when a run needs it.
-    describe(made)
+    # An info that cannot be read or kept with a run is known here, by the metric's name, and not in the middle of one.
+    info = describe(made)
+    try:
+        msgspec.to_builtins(info)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"metric {made.name!r}: its info cannot be written as JSON: {error}") from None
     return made  # type: ignore[no-any-return]
 
 
