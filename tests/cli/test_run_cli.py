@@ -372,7 +372,9 @@ def test_an_imported_run_executes_nothing_of_its_own(invoke):
     assert invoke("export", "last", "--to", "run.json").exit_code == 0
     Path("evil.py").write_text("open('executed', 'w')\n")
     exported = Path("run.json").read_text()
-    Path("run.json").write_text(exported.replace("/suite.py", "/evil.py").replace("{", '{"foreign":false,', 1))
+    Path("run.json").write_text(
+        exported.replace("/suite.py", "/evil.py").replace('"settings":{', '"settings":{"foreign":false,', 1)
+    )
     assert invoke("import", "run.json", "--as", "other").exit_code == 0
     refused = invoke("rerun", "other", "q0")
     assert refused.exit_code == 2
