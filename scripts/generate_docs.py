@@ -109,6 +109,7 @@ def _card(metric: object) -> list[str]:
         "",
         f"- range: {spoken_range(info)}; {spoken_direction(info.direction)}",
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
+        *_answer_keys(info),
         f"- parameters: {spoken_parameters}",
         f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}",
         f"- trust: {'; '.join(trust)}",
@@ -263,6 +264,11 @@ def _migration() -> list[str]:
 
 def _section(text: str) -> list[str]:
     return dedent(text).strip().splitlines()
+
+
+def _answer_keys(info: MetricInfo) -> list[str]:
+    keys = [f"`{key}`" for key, use in info.metadata_inputs.items() if use == "answer_key"]
+    return [f"- answer keys in the metadata, which agents do not receive: {', '.join(keys)}"] if keys else []
 
 
 PAGES = {"metrics.md": metrics_page}

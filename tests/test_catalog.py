@@ -846,7 +846,7 @@ class Directions:
         return [(each, (1 - each * each) ** 0.5) for each, _ in zip(self.cosines, sources, strict=False)]
 
     def encode_texts(self, texts: Any) -> list[Any]:
-        from agentunit.backends.clip.interface import EncodedText
+        from agentunit.backends.clip.encoder import EncodedText
 
         return [EncodedText(((1.0, 0.0),), (4,), True) for _ in texts]
 

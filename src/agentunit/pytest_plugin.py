@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 _MARKER = "agentunit"
 _MARKER_HELP = (
-    "agentunit(dataset=FILE, gates=[…], passes=K, of=N): one test for each case of a dataset (argument 'case'); "
-    "thresholds for every evaluation; run the test N times and pass when K of them do."
+    "agentunit(dataset=FILE, gates=[…], passes=K, of=N, grader_fields=[…], agent_fields=[…]): one test for each case "
+    "of a dataset (argument 'case'); thresholds for every evaluation; run the test N times and pass when K of them do; "
+    "metadata that agents do not receive, or all that they do."
 )
 _REPORT_ENDINGS = (".json", ".md", ".html")
 
@@ -107,7 +108,7 @@ def agentunit_eval(request: pytest.FixtureRequest) -> Evaluator:
         show_personal_data=config.getoption("show_personal_data"),
     )
     item.stash[_gathering] = gathering
-    return Evaluator(config.stash[_agent_loop], gathering, marker_settings(item).gates)
+    return Evaluator(config.stash[_agent_loop], gathering, marker_settings(item))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -229,3 +229,190 @@ def done_of(database: Path) -> int:
     with Store(database) as store:
         runs = store.runs()
         return runs[0].n_done if runs else 0
+
+
+# What a user's own code may do to a run
+
+BROKEN_INFO = """
+from agentunit import Suite
+from agentunit.metrics.base import MetricInfo, MetricResult
+
+class Mine:
+    name = "mine"
+    INFO
+
+    def evaluate(self, case, trace, outcome):
+        return MetricResult("mine", 1.0)
+
+suite = Suite([{"id": "a", "query": "q"}], lambda query: query, metrics=[Mine()])
+"""
+
+
+@pytest.mark.parametrize(
+    ("info", "problem"),
+    [
+        ("info = property(lambda self: 1 / 0)", "cannot be read: ZeroDivisionError"),
+        ("info = property(lambda self: self.nothing)", "cannot be read: AttributeError"),
+        ("info = {'name': 'mine'}", "must be a MetricInfo; received dict"),
+        ("info = MetricInfo('mine', 'x', 'y', trust={'a': object()})", "cannot be written as JSON"),
+    ],
+)
+def test_an_error_in_a_metrics_info_names_the_metric(invoke, info, problem):
+    Path("suite.py").write_text(BROKEN_INFO.replace("INFO", info))
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 2, result.output
+    assert "metric 'mine': its info " + problem in result.stderr
+    assert "agent" not in result.stderr.partition("Error:")[2]
+
+
+def test_failed_cases_are_listed_by_exception_with_their_ids(invoke):
+    Path("suite.py").write_text(
+        """
+from agentunit import Suite
+
+def agent(query):
+    if int(query) < 7:
+        raise KeyError(f"A-{query}")
+    raise ValueError("too many")
+
+cases = [{"id": f"q{n}", "query": str(n)} for n in range(9)]
+suite = Suite(cases, agent, metrics=["response_time"])
+"""
+    )
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 3
+    told = result.stdout
+    assert "9 of 9 cases ended in a failure of the agent:" in told
+    assert "  7 × KeyError: 'A-0' (suite.py:6 in agent)\n      in q0, q1, q2, q3, q4 and 2 more\n" in told
+    assert "  2 × ValueError: too many (suite.py:7 in agent)\n      in q7, q8\n" in told
+    assert "run them again: agentunit run" in told
+    as_json = invoke("run", "suite.py", "--json")
+    json.loads(as_json.stdout)
+    assert "7 × KeyError: 'A-0'" in as_json.stderr
+
+
+NOISY = """
+import os
+from agentunit import Suite
+print("noise of the import")
+
+def agent(query):
+    print("noise of the agent")
+    os.system("echo noise of a child")
+    return query
+
+def cases():
+    print("noise of the dataset")
+    return [{"id": "a", "query": "q", "expected_output": "q"}]
+
+suite = Suite(cases, agent, metrics=["exact_match"])
+"""
+
+
+def agentunit(*arguments: str, **options):
+    command = [sys.executable, "-m", "agentunit", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def test_json_on_stdout_is_json_and_nothing_else(tmp_path):
+    (tmp_path / "suite.py").write_text(NOISY)
+    ran = agentunit("run", "suite.py", "--json", cwd=tmp_path)
+    assert json.loads(ran.stdout)["exit_code"] == ran.returncode == 0, ran.stderr
+    again = agentunit("rerun", "last", "a", "--json", cwd=tmp_path)
+    assert json.loads(again.stdout)["exit_code"] == again.returncode == 0, again.stderr
+    for noise in ("import", "dataset", "a child"):
+        assert f"noise of {noise if noise == 'a child' else 'the ' + noise}" in again.stderr
+
+
+MISCHIEF = """
+import os, sys, time
+from concurrent.futures import ThreadPoolExecutor
+from agentunit import Suite
+
+def close_streams(query):
+    sys.__stdout__.close()
+    os.close(2)
+    return query
+
+def leave_threads(query):
+    globals()["pool"] = ThreadPoolExecutor()
+    pool.submit(time.sleep, 600)
+    return query
+
+suite = Suite([{"id": "a", "query": "q", "expected_output": "x"}], AGENT, metrics=["exact_match"],
+              gates=["exact_match >= 1"])
+"""
+
+
+@pytest.mark.parametrize("agent", ["close_streams", "leave_threads"])
+def test_what_an_agent_leaves_behind_does_not_change_the_exit_code(agent, tmp_path):
+    (tmp_path / "suite.py").write_text(MISCHIEF.replace("AGENT", agent))
+    ran = agentunit("run", "suite.py", cwd=tmp_path)
+    assert ran.returncode == 1, ran.stderr
+    assert "FAIL: exact_match >= 1" in ran.stdout
+    with Store(tmp_path / ".agentunit/runs.db") as store:
+        assert store.find_run("last").status == "finished"
+
+
+def test_the_verdict_holds_when_nobody_reads_it(tmp_path):
+    (tmp_path / "suite.py").write_text(SUITE.replace("WORDS", "['a', 'b']").replace("query.upper()", "query"))
+    read, write = os.pipe()
+    os.close(read)
+    command = [sys.executable, "-m", "agentunit", "run", "suite.py"]
+    ran = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, cwd=tmp_path, timeout=60)
+    os.close(write)
+    assert ran.returncode == 1, ran.stderr
+    with Store(tmp_path / ".agentunit/runs.db") as store:
+        assert store.find_run("last").n_done == 2
+
+
+def test_an_imported_run_executes_nothing_of_its_own(invoke):
+    write_suite(["a"])
+    assert invoke("run", "suite.py").exit_code == 0
+    assert invoke("export", "last", "--to", "run.json").exit_code == 0
+    Path("evil.py").write_text("open('executed', 'w')\n")
+    exported = Path("run.json").read_text()
+    Path("run.json").write_text(
+        exported.replace("/suite.py", "/evil.py").replace('"settings":{', '"settings":{"foreign":false,', 1)
+    )
+    assert invoke("import", "run.json", "--as", "other").exit_code == 0
+    refused = invoke("rerun", "other", "q0")
+    assert refused.exit_code == 2
+    assert "was imported from a file" in refused.stderr
+    assert "--suite" in refused.stderr
+    # The mark travels on, and stays after the run was taken up with a suite of the user's own.
+    assert invoke("export", "other", "--to", "again.json").exit_code == 0
+    assert invoke("import", "again.json", "--as", "third").exit_code == 0
+    assert invoke("rerun", "third", "q0").exit_code == 2
+    assert invoke("rerun", "other", "q0", "--suite", "suite.py").exit_code == 0
+    assert invoke("rerun", "other", "q0").exit_code == 2
+    assert "evil.py" not in invoke("promote", "third", "q0", "--to", "more.jsonl").stdout
+    assert not Path("executed").exists()
+
+
+def test_an_agent_that_cannot_be_called_is_a_usage_error_of_rerun_too(invoke):
+    write_suite(["a"])
+    assert invoke("run", "suite.py").exit_code == 0
+    Path("suite.py").write_text(Path("suite.py").read_text().replace("def agent(query):", "def agent(query, b, c):"))
+    result = invoke("rerun", "last", "q0")
+    assert result.exit_code == 2, result.output
+    assert "agent: " in result.stderr
+
+
+def test_an_answer_key_among_the_agents_fields_is_a_usage_error(invoke):
+    write_suite(["a"])
+    Path("suite.py").write_text(
+        Path("suite.py").read_text().replace("agent=agent,", "agent=agent, agent_fields=['regex'],")
+    )
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 2, result.output
+    assert "received 'regex': the metric 'regex' grades by it" in result.stderr
+
+
+def test_a_metric_that_hides_all_metadata_is_named(invoke):
+    Path("suite.py").write_text(
+        BROKEN_INFO.replace("INFO", "pass").replace('"query": "q"', '"query": "q", "metadata": {"level": 1}')
+    )
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 0, result.output
+    assert "receives no metadata of the cases, because mine does not say" in result.stderr

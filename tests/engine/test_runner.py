@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from agentunit.core.outcome import Outcome
+from agentunit.datasets.readers import DatasetError
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Recording, only_writer, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import run_from_store
@@ -354,3 +356,61 @@ def test_suites_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         load_suite(tmp_path / "typo.yaml")
     with pytest.raises(SuiteError, match="no such file"):
         load_suite(tmp_path / "nowhere.py")
+
+
+def test_an_agent_that_ends_the_loop_or_its_tasks_fails_its_own_case_only(store: Store) -> None:
+    from asyncio import all_tasks as imported_before
+
+    async def agent(query: str) -> str:
+        if query == "1":
+            for task in asyncio.all_tasks():
+                task.cancel()
+        if query == "2":
+            for task in imported_before():
+                if task is not asyncio.current_task():
+                    task.cancel()
+        if query == "3":
+            asyncio.get_running_loop().stop()
+        if query == "4":
+            # What libraries do when they clean up: nothing here but the case's own tasks.
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0.001)
+        return query
+
+    suite = Suite(cases(8), agent, concurrency=3)
+    recording, run_id = run(suite, store)
+    assert (recording.n_done, recording.n_failed) == (8, 3)
+    errors = {each.case_id: each.record.outcome.error for each in store.records(run_id, failed=True)}
+    assert "the agent cancelled the task it runs in" in errors["q1"]
+    assert "the agent cancelled the tasks of the run's event loop" in errors["q2"]
+    assert "the agent stopped the run's event loop" in errors["q3"]
+    again, _ = run(suite, store, resume=run_id, retry_failed=True)
+    assert (again.n_done, again.n_failed) == (3, 3)
+    assert asyncio.all_tasks is imported_before
+
+
+def test_an_exit_in_a_callback_of_the_loop_is_no_verdict(store: Store) -> None:
+    async def agent(query: str) -> str:
+        asyncio.get_running_loop().call_soon(sys.exit, 0)
+        await asyncio.sleep(5)
+        return query
+
+    with pytest.raises(SuiteError, match=r"sys\.exit in a callback"):
+        run(Suite(cases(1), agent), store)
+    assert store.find_run("last").status == "stopped"
+
+
+def test_lone_surrogates_are_refused_in_an_id_and_survive_elsewhere(store: Store) -> None:
+    half = "x\ud800y"
+    with pytest.raises(DatasetError, match=r"item 2: id must hold no lone surrogate.*received 'x.ud800y'"):
+        plan_run(Suite([{"id": "a", "query": "?"}, {"id": half, "query": "?"}], lambda query: query), store)
+    assert store.runs() == []
+    odd = {"query": half, "context": [half], "expected_output": half, "metadata": {half: half}, "other": half}
+    for timeout_s in (None, 30):
+        suite = Suite([{"id": "a", **odd}, {"id": "b", "query": "?"}], lambda query: query, timeout_s=timeout_s)
+        recording, run_id = run(suite, store)
+        assert recording.n_done == 2
+        score_run(store, run_id, ["exact_match", "pii_leakage"])

@@ -135,7 +135,10 @@ def test_a_dataset_is_looked_for_beside_the_test(sandbox: Sandbox) -> None:
         ("dataset='cases.jsonl', gates='cost < 1'", "*gates must be a list of texts*received 'cost < 1'*"),
         ("dataset='cases.jsonl', gates=['cost p95 < 1']", "*one case, which has no p95; write 'cost < 1' here*"),
         ("'cases.jsonl'", "*takes settings by name; received 'cases.jsonl'*"),
-        ("data='cases.jsonl'", "*a setting must be one of dataset, gates, passes, of; received 'data'*"),
+        (
+            "data='cases.jsonl'",
+            "*a setting must be one of dataset, gates, *; received 'data'*",
+        ),
     ],
 )
 def test_a_mistake_in_the_marker_is_a_collection_error(sandbox: Sandbox, marker: str, reason: str) -> None:
@@ -467,6 +470,44 @@ def test_nonsense(agentunit_eval):
     )
 
 
+ECHO = """
+import json
+
+def echo(case, metadata, context, tools):
+    return {"output": {"expected": case.expected_output, "extra": case.extra, "seen": case.metadata, "same": metadata}}
+
+CASE = {
+    "id": "a", "query": "?", "expected_output": "S3CRET", "ground_truth": "S3CRET",
+    "metadata": {"contains": "S3CRET", "gold": "S3CRET", "level": 1, "image_path": "a.png"},
+}
+"""
+
+
+def test_an_agent_in_a_test_does_not_receive_what_it_is_graded_by(sandbox: Sandbox) -> None:
+    result = sandbox.run(
+        tests=ECHO
+        + """
+@pytest.mark.agentunit(grader_fields=["gold"])
+def test_hidden(agentunit_eval):
+    result = agentunit_eval(echo, CASE, metrics=["contains"])
+    seen = {"level": 1, "image_path": "a.png"}
+    assert result.record.outcome.output == {"expected": None, "extra": None, "seen": seen, "same": seen}
+    assert result.record.case.metadata == CASE["metadata"]
+    result.check("contains == 0")
+
+@pytest.mark.agentunit(agent_fields=["level"])
+def test_listed(agentunit_eval):
+    assert agentunit_eval(echo, CASE, metrics=["contains"]).record.outcome.output["seen"] == {"level": 1}
+
+@pytest.mark.agentunit(agent_fields=["contains"])
+def test_refused(agentunit_eval):
+    agentunit_eval(echo, CASE, metrics=["contains"])
+"""
+    )
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(["E*ValueError: agent_fields must not list an answer key; received 'contains'*"])
+
+
 # k of n
 
 K_OF_N = """
@@ -476,7 +517,8 @@ def sometimes(case):
     # Fails at the third try of every case, and at the fourth and fifth of "sum".
     seen[case.id] = seen.get(case.id, 0) + 1
     wrong = seen[case.id] == 3 or (case.id == "sum" and seen[case.id] > 3)
-    return {"output": "wrong" if wrong else case.expected_output, "cost": 0.01}
+    right = {"capital": "Paris", "sum": "4", "colour": "blue"}[case.id]
+    return {"output": "wrong" if wrong else right, "cost": 0.01}
 
 @pytest.mark.agentunit(dataset="cases.jsonl", passes=3, of=5)
 def test_mostly(case, agentunit_eval):
@@ -909,7 +951,7 @@ import pathlib
 def counting(case):
     with open("calls.txt", "a") as file:
         file.write(case.id + "\\n")
-    return pathlib.Path("answer.txt").read_text() if case.id == "sum" else case.expected_output
+    return pathlib.Path("answer.txt").read_text() if case.id == "sum" else ANSWERS[case.query]
 
 @pytest.mark.agentunit(dataset="cases.jsonl", gates=["exact_match == 1"])
 def test_counted(case, agentunit_eval):

@@ -14,7 +14,7 @@ from agentunit.adapters.call import Call
 from agentunit.adapters.capture import Capture
 from agentunit.adapters.failures import place_of
 from agentunit.adapters.invocation import finish_async
-from agentunit.adapters.loop_guard import GuardedRun, LoopHeldUp, TaskExit, current_run, guard_of
+from agentunit.adapters.loop_guard import GuardedRun, LoopHeldUp, TaskExit, current_run, guard_of, protect
 from agentunit.adapters.parameters import BoundFunction, copied_case
 from agentunit.core.case import DatasetCase
 
@@ -43,14 +43,19 @@ class AsyncCalls:
         guard = guard_of(loop)
         guard.enter(run)
         task = context.run(loop.create_task, self._call(copied_case(case), seed, call, run))
+        protect(task, run)
         try:
             await asyncio.wait({task}, timeout=timeout_s)
             if timeout_s is not None and (not task.done() or run.times_held_up or _took(call) > timeout_s):
                 await _end({task, *run.tasks}, context, run.answer)
                 place = None if run.stopped_by is None else place_of(run.stopped_by.__traceback__)
                 call.timed_out(timeout_s, place, _why(task, run))
-            elif task.cancelled():
-                call.fail("raised", "CancelledError: the agent cancelled itself")
+            elif run.trespass is not None and call.failure is None:
+                call.fail("raised", run.trespass)
+            elif task.cancelled() and call.failure is None:
+                place = None if run.stopped_by is None else place_of(run.stopped_by.__traceback__)
+                where = f" ({place})" if place else ""
+                call.fail("raised", f"CancelledError: the agent cancelled the task it runs in{where}")
         except BaseException:
             # The run itself is being stopped.
             await _end({task, *run.tasks}, context, run.answer)

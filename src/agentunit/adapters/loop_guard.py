@@ -1,9 +1,10 @@
 """What keeps an asynchronous agent from taking the event loop down with it.
 
-While asynchronous cases run, two things are in place. Tasks that an agent's code starts are known, and a ``sys.exit``
-in one of them ends the case instead of the loop. And an alarm of the system looks every few milliseconds whether the
-loop still turns: code of a case that holds it up past the case's deadline (``time.sleep``, a busy loop) gets an
-exception raised inside it.
+While asynchronous cases run, three things are in place. Tasks that an agent's code starts are known, and a ``sys.exit``
+in one of them ends the case instead of the loop. An agent sees the tasks of its own case only: cancelling a task of
+the run or of another case, and stopping the loop, raise an error in the agent's code. And an alarm of the system looks
+every few milliseconds whether the loop still turns: code of a case that holds it up past the case's deadline
+(``time.sleep``, a busy loop) gets an exception raised inside it.
 
 The alarm needs a Unix process whose loop runs in the main thread and that does not use SIGALRM itself. Elsewhere, and
 for C code that never comes back to Python, a blocking asynchronous agent can only be ended in a worker process:
@@ -20,9 +21,10 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import ContextVar
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 _LOOK_EVERY_S = 0.05
 # A loop that did not turn for as many looks is held up.
@@ -38,10 +40,17 @@ class TaskExit(BaseException):
     """A ``sys.exit`` in a task of an agent. As ``SystemExit`` it would end the loop, and the run with it."""
 
 
-class GuardedRun:
-    """One asynchronous case: its deadline, its tasks, what the agent handed back, and how it was interrupted."""
+class LoopTrespass(RuntimeError):
+    """Raised in an agent's code that would end the run, or another case, along with its own."""
 
-    __slots__ = ("__weakref__", "answer", "deadline", "stopped_by", "tasks", "times_held_up")
+
+class GuardedRun:
+    """One asynchronous case: its deadline, its tasks, what the agent handed back, and how it was interrupted.
+
+    ``trespass`` says what the agent did to the loop that it shares with the run.
+    """
+
+    __slots__ = ("__weakref__", "answer", "deadline", "stopped_by", "tasks", "times_held_up", "trespass")
 
     def __init__(self, timeout_s: float | None) -> None:
         self.deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -49,6 +58,12 @@ class GuardedRun:
         self.times_held_up = 0
         self.answer: Any = None
         self.stopped_by: BaseException | None = None
+        self.trespass: str | None = None
+
+    def refuse(self, sentence: str) -> NoReturn:
+        """Raise an error in the agent's code; the case fails even if the agent catches it."""
+        self.trespass = sentence
+        raise LoopTrespass(sentence)
 
 
 current_run: ContextVar[GuardedRun | None] = ContextVar("agentunit_run", default=None)
@@ -72,6 +87,10 @@ class LoopGuard:
         if self._n_runs == 1:
             self._factory = self._loop.get_task_factory()
             self._loop.set_task_factory(self._make_task)
+            for task in _all_tasks(self._loop):
+                protect(task, None)
+            self._guard_stop()
+            _show_own_tasks(+1)
         if run.deadline is not None:
             self._n_deadlines += 1
             if self._n_deadlines == 1:
@@ -87,8 +106,24 @@ class LoopGuard:
             if self._n_deadlines == 0:
                 self._stop_alarm()
         self._n_runs -= 1
-        if self._n_runs == 0 and self._loop.get_task_factory() == self._make_task:
-            self._loop.set_task_factory(self._factory)
+        if self._n_runs == 0:
+            if self._loop.get_task_factory() == self._make_task:
+                self._loop.set_task_factory(self._factory)
+            vars(self._loop).pop("stop", None)
+            _show_own_tasks(-1)
+
+    def _guard_stop(self) -> None:
+        stop = self._loop.stop
+
+        def guarded() -> None:
+            run = current_run.get()
+            if run is not None:
+                run.refuse("the agent stopped the run's event loop (loop.stop)")
+            stop()
+
+        # A loop written in C takes no such attribute.
+        with suppress(AttributeError):
+            self._loop.stop = guarded  # type: ignore[method-assign]
 
     def _make_task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> Any:
         run = current_run.get()
@@ -132,6 +167,43 @@ class LoopGuard:
                 self._trace_before = self._trace_before or sys.gettrace()
                 _raise_in_next_line(run, frame)
             raise LoopHeldUp
+
+
+_protected: weakref.WeakSet[asyncio.Task[Any]] = weakref.WeakSet()
+
+
+def protect(task: asyncio.Task[Any], owner: GuardedRun | None) -> None:
+    """Let no agent cancel this task but the one whose case it is."""
+    if task in _protected:
+        return
+    _protected.add(task)
+    cancel = task.cancel
+
+    def guarded(msg: Any = None) -> bool:
+        run = current_run.get()
+        if run is not None and run is not owner:
+            run.refuse("the agent cancelled the tasks of the run's event loop, which are not its own")
+        return cancel() if msg is None else cancel(msg)
+
+    task.cancel = guarded  # type: ignore[method-assign]
+
+
+_all_tasks = asyncio.all_tasks
+_n_guarded = 0
+
+
+def _own_tasks(loop: asyncio.AbstractEventLoop | None = None) -> set[asyncio.Task[Any]]:
+    """``asyncio.all_tasks`` while cases run: in the code of an agent, the tasks of its own case."""
+    run = current_run.get()
+    found = _all_tasks(loop)
+    return found if run is None else found & set(run.tasks)
+
+
+def _show_own_tasks(change: int) -> None:
+    global _n_guarded
+    _n_guarded += change
+    shown = _own_tasks if _n_guarded else _all_tasks
+    asyncio.all_tasks = asyncio.tasks.all_tasks = shown
 
 
 def _raise_in_next_line(run: GuardedRun, frame: FrameType | None) -> None:

@@ -6,6 +6,7 @@ import click
 
 from agentunit.cli.gate import compared, load_run, next_command
 from agentunit.cli.options import store_option
+from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.decision import decide_comparison
 from agentunit.reports.console import Terminal
@@ -61,6 +62,7 @@ def compare(
     old, new = load_run(baseline, store_path), load_run(candidate, store_path)
     comparison = compared(new, old, names, margins, alpha)
     decision = decide_comparison(comparison)
+    remember_exit_code(decision.exit_code)
     if as_json:
         click.echo(printable_json(decision_as_data(decision)))
     else:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
+from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.decision import Decision, decide_run, stored_min_coverage
@@ -106,6 +107,7 @@ def gate(
         comparison = compared(run, old, names, margins, alpha, min_coverage=min_coverage)
     decision = decide_run(run, gates, comparison, min_coverage=min_coverage, max_errors=max_errors)
     decision = Mask(show_all=show_personal_data).decision(decision)
+    remember_exit_code(decision.exit_code)
     if as_json:
         facts = {"run": run.header.id, "name": run.header.name}
         click.echo(printable_json({**facts, **decision_as_data(decision)}))

@@ -11,11 +11,13 @@ from importlib import import_module
 import click
 
 import agentunit
+from agentunit.cli.streams import end_process, forget_output, remembered_exit_code
 
 EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_ERRORS = 3
 EXIT_CANNOT_TELL = 4
+EXIT_STOPPED = 130
 
 _VERBS = {
     "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
@@ -83,30 +85,33 @@ def main() -> None:
         # A terminal or pipe that cannot show an arrow gets a question mark, not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    end_process(_run_verb())
+
+
+def _run_verb() -> int:
+    """Run what the command line asks for; returns the exit code."""
     try:
         code = cli.main(standalone_mode=False)
-        sys.stdout.flush()
-        sys.exit(code if isinstance(code, int) else EXIT_OK)
+        return code if isinstance(code, int) else EXIT_OK
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
-        sys.exit(EXIT_USAGE)
+        return EXIT_USAGE
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
+        return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
-        sys.exit(130)
+        return EXIT_STOPPED
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; there is nobody left to tell.
-        _forget_output()
-        sys.exit(EXIT_OK)
+        forget_output()
+        return remembered_exit_code()
     except OSError as error:
-        _forget_output()
+        forget_output()
         where = f"{error.filename}: " if error.filename else ""
         click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
-        sys.exit(EXIT_ERRORS)
-
-    except Exception as error:
+        return EXIT_ERRORS
+    except BaseException as error:
         # A fault of ours, or of the machine. It is no verdict about an agent, so it must not look like a failed gate.
         if os.environ.get("AGENTUNIT_TRACEBACK"):
             raise
@@ -114,9 +119,4 @@ def main() -> None:
 
         message = printable_line(f"{type(error).__name__}: {error}")
         click.echo(f"Error: {message} (AGENTUNIT_TRACEBACK=1 shows where)", err=True)
-        sys.exit(EXIT_ERRORS)
-
-
-def _forget_output() -> None:
-    """What could not be written must not be tried again when Python shuts down."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_ERRORS

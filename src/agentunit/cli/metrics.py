@@ -71,6 +71,7 @@ def _show_one(name: str, as_json: bool) -> None:
         "family": info.family,
         "range": f"{spoken_range(info)}; {spoken_direction(info.direction)}",
         "needs": "; ".join(info.inputs) or "–",
+        "answer keys": ", ".join(key for key, use in info.metadata_inputs.items() if use == "answer_key") or "–",
         "parameters": ", ".join(f"{key}={value!r}" for key, value in defaults.items()) or "none",
         "detail": ", ".join([*info.detail_keys, "backend"]),
         "version": info.version,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
 from typing import Any, TypeVar
 
 import click
@@ -71,7 +72,8 @@ def metrics_from(names: Sequence[str], choice: JudgeChoice) -> list[Any]:
     if names and not wanted:
         raise click.BadParameter("name at least one metric", param_hint="--metrics")
     try:
-        return list(resolve_metrics(choice.with_parameters(wanted or DEFAULT_METRICS)))
+        with redirect_stdout(sys.stderr):
+            return list(resolve_metrics(choice.with_parameters(wanted or DEFAULT_METRICS)))
     except (ValueError, TypeError, RuntimeError) as error:
         raise click.BadParameter(str(error), param_hint="--metrics") from None
     except Exception as error:  # noqa: BLE001  # a user's own module may fail in any way when it is loaded

@@ -71,7 +71,7 @@ def promote(
                 f"{printable_line(case.id)} has no expected output yet: its line in {target} is the place for it"
             )
     suite = reported.run.header.settings.get("suite")
-    known = shlex.quote(suite) if isinstance(suite, str) else "SUITE"
+    known = shlex.quote(suite) if isinstance(suite, str) and not reported.run.header.is_foreign else "SUITE"
     click.echo(f"next: agentunit run {known}   if its dataset is {target}")
 
 

@@ -15,16 +15,17 @@ from agentunit.cli.run import (
     ask_about_cases,
     finish,
     leave_if_stopped,
+    record_with_progress,
     recorded_settings,
     score_with_progress,
     with_recorded_metrics,
 )
+from agentunit.cli.streams import output_to_stderr
 from agentunit.core.case import DatasetCase
 from agentunit.datasets.readers import DatasetError
-from agentunit.engine.runner import plan_run, rerun_cases
+from agentunit.engine.runner import AgentError, plan_run
 from agentunit.engine.suite import SuiteError
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.reports.run_progress import RecordingLine
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
 
@@ -32,7 +33,12 @@ from agentunit.store.sqlite import Store
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("run_reference", metavar="RUN")
 @click.argument("case_ids", nargs=-1, required=True, metavar="CASE…")
-@click.option("--suite", "suite_path", metavar="SUITE", help="The suite to run them with (default: the run's own).")
+@click.option(
+    "--suite",
+    "suite_path",
+    metavar="SUITE",
+    help="The suite to run them with (default: the run's own; an imported run has none).",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option
 @judge_options
@@ -72,8 +78,13 @@ def _rerun(
                 nearest = get_close_matches(case_id, known, n=1, cutoff=0.5)
                 hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
                 raise InputFailure(f"run {header.id} has no case {case_id!r}{hint}")
+        if header.is_foreign and suite_path is None:
+            raise click.UsageError(
+                f"run {header.id} was imported from a file, so the suite that it names is not executed: "
+                "name one of your own with --suite SUITE"
+            )
         path = suite_path or header.settings.get("suite")
-        if not path:
+        if not isinstance(path, str) or not path:
             raise InputFailure(f"run {header.id} does not say which suite made it: name it with --suite")
         suite = with_recorded_metrics(adjusted_suite(path, recorded_settings(header), choice), header)
         suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
@@ -82,16 +93,13 @@ def _rerun(
             wanted = [case for case in cases if case.id in case_ids]
             ask_about_cases(store, header, suite, wanted, len(wanted) * suite.repeats, choice)
 
-        plan = plan_run(suite, store, resume=header.id, suite_path=path, before=before)
+        with output_to_stderr():
+            plan = plan_run(suite, store, resume=header.id, suite_path=path, before=before)
+    except AgentError as error:
+        raise click.UsageError(str(error)) from None
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
-    line = RecordingLine()
-    try:
-        recording = rerun_cases(plan, case_ids, store, on_progress=line.show)
-    except SuiteError as error:
-        raise InputFailure(str(error)) from None
-    finally:
-        line.clear()
+    recording = record_with_progress(plan, store, case_ids)
     leave_if_stopped(recording, plan, path)
     score_with_progress(store, header.id, suite.metrics, len(case_ids), f"agentunit run {path} --resume {header.id}")
     finish(store, header.id, suite, None, as_json=as_json, show_personal_data=show_personal_data)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from contextlib import redirect_stdout
 from dataclasses import replace
 from typing import Any
 
@@ -13,34 +11,35 @@ import click
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.gate import next_command
 from agentunit.cli.judge_options import JudgeChoice, judge_options
+from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import InputFailure, metrics_from, open_store, show_personal_data_option, store_option
+from agentunit.cli.streams import output_to_stderr, remember_exit_code
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
+from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_run
 from agentunit.engine.gate_expressions import GateError, parse_gate
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import Plan, Recording, plan_run, record
+from agentunit.engine.runner import AgentError, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import spoken_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, print_run
 from agentunit.reports.decisions import print_comparison, print_decision, print_gates
-from agentunit.reports.figures import failed_words
+from agentunit.reports.failures import describe_failures
 from agentunit.reports.github import write_step_summary
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.markdown import run_markdown
 from agentunit.reports.masked import Mask
-from agentunit.reports.printable import printable_json
+from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.run_progress import RecordingLine
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
-
-_STOPPED = 130
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -131,12 +130,12 @@ def _run(
             ask_about_cases(store, header, suite, cases, n_open, choice)
 
         options = {"resume": resume, "retry_failed": retry_failed, "suite_path": suite_path, "limit": limit}
-        plan = plan_run(suite, store, before=before, **options)  # type: ignore[arg-type]
+        with output_to_stderr():
+            plan = plan_run(suite, store, before=before, **options)  # type: ignore[arg-type]
+    except AgentError as error:
+        raise click.UsageError(str(error)) from None
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
-    except (TypeError, ImportError, AttributeError, ValueError) as error:
-        # An agent that cannot be loaded, or whose parameters cannot be filled, is known before the first case runs.
-        raise click.UsageError(f"agent: {error}") from None
     recording = record_with_progress(plan, store)
     leave_if_stopped(recording, plan, suite_path)
     again = f"agentunit run {suite_path} --resume {plan.header.id}"
@@ -180,13 +179,16 @@ def ask_about_cases(
 def adjusted_suite(path: str, given: dict[str, Any], choice: JudgeChoice, names: Sequence[str] = ()) -> Suite:
     """A suite with what the command line says in place of its own settings; mistakes in it are usage errors."""
     try:
-        suite = load_suite(path)
+        with output_to_stderr():
+            suite = load_suite(path)
         suite = replace(suite, **{name: value for name, value in given.items() if value is not None})
         # Metrics that name the judge can be made only when it is configured.
         suite = replace(suite, judge=choice.configure(suite.judge))
         if names:
             suite = replace(suite, metrics=metrics_from(names, choice))
         suite = _with_gated_metrics(suite)
+        # Built here only to be checked.
+        agent_view(suite, suite.metrics)
     except click.ClickException:
         raise
     except (SuiteError, GateError) as error:
@@ -212,12 +214,20 @@ def _with_gated_metrics(suite: Suite) -> Suite:
     return replace(suite, metrics=metrics)
 
 
-def record_with_progress(plan: Plan, store: Store) -> Recording:
-    """Record a plan, showing how it goes."""
+def record_with_progress(plan: Plan, store: Store, case_ids: Sequence[str] | None = None) -> Recording:
+    """Record a plan, or only some cases of it, showing how it goes."""
+    if plan.view.hides_undeclared(plan.cases):
+        names = printable_line(", ".join(plan.view.undeclared))
+        click.echo(
+            f"note: the agent receives no metadata of the cases, because {names} does not say what it grades by "
+            "(agent_fields in the suite lists what the agent receives)",
+            err=True,
+        )
     line = RecordingLine()
     try:
-        # What an agent's own threads print must not get into what a machine reads.
-        with redirect_stdout(sys.stderr):
+        with output_to_stderr():
+            if case_ids is not None:
+                return rerun_cases(plan, case_ids, store, on_progress=line.show)
             return record(plan, store, on_progress=line.show)
     except SuiteError as error:
         raise InputFailure(str(error)) from None
@@ -231,7 +241,7 @@ def leave_if_stopped(recording: Recording, plan: Plan, suite_path: str) -> None:
         left = recording.n_planned - recording.n_done
         click.echo(f"stopped: {recording.n_done} cases are kept, {left} are open", err=True)
         click.echo(f"next: agentunit run {suite_path} --resume {plan.header.id}", err=True)
-        raise click.exceptions.Exit(_STOPPED)
+        raise click.exceptions.Exit(EXIT_STOPPED)
 
 
 def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cases: int | None, again: str) -> None:
@@ -245,13 +255,13 @@ def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cas
         ticks(n_scored)
 
     try:
-        with redirect_stdout(sys.stderr):
+        with output_to_stderr():
             score_run(store, run_id, metrics, on_case=on_case)
     except KeyboardInterrupt:
         progress.clear()
         click.echo("stopped: every case is recorded, and the scores so far are kept", err=True)
         click.echo(f"next: {again}", err=True)
-        raise click.exceptions.Exit(_STOPPED) from None
+        raise click.exceptions.Exit(EXIT_STOPPED) from None
     finally:
         progress.clear()
 
@@ -266,19 +276,25 @@ def finish(
     decision = mask.decision(
         decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
     )
+    remember_exit_code(decision.exit_code)
+    # Before the lines that nobody may read any more.
+    write_step_summary(run_markdown(scored, decision, mask=mask))
     summary = mask.summary(scored.summary())
+    failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
+    failures = mask.data(describe_failures(failed, scored.header)) if scored.n_failed else []
     if as_json:
+        for line in failures:
+            click.echo(line, err=True)
         click.echo(printable_json({"run": scored.header, "summary": summary, **decision_as_data(decision)}))
     else:
         console = Terminal()
         infos = {name: scored.info(name) for name in scored.metrics}
         print_run(summary, infos, console)
-        if scored.n_failed:
-            console.print(f"[red]the agent failed[/red] {failed_words(scored)}", highlight=False)
+        for line in failures:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
         print_gates(decision.gates, console)
         if comparison is not None:
             print_comparison(comparison, console)
         print_decision(decision, next_command(scored.header.id, scored, decision), console)
-    write_step_summary(run_markdown(scored, decision, mask=mask))
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)

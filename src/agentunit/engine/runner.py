@@ -22,11 +22,13 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
+from agentunit.engine.agent_view import AgentView, agent_view
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.suite import Suite, SuiteError
+from agentunit.metrics.base import spoken_error
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.metrics.usage import recorded_cost
@@ -46,6 +48,7 @@ class Plan:
     agent: Agent
     cases: list[DatasetCase]
     open: list[tuple[int, int]]
+    view: AgentView
     probes: probes.ProbeSettings | None = None
 
 
@@ -82,11 +85,12 @@ def plan_run(
     if not cases:
         raise SuiteError("the dataset holds no cases")
     # Before the run exists: an agent that cannot be called must not leave an empty run behind.
-    agent = as_agent(suite.agent, workers=suite.concurrency)
+    agent = _usable_agent(suite)
     if suite.judge:
         configure_judge(**suite.judge)
     metrics = resolve_metrics(suite.metrics)
     measured = probe_settings(metrics)
+    view = agent_view(suite, metrics)
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
     settings = {
         "suite": None if suite_path is None else os.path.abspath(suite_path),
@@ -104,6 +108,8 @@ def plan_run(
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
         "dataset_fingerprint": fingerprint(cases),
         "agent": spoken_agent(suite.agent),
+        "grader_fields": list(suite.grader_fields),
+        "agent_fields": None if suite.agent_fields is None else list(suite.agent_fields),
     }
     if judged_metrics(metrics):
         settings["judge"] = judge_described()
@@ -112,7 +118,7 @@ def plan_run(
         header = store.create_run(
             suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
         )
-        return Plan(suite, header, agent, cases, wanted, measured)
+        return Plan(suite, header, agent, cases, wanted, view, measured)
     if header.settings.get("dataset_fingerprint") != settings["dataset_fingerprint"]:
         raise SuiteError(
             f"run {header.id} was recorded on another dataset: resuming it would mix the two "
@@ -123,11 +129,26 @@ def plan_run(
             f"run {header.id} was recorded with the agent {header.settings['agent']}, this suite has "
             f"{settings['agent']}: resuming it would mix the two (begin a new run)"
         )
+    if header.is_foreign:
+        settings["foreign"] = True
     done = store.finished(header.id, failed=False if retry_failed else None)
     before(cases, sum(each not in done for each in wanted))
     store.update_run(header.id, settings, n_planned=len(wanted))
     store.set_status(header.id, "running")
-    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], measured)
+    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], view, measured)
+
+
+class AgentError(SuiteError):
+    """An agent that cannot be called: it is not there, or asks for what no case has."""
+
+
+def _usable_agent(suite: Suite) -> Agent:
+    try:
+        return as_agent(suite.agent, workers=suite.concurrency)
+    except (TypeError, ImportError, AttributeError, ValueError) as error:
+        raise AgentError(f"agent: {error}") from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # an agent's module is a user's own code
+        raise AgentError(f"agent: {spoken_error(error)}") from None
 
 
 def spoken_agent(agent: Any) -> str:
@@ -157,7 +178,14 @@ def record(
     recording = Recording(n_planned=len(plan.open))
     if plan.open:
         with only_writer(store, plan.header.id), _no_silent_exit():
-            asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))
+            try:
+                asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))
+            except SystemExit:
+                store.set_status(plan.header.id, "stopped")
+                raise SuiteError(
+                    "the agent called sys.exit in a callback of the event loop, which ends it; what was finished is "
+                    "kept (CallableAgent(agent, start_method='fork') runs it in a process of its own)"
+                ) from None
     header = store.find_run(plan.header.id)
     whole = header.n_planned is None or header.n_done >= header.n_planned
     store.set_status(header.id, "finished" if whole else "stopped")
@@ -291,7 +319,8 @@ async def _run_case(plan: Plan, recording: Recording, position: int, repeat: int
     earlier: list[str] = []
     while True:
         seed = case_seed(suite.seed, position, repeat, len(earlier))
-        result = await plan.agent.run(plan.cases[position], timeout_s=suite.timeout_s, seed=seed)
+        asked = plan.view(plan.cases[position])
+        result = await plan.agent.run(asked, timeout_s=suite.timeout_s, seed=seed)
         if seed is not None:
             result.trace.metadata.setdefault("seed", seed)
         if result.failure not in _RETRIED or len(earlier) >= suite.retries:

@@ -23,7 +23,9 @@ class Suite:
     trace, ``repeats`` runs each case several times. A gate fails when fewer than ``min_coverage`` of the cases have a
     score; ``max_errors`` failed cases and scores are allowed. A metric with parameters is ``{name: {parameter: …}}``.
     ``judge`` has settings of the judge that metrics may ask (``url``, ``model``, ``repeats``, ``max_spend_usd``, …; the
-    key comes from ``AGENTUNIT_JUDGE_API_KEY``).
+    key comes from ``AGENTUNIT_JUDGE_API_KEY``). Agents do not receive what they are graded by (``expected_output``,
+    the answer keys of metrics): ``grader_fields`` names more fields that only graders read, ``agent_fields`` lists
+    all the metadata that agents receive.
     """
 
     dataset: Any
@@ -39,6 +41,8 @@ class Suite:
     min_coverage: float = 0.8
     max_errors: int = 0
     judge: Mapping[str, Any] | None = None
+    grader_fields: Sequence[str] = ()
+    agent_fields: Sequence[str] | None = None
     folder: str = "."
 
     def __post_init__(self) -> None:
@@ -54,6 +58,9 @@ class Suite:
             raise SuiteError(f"Suite: seed must be a whole number; received {self.seed!r}")
         if self.judge is not None:
             self.judge = _judge_section(self.judge)
+        self.grader_fields = checked_fields("grader_fields", self.grader_fields)
+        if self.agent_fields is not None:
+            self.agent_fields = checked_fields("agent_fields", self.agent_fields)
         if isinstance(self.gates, str):
             self.gates = [self.gates]
         if isinstance(self.metrics, str):
@@ -62,6 +69,19 @@ class Suite:
 
 class SuiteError(ValueError):
     """A suite that cannot be used; the message says why and what to do."""
+
+
+def checked_fields(parameter: str, names: Any) -> tuple[str, ...]:
+    """The names of fields that a suite or a marker lists as ``grader_fields`` or ``agent_fields``."""
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise SuiteError(f"Suite: {parameter} must be a list of names of fields; received {names!r:.80}")
+    always = ("id", "query") if parameter == "grader_fields" else ("id", "query", "context", "tools")
+    for name in names:
+        if not isinstance(name, str) or not name.strip():
+            raise SuiteError(f"Suite: {parameter} must be names of fields; received {name!r:.80}")
+        if name in always:
+            raise SuiteError(f"Suite: {parameter} must name fields of the metadata; every agent receives {name!r}")
+    return tuple(names)
 
 
 def load_suite(path: str | os.PathLike[str]) -> Suite:

@@ -28,6 +28,7 @@ def _assertion(name: str, summary: str, inputs: tuple[str, ...], detail_keys: tu
         direction="higher",
         range=(0.0, 1.0),
         inputs=inputs,
+        metadata_inputs={name: "answer_key"} if name != "exact_match" else {},
         detail_keys=detail_keys,
         backend="check",
         trust={"check": "exact"},

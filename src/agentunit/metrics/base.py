@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, isfinite
 from typing import Any, ClassVar, Literal, Protocol, get_args, runtime_checkable
@@ -28,6 +28,10 @@ __all__ = [
 ]
 
 Direction = Literal["higher", "lower", "none"]
+MetadataUse = Literal["answer_key", "shared"]
+"""Who reads a field of a case's metadata: graders only, or agents as well."""
+_ANSWER_KEY: MetadataUse = "answer_key"
+_METADATA = "case.metadata."
 
 
 @runtime_checkable
@@ -46,7 +50,9 @@ class MetricInfo:
     """The facts about a metric, written once: listings, docs, legends and contract tests are made from them.
 
     ``direction`` says which way is better, ``range`` which values are possible (``None`` is unbounded). ``inputs``
-    are the places it cannot do without ("a or b": either is enough). ``detail_keys`` are present in every detail.
+    are the places it cannot do without ("a or b": either is enough). ``metadata_inputs`` names each field of
+    ``case.metadata`` that it reads: an ``answer_key`` reaches no agent, what is ``shared`` does; a field that only
+    ``inputs`` names is an answer key. ``detail_keys`` are present in every detail.
     ``trust`` says, for each backend, what a score is worth where nobody has measured it ("exact", "descriptive", …);
     measured figures take its place. Scores of the backends in ``informational`` are shown but not gated. ``probes``
     are what must be measured while the agent runs. ``amount`` names a key of the detail and its unit: what tables show
@@ -69,12 +75,21 @@ class MetricInfo:
     amount: tuple[str, str] | None = None
     stateful: bool = False
     version: str = "1"
+    metadata_inputs: Mapping[str, MetadataUse] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.direction not in get_args(Direction):
             raise ValueError(
                 f"MetricInfo: direction must be one of {', '.join(get_args(Direction))}; received {self.direction!r}"
             )
+        if isinstance(self.inputs, str):
+            raise ValueError(f"MetricInfo: inputs must be a list of texts; received {self.inputs!r:.80}")
+        for name, use in self.metadata_inputs.items():
+            if use not in get_args(MetadataUse):
+                raise ValueError(
+                    f"MetricInfo: metadata_inputs must say {' or '.join(get_args(MetadataUse))} for each field; "
+                    f"received {use!r:.80} for {name!r}"
+                )
 
 
 class ItemMetric(Metric):
@@ -166,18 +181,70 @@ def renamed_method(metric: Any) -> str:
 
 
 def describe(metric: Any) -> MetricInfo:
-    """A metric's own info, or a minimal one for a metric that has only ``name`` and ``evaluate``."""
-    info = getattr(metric, "info", None)
+    """A metric's own info, or a minimal one for a metric that has only ``name`` and ``evaluate``.
+
+    An ``info`` that cannot be read raises ``TypeError`` with the metric's name.
+    """
+    try:
+        # Not getattr with a default: it would take an AttributeError inside a property for "has no info".
+        info = metric.info if hasattr(type(metric), "info") or "info" in getattr(metric, "__dict__", ()) else None
+    except Exception as error:
+        raise TypeError(f"metric {_name_of(metric)!r}: its info cannot be read: {spoken_error(error)}") from error
     if isinstance(info, MetricInfo):
         return info
+    if info is not None:
+        raise TypeError(f"metric {_name_of(metric)!r}: its info must be a MetricInfo; received {type(info).__name__}")
     documentation = (getattr(metric, "__doc__", None) or "").strip().splitlines()
     return MetricInfo(
-        name=str(getattr(metric, "name", type(metric).__name__)),
+        name=_name_of(metric),
         family="custom",
         summary=documentation[0] if documentation else "",
         stateful=bool(getattr(metric, "stateful", False)),
         version=str(getattr(metric, "version", "1")),
     )
+
+
+def _name_of(metric: Any) -> str:
+    return str(getattr(metric, "name", type(metric).__name__))
+
+
+def metadata_inputs(metric: Any) -> dict[str, MetadataUse] | None:
+    """Who reads which field of ``case.metadata``, for a metric as it was made; ``None`` when it does not say.
+
+    A metric that was given another name looks for its answer key under that name.
+
+    >>> from agentunit.metrics.assertions import ContainsMetric
+    >>> metadata_inputs(ContainsMetric(name="city"))
+    {'contains': 'answer_key', 'city': 'answer_key'}
+    """
+    if isinstance(metric, CompositeMetric):
+        parts = [metadata_inputs(part) for part in metric.metrics]
+        if None in parts:
+            return None
+        return answer_keys_first([part for part in parts if part is not None])
+    info = describe(metric)
+    found = info_metadata_inputs(info)
+    if found is not None and metric.name not in found and info.name in found:
+        found[metric.name] = found[info.name]
+    return found
+
+
+def info_metadata_inputs(info: MetricInfo) -> dict[str, MetadataUse] | None:
+    """The same for what a metric says about itself."""
+    if not info.inputs and not info.metadata_inputs:
+        return None
+    named = (place for each in info.inputs for place in each.split(" or "))
+    keys = [place.strip().removeprefix(_METADATA) for place in named if place.strip().startswith(_METADATA)]
+    return {**dict.fromkeys(keys, _ANSWER_KEY), **info.metadata_inputs}
+
+
+def answer_keys_first(uses: Iterable[Mapping[str, MetadataUse]]) -> dict[str, MetadataUse]:
+    """Several metrics' uses of the metadata as one: a field that is an answer key of one is one for all."""
+    merged: dict[str, MetadataUse] = {}
+    for each in uses:
+        for name, use in each.items():
+            merged[name] = use if merged.get(name) != _ANSWER_KEY else _ANSWER_KEY
+    return merged
 
 
 class CompositeMetric(ItemMetric):

@@ -42,6 +42,7 @@ class TaskSuccessMetric(ItemMetric):
         direction="higher",
         range=(0.0, 1.0),
         inputs=("a check or case.metadata.expected_state or outcome.success",),
+        metadata_inputs={"check": "answer_key", "expected_state": "answer_key"},
         detail_keys=("basis", "why"),
         backend="outcome",
         trust={"check": "exact", "state": "exact", "outcome": "recorded"},

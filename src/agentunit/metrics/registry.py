@@ -13,7 +13,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from agentunit.metrics.base import Metric, MetricInfo, describe, has_evaluate, renamed_method
+import msgspec
+
+from agentunit.metrics.base import (
+    MetadataUse,
+    Metric,
+    MetricInfo,
+    describe,
+    has_evaluate,
+    info_metadata_inputs,
+    metadata_inputs,
+    renamed_method,
+)
 from agentunit.metrics.parameters import adjusted, made_with, named_with_parameters
 
 ENTRY_POINT_GROUP = "agentunit.metrics"
@@ -158,6 +169,30 @@ class MetricRegistry:
             except Exception as error:  # noqa: BLE001  # a listing must survive a broken third-party package
                 yield name, error
 
+    def answer_keys(self) -> dict[str, str]:
+        """Every field of ``case.metadata`` that is an answer key of a metric, with the name of that metric."""
+        found: dict[str, str] = {}
+        for name in self.names():
+            try:
+                uses = self._metadata_inputs(name) or {}
+            except Exception:  # noqa: BLE001  # a broken third-party package grades nothing
+                continue
+            for key, use in uses.items():
+                if use == "answer_key":
+                    found.setdefault(key, name)
+        return found
+
+    def _metadata_inputs(self, name: str) -> dict[str, MetadataUse] | None:
+        if name in self._registered:
+            source: Any = self._registered[name]
+        else:
+            source = _load(self._own[name]) if name in self._own else self._plugins()[name].load()
+        # A class that has its facts need not be made: making one may take a model or a judge.
+        info = getattr(source, "info", None) if isinstance(source, type) else None
+        if isinstance(info, MetricInfo):
+            return info_metadata_inputs(info)
+        return metadata_inputs(instantiate(source, f"metric {name!r}"))
+
     def _resolve_one(self, source: Any) -> Metric:
         if isinstance(source, (str, Mapping)):
             name, given = (source, None) if isinstance(source, str) else named_with_parameters(source)
@@ -200,6 +235,12 @@ def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = No
         raise TypeError(
             f"{who} must have a 'name' and an 'evaluate' method; received {made!r:.80}{renamed_method(made)}"
         )
+    # An info that cannot be read or kept with a run is known here, by the metric's name, and not in the middle of one.
+    info = describe(made)
+    try:
+        msgspec.to_builtins(info)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"metric {made.name!r}: its info cannot be written as JSON: {error}") from None
     return made  # type: ignore[no-any-return]
 
 

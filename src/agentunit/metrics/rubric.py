@@ -43,6 +43,7 @@ class RubricMetric(ItemMetric):
         direction="higher",
         range=(0.0, 1.0),
         inputs=("criteria or case.metadata.rubric", "outcome.output"),
+        metadata_inputs={"rubric": "answer_key"},
         detail_keys=("criteria", "scale", "score", "scores", "answer"),
         backend=JUDGE,
         extra="judge",

@@ -41,6 +41,7 @@ class ToolTrajectoryMetric(ItemMetric):
         direction="higher",
         range=(0.0, 1.0),
         inputs=("case.metadata.expected_tool_calls",),
+        metadata_inputs={"expected_tool_calls": "answer_key"},
         detail_keys=("precision", "recall", "f1", "alignment", "matched", "expected", "actual", "mode"),
         backend="trace",
         trust={"trace": "exact"},

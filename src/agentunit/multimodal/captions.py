@@ -53,6 +53,7 @@ class ImageCaptionAccuracyMetric(ItemMetric):
         direction="higher",
         range=(0.0, 1.0),
         inputs=("case.expected_output or case.metadata.references or case.metadata.captions", "outcome.output"),
+        metadata_inputs={"references": "answer_key", "captions": "answer_key"},
         detail_keys=("semantic_similarity", "precision", "recall", "f1", "reference", "n_references", "caption"),
         backend=SHIPPED_MODEL,
         extra="local",

@@ -51,6 +51,9 @@ class MultimodalCoherenceMetric(ItemMetric):
             "or case.metadata.audio_path or case.metadata.video_path or case.metadata.text",
             "outcome.output",
         ),
+        metadata_inputs=dict.fromkeys(
+            ("image_path", "image_paths", "images", "audio_path", "video_path", "text"), "shared"
+        ),
         detail_keys=("modalities", "referenced", "keywords", "transitions", "coverage", "coherence"),
         backend="words",
         trust={"words": "descriptive"},

@@ -42,6 +42,7 @@ class CrossModalGroundingMetric(ClipMetric):
         direction="higher",
         range=(0.0, 1.0),
         inputs=(" or ".join(f"case.metadata.{key}" for key in IMAGE_KEYS), "outcome.output"),
+        metadata_inputs=dict.fromkeys(IMAGE_KEYS, "shared"),
         detail_keys=("similarity", "clipscore", "threshold", "images", "text_windows", "model"),
         backend="clip",
         extra="multimodal",

@@ -53,6 +53,7 @@ class AudioTranscriptionMetric(ItemMetric):
         direction="higher",
         range=(0.0, 1.0),
         inputs=("case.expected_output or case.metadata.transcript or case.metadata.references", "outcome.output"),
+        metadata_inputs={"transcript": "answer_key", "references": "answer_key", "audio_path": "shared"},
         detail_keys=("wer", "cer", "accuracy", "reference", "n_references", "reference_words", "engine"),
         backend=BACKEND,
     )

@@ -58,6 +58,7 @@ class VideoResponseRelevanceMetric(ClipMetric):
         direction="higher",
         range=(0.0, 1.0),
         inputs=("case.metadata.video_path", "outcome.output"),
+        metadata_inputs={"video_path": "shared"},
         detail_keys=(
             "mean_similarity",
             "best_similarity",

@@ -45,6 +45,7 @@ class PrivacyBudgetMetric(ItemMetric):
         summary="The share of the differential-privacy budget (ε) that is left after this case.",
         direction="higher",
         range=(0.0, 1.0),
+        metadata_inputs=dict.fromkeys(_NAMES, "shared"),
         detail_keys=("epsilon_used", "total_spent", "remaining", "utilization", "budget_exceeded", "warning"),
         backend="sum",
         trust={"sum": "exact", "pld": "exact"},

@@ -69,6 +69,7 @@ class ConsentComplianceMetric(PrivacyMetric):
         direction="higher",
         range=(0.0, 1.0),
         inputs=("case.metadata.consent", "outcome.output or trace message or trace tool_call"),
+        metadata_inputs={"consent": "shared", "user_data": "shared"},
         detail_keys=("denied", "violations", "unchecked"),
         backend="values",
     )

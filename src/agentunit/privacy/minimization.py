@@ -52,6 +52,13 @@ class DataMinimizationMetric(PrivacyMetric):
             "case.metadata.email or case.metadata.user_data or case.metadata.sensitive or trace tool_call result",
             "outcome.output or trace message or trace tool_call",
         ),
+        metadata_inputs={
+            "email": "shared",
+            "user_data": "shared",
+            "sensitive": "answer_key",
+            "necessary": "answer_key",
+            "expected_tool_calls": "answer_key",
+        },
         detail_keys=("available", "leaked", "violations", "necessary"),
         backend="values",
     )

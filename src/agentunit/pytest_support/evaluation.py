@@ -14,15 +14,17 @@ from agentunit.core.outcome import outcome_text
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import InputError, Score, encode_json
 from agentunit.datasets.rows import RowError, case_of_fields
+from agentunit.engine.agent_view import AgentView
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.scoring import score
+from agentunit.engine.suite import SuiteError
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.metrics.usage import itemised_cost, recorded_cost
 from agentunit.pytest_support.agent_loop import AgentLoop
 from agentunit.pytest_support.gathering import Evaluated, Gathering
-from agentunit.pytest_support.marker import MarkerError, threshold
+from agentunit.pytest_support.marker import MarkerError, MarkerSettings, threshold
 from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable, printable_line
 
@@ -96,10 +98,11 @@ class Evaluation(Mapping[str, Score]):
 class Evaluator:
     """The fixture ``agentunit_eval``."""
 
-    def __init__(self, loop: AgentLoop, gathering: Gathering, gates: Sequence[Gate]) -> None:
+    def __init__(self, loop: AgentLoop, gathering: Gathering, settings: MarkerSettings) -> None:
         self._loop = loop
         self._gathering = gathering
-        self._gates = gates
+        self._settings = settings
+        self._gates = settings.gates
 
     def __repr__(self) -> str:
         return "<agentunit_eval>"
@@ -116,8 +119,8 @@ class Evaluator:
         """Run an agent on a case, now, and score what it did; nothing is ever taken from an earlier run.
 
         ``agent`` is whatever a suite takes: a callable, sync or async, ``module:function``, a command, an address.
-        ``metrics`` are names, classes or instances (default: those of the marker's gates, else the standard set). An
-        agent that fails fails the test.
+        ``metrics`` are names, classes or instances (default: those of the marker's gates, else the standard set). The
+        agent does not receive what it is graded by. An agent that fails fails the test.
         """
         __tracebackhide__ = True
         asked = _as_case(case)
@@ -128,7 +131,7 @@ class Evaluator:
             raise ValueError(str(error)) from None
         result = self._loop.ask(
             adapter,
-            asked,
+            self._view(wanted)(asked),
             timeout_s=timeout_s,
             seed=seed,
             lasting=adapter is agent,
@@ -156,6 +159,15 @@ class Evaluator:
         evaluation = self._evaluated(read, self._metrics(metrics))
         evaluation.check_gates(self._gates)
         return evaluation
+
+    def _view(self, metrics: Sequence[Any]) -> AgentView:
+        """What the agent receives of the case: not what it is graded by."""
+        __tracebackhide__ = True
+        settings = self._settings
+        try:
+            return AgentView(metrics, grader_fields=settings.grader_fields, agent_fields=settings.agent_fields)
+        except SuiteError as error:
+            raise ValueError(str(error)) from None
 
     def _metrics(self, metrics: Any) -> list[Any]:
         """The metrics that were asked for, and those that the marker's gates need."""

@@ -12,8 +12,9 @@ import pytest
 from agentunit.core.case import DatasetCase
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.suite import SuiteError, checked_fields
 
-_SETTINGS = ("dataset", "gates", "passes", "of")
+_SETTINGS = ("dataset", "gates", "passes", "of", "grader_fields", "agent_fields")
 # On one case these two mean the same; a percentile, a sum or pass^k of one value would only look like something.
 _SINGLE_CASE_AGGREGATES = ("mean", "all")
 
@@ -30,6 +31,8 @@ class MarkerSettings:
     gates: tuple[Gate, ...] = ()
     passes: int | None = None
     of: int | None = None
+    grader_fields: tuple[str, ...] = ()
+    agent_fields: tuple[str, ...] | None = None
 
 
 def marker_settings(node: pytest.Item) -> MarkerSettings:
@@ -48,7 +51,14 @@ def marker_settings(node: pytest.Item) -> MarkerSettings:
     gates = given.get("gates", ())
     if isinstance(gates, str) or not isinstance(gates, Iterable):
         raise MarkerError(f"gates must be a list of texts such as 'cost <= 0.02'; received {gates!r:.80}")
-    return MarkerSettings(given.get("dataset"), tuple(threshold(gate) for gate in gates), passes, of)
+    try:
+        hidden = checked_fields("grader_fields", given.get("grader_fields", ()))
+        seen = given.get("agent_fields")
+        seen = None if seen is None else checked_fields("agent_fields", seen)
+    except SuiteError as error:
+        raise MarkerError(str(error).removeprefix("Suite: ")) from None
+    thresholds = tuple(threshold(gate) for gate in gates)
+    return MarkerSettings(given.get("dataset"), thresholds, passes, of, hidden, seen)
 
 
 def threshold(expression: str) -> Gate:

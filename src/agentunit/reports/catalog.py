@@ -19,6 +19,7 @@ def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[
         "range": list(info.range),
         "unit": info.unit,
         "inputs": list(info.inputs),
+        "metadata_inputs": dict(info.metadata_inputs),
         "detail_keys": list(info.detail_keys),
         "backend": info.backend,
         "trust": {backend: trust_words(info, backend, at_length=True) for backend in known_backends(info)},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from typing import TextIO
 
 from agentunit.engine.runner import Recording
@@ -24,18 +25,22 @@ class RecordingLine:
     def show(self, recording: Recording) -> None:
         """Show where a recording stands, if it is time to."""
         now = time.monotonic()
-        if now < self._due or not self._stream.isatty():
+        if now < self._due:
             return
         self._due = now + _EVERY_S
-        self._stream.write("\r\x1b[K" + recording_words(recording, now - self._start))
-        self._stream.flush()
-        self._shown = True
+        # An agent may close the stream; that is no reason to end the run.
+        with suppress(OSError, ValueError):
+            if self._stream.isatty():
+                self._stream.write("\r\x1b[K" + recording_words(recording, now - self._start))
+                self._stream.flush()
+                self._shown = True
 
     def clear(self) -> None:
         """Leave the line as it was."""
         if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+            with suppress(OSError, ValueError):
+                self._stream.write("\r\x1b[K")
+                self._stream.flush()
 
 
 def recording_words(recording: Recording, elapsed_s: float) -> str:

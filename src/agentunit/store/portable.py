@@ -117,6 +117,8 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[Por
         raise StoreError(f"{name}: {(error.strerror or str(error)).lower()}") from None
     if first.agentunit_run != PORTABLE_VERSION:
         raise StoreError(f"{name}: the version of an exported run must be 1; received {first.agentunit_run}")
+    # Whatever the file says about itself: nobody knows who wrote it.
+    first.header.settings = {**first.header.settings, "foreign": True}
     return first.header, _read_cases(name)
 
 

@@ -44,6 +44,11 @@ class RunHeader(Struct):
     n_done: int = 0
     n_failed: int = 0
 
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the run came from a file. Paths in its settings were written by somebody else: open none of them."""
+        return bool(self.settings.get("foreign"))
+
 
 class StoredRecord(Struct):
     """One finished case of a run. ``failed`` says that the agent raised, hung or returned nonsense."""
@@ -289,9 +294,17 @@ class Store:
             query += f" AND failed = {int(failed)}"
         return set(self._connection.execute(query, values).fetchall())
 
-    def records(self, run_id: str, *, unscored_by: Sequence[str] | None = None) -> Iterator[StoredRecord]:
-        """The finished cases in dataset order; with ``unscored_by`` only those lacking one of these metrics' scores."""
+    def records(
+        self, run_id: str, *, unscored_by: Sequence[str] | None = None, failed: bool | None = None
+    ) -> Iterator[StoredRecord]:
+        """The finished cases in dataset order.
+
+        With ``unscored_by`` only those lacking one of these metrics' scores, with ``failed`` only those in which the
+        agent did or did not fail.
+        """
         which, values = _finished(run_id, unscored_by)
+        if failed is not None:
+            which += f" AND failed = {int(failed)}"
         query = f"SELECT position, repeat, case_id, failed, elapsed_s, record {which}"
         with self._reading() as connection:
             for row in connection.execute(query + " ORDER BY position, repeat", values):
