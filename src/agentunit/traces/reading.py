@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.traces.assembly.record import assemble
-from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, replayed
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage, replayed
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.formats import detect, format_named, format_names, is_native, read_opening
 from agentunit.traces.formats_base import Source, TraceFormat
@@ -133,7 +133,7 @@ class TraceFiles:
         except ZstandardMissing as error:
             yield InputError(name, None, str(error))
         except BROKEN_STREAM as error:
-            yield InputError(name, None, f"the compressed file is cut off or damaged ({error})")
+            yield InputError(name, None, describe_damage(error, ""))
         except OSError as error:
             yield InputError(name, None, spoken_os_error(error))
         finally:
