@@ -367,11 +367,17 @@ def test_what_cannot_be_read_says_why(written: bytes, reason: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_lone_surrogate_is_not_called_a_truncated_line() -> None:
-    # Python's json writes "\ud800" for text that holds one; the line is whole.
-    with pytest.raises(RecordError) as caught:
-        decode_record(json.dumps({"case": {"id": "\ud800", "query": "more text after it"}}))
-    assert "truncated" not in str(caught.value)
+def test_a_lone_surrogate_is_read_as_a_question_mark_and_written_as_one() -> None:
+    # Python's json writes "\\ud800" for text that holds one; the line is whole.
+    record = decode_record(json.dumps({"case": {"id": "a\ud800", "query": "more text after it"}, "outcome": "x\udfff"}))
+    assert (record.case.id, record.case.query, record.outcome) == ("a?", "more text after it", "x?")
+    assert decode_record(encode_record(Record(DatasetCase("a\ud800")))).case.id == "a?"
+
+
+@pytest.mark.parametrize("line", ['{"case": {"id": "\\ud800"}', '{"case": {"id": "\\ud800", "metadata": {"x": NaN}}}'])
+def test_a_lone_surrogate_does_not_excuse_other_faults(line: str) -> None:
+    with pytest.raises(RecordError):
+        decode_record(line)
 
 
 @given(st.binary(max_size=40) | JSON.map(msgspec.json.encode) | OBJECTS.map(msgspec.json.encode))

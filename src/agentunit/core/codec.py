@@ -18,7 +18,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import RECORD_VERSION, LooseRecord, Record, as_mapping
-from agentunit.core.results import encode_json, json_fallback
+from agentunit.core.results import decode_json, encode_json, json_fallback
 from agentunit.core.time import epoch_seconds
 from agentunit.core.trace import TraceEvent, TraceLog
 
@@ -26,7 +26,6 @@ _EXTRA_KEY = "__extra__"
 _StructT = TypeVar("_StructT", bound=Struct)
 
 _decoder = msgspec.json.Decoder(Record)
-_plain_decoder = msgspec.json.Decoder()
 
 _ONE: dict[type[Struct], dict[str, type[Struct]]] = {
     Record: {"case": DatasetCase, "trace": TraceLog, "outcome": Outcome},
@@ -61,10 +60,8 @@ def decode_record(line: bytes | str) -> Record:
     """
     try:
         record = _decoder.decode(line)
-    except msgspec.ValidationError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         record = _decode_leniently(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise RecordError(_malformed(line, error)) from None
     _check_version(record.v)
     return record
 
@@ -169,8 +166,8 @@ def _spoken_mismatch(message: str, kind: str) -> str:
 
 def _decode_leniently(line: bytes | str) -> Record:
     try:
-        plain = _plain_decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        plain = decode_json(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise RecordError(_malformed(line, error)) from None
     if isinstance(plain, list):
         raise RecordError("a JSON array where a record is expected; write one record a line (jq -c '.[]' does it)")

@@ -14,9 +14,9 @@ from msgspec import Struct
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
+from agentunit.core.results import InputError, decode_json
 from agentunit.datasets.text_lines import bounded_text
-from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, bounded_lines, describe_damage
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed, describe_damage
 from agentunit.traces.limits import LimitExceeded, check_nodes, raised_by, read_limits
 
 _IDS = ("id", "case_id")
@@ -218,7 +218,7 @@ def _json_rows(stream: io.BufferedIOBase, labels: LabelFile) -> Iterator[tuple[i
             raise LimitExceeded(f"line {line}: {written}")
         try:
             check_nodes(written)
-            row = msgspec.json.decode(written, type=dict[str, Any])
+            row = msgspec.convert(decode_json(written), dict[str, Any])
         except (LimitExceeded, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             labels.refuse(line, f"not a JSON object ({error}); write one object a line")
         else:

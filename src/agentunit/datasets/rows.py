@@ -9,6 +9,7 @@ import msgspec
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
+from agentunit.core.results import without_lone_surrogates
 from agentunit.traces.limits import LimitExceeded, raised_by, read_limits
 
 # The first spelling that holds something is taken; the others stay what they are, unknown fields.
@@ -70,13 +71,16 @@ class CaseCollector:
             raise LimitExceeded(
                 f"the dataset holds more than {self._most_cases:,.0f} cases ({raised_by('AGENTUNIT_MAX_CASES')})"
             )
+        if not case.id.isascii():
+            # Ids are keys of the store, and a lone surrogate cannot be written there.
+            case = _with_id(case, without_lone_surrogates(case.id))
         unnamed = not case.id or case.id.isspace()
         if unnamed:
             if case == DatasetCase(case.id):
                 self._refuse(number, "the case is empty")
                 return
             # Never the caller's own object: a list that is run twice would otherwise remember its ids.
-            case = msgspec.structs.replace(case, id=f"case-{self._n_read}")
+            case = _with_id(case, f"case-{self._n_read}")
         if case.id in self._number_of_id:
             taken = f"{shown(case.id)} is taken by {self.unit} {self._number_of_id[case.id]} already"
             self._refuse(number, f"has no id, and its position {taken}" if unnamed else f"id {taken}")
@@ -126,6 +130,10 @@ class CaseCollector:
                 lines.append(f"  … and {self._n_bad - len(self._bad_rows):,} more")
             message = "\n".join(lines)
         raise DatasetError(message, self._bad_rows, self._n_bad)
+
+
+def _with_id(case: DatasetCase, case_id: str) -> DatasetCase:
+    return case if case.id == case_id else msgspec.structs.replace(case, id=case_id)
 
 
 def case_of_fields(fields: Any) -> DatasetCase:

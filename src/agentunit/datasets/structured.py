@@ -14,6 +14,7 @@ from msgspec import Struct
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.records import RECORD_VERSION
+from agentunit.core.results import decode_json
 from agentunit.datasets.rows import CaseCollector, one_line
 from agentunit.traces.compressed import bounded_lines, read_whole
 from agentunit.traces.limits import LimitExceeded, check_nodes, item_too_long, read_limits, too_many_nodes
@@ -33,7 +34,6 @@ class _RecordLine(Struct, forbid_unknown_fields=True):
 
 _case_decoder = msgspec.json.Decoder(DatasetCase)
 _record_decoder = msgspec.json.Decoder(_RecordLine)
-_plain_decoder = msgspec.json.Decoder()
 _list_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -81,7 +81,7 @@ def _is_lines(text: bytes) -> bool:
     """Whether a file that calls itself JSON holds one object a line, as many exports do."""
     first, newline, _ = text.partition(b"\n")
     try:
-        return bool(newline) and isinstance(_plain_decoder.decode(first), dict)
+        return bool(newline) and isinstance(decode_json(first), dict)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
@@ -92,10 +92,8 @@ def _collect(number: int, text: bytes, cases: CaseCollector) -> None:
         case = _case_decoder.decode(text)
     except LimitExceeded as error:
         cases.refuse(number, str(error))
-    except msgspec.ValidationError:
-        _collect_leniently(number, text, cases)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        cases.refuse(number, _why_not_json(text))
+        _collect_leniently(number, text, cases)
     else:
         cases.add(number, case)
 
@@ -111,7 +109,7 @@ def _collect_leniently(number: int, text: bytes, cases: CaseCollector) -> None:
         # Not a record to the letter; the plain reading below says what it is, or what is wrong with it.
         pass
     try:
-        plain = _plain_decoder.decode(text)
+        plain = decode_json(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         cases.refuse(number, _why_not_json(text))
         return

@@ -61,7 +61,16 @@ def detect(opening: Opening) -> TraceFormat | None:
     >>> detect(opening_of("spans.json", b'{"resourceSpans": []}')).name
     'otlp-json'
     """
-    return next((each for each in trace_formats() if each.matches(opening)), None)
+    return next((each for each in trace_formats() if _matches(each, opening)), None)
+
+
+def _matches(format: TraceFormat, opening: Opening) -> bool:
+    try:
+        return format.matches(opening)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  # what a format cannot even look at is not of that format
+        return False
 
 
 def is_native(opening: Opening) -> bool:

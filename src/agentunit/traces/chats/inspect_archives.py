@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, cast
 
 import msgspec
 
-from agentunit.core.results import InputError
+from agentunit.core.results import InputError, decode_json
 from agentunit.traces.chats.plain_data import as_dict
 from agentunit.traces.chats.rows import Row
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, read_whole
@@ -62,7 +62,7 @@ def _header(members: _Members) -> dict[str, Any]:
         if name in members.names:
             data = members.read(name)
             try:
-                return as_dict(msgspec.json.decode(data)) if isinstance(data, bytes) else {}
+                return as_dict(decode_json(data)) if isinstance(data, bytes) else {}
             except (msgspec.DecodeError, UnicodeError, RecursionError):
                 continue
     return {}
