@@ -19,7 +19,6 @@ import pytest
 from agentunit import read_records
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.traces import native
 from agentunit.traces.native import RecordFile
 
 zstandard = pytest.importorskip("zstandard")

@@ -56,6 +56,7 @@ def _collect_separated(stream: io.BufferedIOBase, cases: CaseCollector, delimite
 
 def _collect_rows(reader: Any, cases: CaseCollector) -> None:
     columns: Columns | None = None
+    n_blank, most_blank = 0, 2 * read_limits().cases
     while True:
         # A row may span several lines; it is found by its first.
         number = reader.line_num + 1
@@ -64,6 +65,10 @@ def _collect_rows(reader: Any, cases: CaseCollector) -> None:
             if cells is None:
                 return
             if not any(cell and not cell.isspace() for cell in cells):
+                n_blank += 1
+                if n_blank > most_blank:
+                    limit = raised_by("AGENTUNIT_MAX_CASES")
+                    raise LimitExceeded(f"the table holds more than {most_blank:,.0f} blank rows ({limit})")
                 continue
             if columns is None:
                 columns = Columns(cells)
@@ -168,11 +173,10 @@ def collect_parquet(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
         file = parquet.ParquetFile(io.BytesIO(written))
         columns = Columns(file.schema_arrow.names)
         for batch in file.iter_batches(batch_size=_rows_at_once(file.metadata)):
-            # A row of nothing has no bytes of its own, but it makes a case.
-            expansion.add(batch.nbytes + _BYTES_A_CELL * batch.num_rows * batch.num_columns, len(written))
             values = [column.to_pylist() for column in batch.columns]
             for cells in zip(*values, strict=True):
                 number += 1
+                expansion.add(sum(map(_size, cells)), len(written))
                 try:
                     cases.add(number, columns.case_of(cells))
                 except RowError as error:
@@ -183,6 +187,17 @@ def collect_parquet(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
         raise
     except Exception as error:  # noqa: BLE001  # a damaged file makes Arrow raise whatever Python has
         cases.refuse(None, f"not a Parquet file that can be read: {one_line(error)}")
+
+
+def _size(cell: Any) -> int:
+    """About how many bytes a cell takes; an empty one is not for nothing."""
+    if isinstance(cell, (str, bytes)):
+        return _BYTES_A_CELL + len(cell)
+    if isinstance(cell, (list, tuple)):
+        return _BYTES_A_CELL + sum(map(_size, cell))
+    if isinstance(cell, Mapping):
+        return _BYTES_A_CELL + sum(_size(key) + _size(value) for key, value in cell.items())
+    return _BYTES_A_CELL
 
 
 def _rows_at_once(metadata: Any) -> int:

@@ -158,15 +158,22 @@ class _Metered(io.RawIOBase):
         self._source = source
         self._compressed = compressed
         self._expansion = Expansion()
+        self._refused: LimitExceeded | None = None
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any, /) -> int:
+        if self._refused is not None:
+            raise self._refused
         # What is ready is enough: waiting for a full buffer would hold up a live pipe.
         read = getattr(self._source, "readinto1", self._source.readinto)
         n: int = read(buffer)
-        self._expansion.add(n, self._compressed.n_bytes)
+        try:
+            self._expansion.add(n, self._compressed.n_bytes)
+        except LimitExceeded as error:
+            # What is here already is still read.
+            self._refused = error
         return n
 
 
