@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agentunit.core.results import decode_json
 from agentunit.traces.compressed import BROKEN_STREAM
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.json_files.stream import RawValue, json_values
@@ -106,7 +107,7 @@ def _first_value(start: bytes) -> Any:
     for found in json_values(source):
         if isinstance(found, RawValue):
             try:
-                return msgspec.json.decode(found.data)
+                return decode_json(found.data)
             except (msgspec.DecodeError, UnicodeError, RecursionError):
                 return None
         return None
