@@ -47,6 +47,16 @@ _KNOWN: dict[type[Struct], frozenset[str]] = {
 }  # fmt: skip
 
 
+# What metrics read of an event's payload: flat events have these beside their type.
+_OF_THE_PAYLOAD = frozenset(
+    (
+        "name", "arguments", "status", "result", "error", "cost", "model", "usage", "documents", "query", "role",
+        "content", "agent", "to_agent", "energy_kwh", "prompt_tokens", "completion_tokens", "input_tokens", "output_tokens",
+        "total_tokens",
+    )
+)  # fmt: skip
+
+
 class RecordError(ValueError):
     """A record that cannot be read; the message is the reason, fit for an errors section."""
 
@@ -76,6 +86,9 @@ def encode_record(record: Record) -> bytes:
         record = Record(
             as_case(record.case), as_trace(record.trace), as_outcome(record.outcome), record.v, record.extra
         )
+    if not {event.__class__ for event in getattr(record.trace, "events", ())} <= {TraceEvent}:
+        trace = msgspec.structs.replace(record.trace, events=[as_event(each) for each in record.trace.events])
+        record = Record(record.case, trace, record.outcome, record.v, record.extra)
     parts = {"v": record.v, "case": record.case, "trace": record.trace, "outcome": record.outcome}
     if _has_extra(record):
         plain = msgspec.to_builtins(parts, enc_hook=json_fallback)
@@ -98,8 +111,18 @@ def as_trace(value: Any) -> Any:
 
 
 def as_event(value: Any) -> Any:
-    """A TraceEvent of a plain dict; any other object is used as it is."""
-    return _from_plain(value, TraceEvent)
+    """A TraceEvent of a plain dict, or of an object with a type and fields of its own but no payload.
+
+    Any other object is used as it is. Fields beside the payload that belong into it are put there.
+
+    >>> as_event({"type": "tool_call", "status": "success", "cost": 0.1, "span": "a1"})
+    TraceEvent(type='tool_call', payload={'status': 'success', 'cost': 0.1}, timestamp=None, extra={'span': 'a1'})
+    """
+    if isinstance(value, TraceEvent) or hasattr(value, "payload") or not isinstance(getattr(value, "type", None), str):
+        return _from_plain(value, TraceEvent)
+    names = ("type", "timestamp", *_OF_THE_PAYLOAD)
+    fields = {name: getattr(value, name) for name in names if getattr(value, name, None) is not None}
+    return _convert(fields, TraceEvent)
 
 
 def as_outcome(value: Any) -> Any:
@@ -183,6 +206,8 @@ def _set_extra_aside(plain: Mapping[str, Any], kind: type[Struct]) -> dict[str, 
     known = _KNOWN[kind]
     tidy = {key: value for key, value in plain.items() if key in known}
     unknown = {key: value for key, value in plain.items() if key not in known}
+    if kind is TraceEvent and not _OF_THE_PAYLOAD.isdisjoint(unknown):
+        _lift_into_payload(tidy, unknown)
     if unknown:
         tidy[_EXTRA_KEY] = unknown
     for name, child in _ONE.get(kind, {}).items():
@@ -193,6 +218,16 @@ def _set_extra_aside(plain: Mapping[str, Any], kind: type[Struct]) -> dict[str, 
         if tidy[name] is None:
             del tidy[name]
     return _normalise_spellings(tidy, kind)
+
+
+def _lift_into_payload(event: dict[str, Any], unknown: dict[str, Any]) -> None:
+    """Put the fields of a flat event where metrics read them; what the payload says itself counts."""
+    payload = event.get("payload")
+    if payload is not None and not isinstance(payload, Mapping):
+        return
+    held = payload or {}
+    names = [name for name in unknown if name in _OF_THE_PAYLOAD and name not in held]
+    event["payload"] = {**{name: unknown.pop(name) for name in names}, **held}
 
 
 def _each(values: Any, kind: type[Struct]) -> Any:
@@ -206,6 +241,8 @@ def _each(values: Any, kind: type[Struct]) -> Any:
 def _entry(value: Any, kind: type[Struct]) -> Any:
     if isinstance(value, Mapping):
         return _set_extra_aside(value, kind)
+    if kind is TraceEvent:
+        return as_event(value)
     if kind is AgentRole and isinstance(value, str):
         return AgentRole(value)
     return value
