@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEve
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.engine.scoring import score
 
 
 def line(**fields: Any) -> bytes:
@@ -367,11 +369,17 @@ def test_what_cannot_be_read_says_why(written: bytes, reason: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_lone_surrogate_is_not_called_a_truncated_line() -> None:
-    # Python's json writes "\ud800" for text that holds one; the line is whole.
-    with pytest.raises(RecordError) as caught:
-        decode_record(json.dumps({"case": {"id": "\ud800", "query": "more text after it"}}))
-    assert "truncated" not in str(caught.value)
+def test_a_lone_surrogate_is_read_as_a_question_mark_and_written_as_one() -> None:
+    # Python's json writes "\\ud800" for text that holds one; the line is whole.
+    record = decode_record(json.dumps({"case": {"id": "a\ud800", "query": "more text after it"}, "outcome": "x\udfff"}))
+    assert (record.case.id, record.case.query, record.outcome) == ("a?", "more text after it", "x?")
+    assert decode_record(encode_record(Record(DatasetCase("a\ud800")))).case.id == "a?"
+
+
+@pytest.mark.parametrize("line", ['{"case": {"id": "\\ud800"}', '{"case": {"id": "\\ud800", "metadata": {"x": NaN}}}'])
+def test_a_lone_surrogate_does_not_excuse_other_faults(line: str) -> None:
+    with pytest.raises(RecordError):
+        decode_record(line)
 
 
 @given(st.binary(max_size=40) | JSON.map(msgspec.json.encode) | OBJECTS.map(msgspec.json.encode))
@@ -486,3 +494,44 @@ def test_what_is_no_record_says_why(given_value: Any, reason: str) -> None:
     with pytest.raises(RecordError) as caught:
         as_record(given_value)
     assert reason in str(caught.value)
+
+
+# Flat events
+
+
+FLAT = {"type": "tool_call", "status": "success", "cost": 0.1, "span_id": "a"}
+
+
+@dataclass
+class FlatEvent:
+    type: str = "tool_call"
+    status: str = "success"
+    cost: float = 0.1
+    name: str | None = None
+
+
+@pytest.mark.parametrize("event", [FLAT, FlatEvent(), SimpleNamespace(type="tool_call", status="success", cost=0.1)])
+@pytest.mark.parametrize("whole", [lambda each: TraceLog([each]), lambda each: {"events": [each]}, lambda each: [each]])
+def test_the_fields_of_a_flat_event_reach_the_payload(event: Any, whole: Any) -> None:
+    record = as_record((DatasetCase("q1"), whole(event), "done"))
+    scores = next(iter(score([record], ["tool_success", "cost"]))).scores
+    assert (scores["tool_success"].value, scores["cost"].value) == (1.0, 0.1)
+    written = encode_record(Record(DatasetCase("q1"), as_trace(whole(event))))
+    assert decode_record(written).trace.events[0].payload == {"status": "success", "cost": 0.1}
+
+
+def test_what_the_payload_says_itself_counts_and_unknown_fields_stay_where_they_are() -> None:
+    event = {"type": "tool_call", "payload": {"status": "error"}, "status": "success", "name": "search", "mood": 1}
+    read = decode_record(json.dumps({"case": {}, "trace": {"events": [event]}}))
+    assert read.trace.events[0].payload == {"status": "error", "name": "search"}
+    assert read.trace.events[0].extra == {"status": "success", "mood": 1}
+    assert json.loads(encode_record(read))["trace"]["events"][0] == {
+        "type": "tool_call", "payload": {"status": "error", "name": "search"}, "status": "success", "mood": 1
+    }  # fmt: skip
+
+
+def test_record_takes_names_or_a_payload() -> None:
+    trace = TraceLog()
+    trace.record("tool_call", name="a", status="success")
+    trace.record("tool_call", payload={"name": "a"}, status="success")
+    assert [event.payload for event in trace.events] == [{"name": "a", "status": "success"}] * 2

@@ -16,6 +16,8 @@ from agentunit.backends import prices
 from agentunit.core.outcome import Outcome
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.metrics.builtin import CostMetric, TokenUsageMetric
+from agentunit.metrics.inputs import Item
+from agentunit.metrics.usage import recorded_cost
 
 TOO_LARGE = pytest.param(10**400, id="too large for a float")
 USD_PER_PROMPT_TOKEN, USD_PER_CACHED_TOKEN, USD_PER_COMPLETION_TOKEN = 0.002, 0.001, 0.01
@@ -403,3 +405,42 @@ def test_the_installed_price_table_knows_a_common_model() -> None:
     assert result.value is not None
     assert 0.1 < result.value < 100  # dollars per million prompt tokens
     forget_prices()
+
+
+TOKENS = {"prompt_tokens": 300, "completion_tokens": 40}
+
+
+@pytest.mark.parametrize(
+    ("trace", "outcome", "place"),
+    [
+        (trace_of(cost=0.0, usage=TOKENS), None, "trace.metadata['cost']"),
+        (trace_of(usage=TOKENS), Outcome(cost=0.0), "outcome.cost"),
+        (trace_of(llm(cost=0, **TOKENS)), None, "trace.events[0].cost"),
+        (trace_of(tool(0.0), llm(model="no-such-model", **TOKENS), cost=0), None, "trace.metadata['cost']"),
+    ],
+)
+def test_a_cost_of_zero_beside_tokens_is_unknown(trace: TraceLog, outcome: Any, place: str) -> None:
+    result = CostMetric().evaluate(None, trace, outcome)
+    assert result.value is None
+    assert result.detail["reason"].startswith(f"{place} is 0 although tokens were used, which is taken as unknown; ")
+    assert result.detail["recorded_zero"] is True
+    assert recorded_cost(Item(None, trace, outcome)) is None
+
+
+def test_a_cost_of_zero_beside_tokens_gives_way_to_the_next_source() -> None:
+    result = CostMetric().evaluate(None, trace_of(cost=0.0, usage=TOKENS), Outcome(cost=0.25))
+    assert (result.value, result.detail["source"]) == (0.25, "outcome.cost")
+    result = CostMetric().evaluate(None, trace_of(tool(0.5), llm(cost=0.25, **TOKENS), cost=0.0), None)
+    assert (result.value, result.detail["source"], result.detail["recorded_zero"]) == (0.75, "events", True)
+
+
+def test_a_model_that_is_free_by_the_price_list_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentunit.metrics.usage.prices_installed", lambda: True)
+    monkeypatch.setattr("agentunit.metrics.usage.price_usd", lambda *_: 0.0)
+    result = CostMetric().evaluate(None, trace_of(llm(cost=0.0, model="free", **TOKENS)), None)
+    assert (result.value, result.detail["backend"]) == (0.0, "prices")
+
+
+def test_a_cost_of_zero_without_tokens_is_a_record() -> None:
+    assert CostMetric().evaluate(None, trace_of(cost=0.0), None).value == 0.0
+    assert CostMetric().evaluate(None, trace_of(cost=0.0, usage={"total_tokens": 0}), None).value == 0.0

@@ -145,20 +145,21 @@ def test_a_value_that_is_too_long_is_left_out_and_not_held(
     long: bytes, monkeypatch: pytest.MonkeyPatch, small_chunks: Any
 ) -> None:
     small_chunks(100)
-    monkeypatch.setattr(json_cursor, "LONGEST_VALUE_BYTES", 1 << 12)
+    monkeypatch.setenv("AGENTUNIT_MAX_ITEM_MB", str(1 / 256))
     closing = b'"}}' if long.startswith(b"{") else b""
 
     found = list(json_values(source(b"[1, [" + long + closing + b"], 2]")))
 
     assert [each.data for each in found if isinstance(each, RawValue)] == [b"1", b"2"]
     assert [each.reason for each in found if isinstance(each, InputError)] == [
-        "a value is longer than 0 MiB and is left out"
+        "a value is longer than 0.00390625 MiB (the environment variable AGENTUNIT_MAX_ITEM_MB raises this limit)"
+        " and is left out"
     ]
 
 
 def test_a_text_that_is_too_long_does_not_stop_a_walk(monkeypatch: pytest.MonkeyPatch, small_chunks: Any) -> None:
     small_chunks(100)
-    monkeypatch.setattr(json_cursor, "LONGEST_VALUE_BYTES", 1 << 12)
+    monkeypatch.setenv("AGENTUNIT_MAX_ITEM_MB", str(1 / 256))
     cursor = JsonCursor(source(b'{"a": "' + b'\\"{' * 5000 + b'", "b": 1}'))
 
     assert [cursor.value() for name in cursor.members() if name == "b"] == [b"1"]

@@ -19,7 +19,6 @@ import pytest
 from agentunit import read_records
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.traces import native
 from agentunit.traces.native import RecordFile
 
 zstandard = pytest.importorskip("zstandard")
@@ -165,21 +164,22 @@ def test_a_bad_line_is_told_by_number_and_the_rest_is_read(tmp_path: Path, bad: 
     assert reason in error.reason
 
 
-def test_a_line_that_is_too_long_ends_the_reading_of_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "LONGEST_LINE_BYTES", 1000)
+def test_reading_goes_on_after_a_line_that_is_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTUNIT_MAX_ITEM_MB", str(1000 / 2**20))
     data = lines(2) + b'{"case": {"id": "' + b"x" * 2000 + b'"}}\n' + lines(2, start=2)
     records, [error] = read(file_of(tmp_path, data, "long"), file_of(tmp_path, lines(1, start=9), "next"))
-    assert records == [*ids(2), "q9"]
+    assert records == [*ids(4), "q9"]
     assert error.line == 3
     assert "longer" in error.reason
+    assert "AGENTUNIT_MAX_ITEM_MB raises this limit" in error.reason
 
 
 @pytest.mark.parametrize("end", [b"\n", b""])
 def test_a_line_of_just_the_allowed_length_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: bytes) -> None:
     line = lines(1).strip() + end
-    monkeypatch.setattr(native, "LONGEST_LINE_BYTES", len(line))
+    monkeypatch.setenv("AGENTUNIT_MAX_ITEM_MB", str(len(line) / 2**20))
     assert read(file_of(tmp_path, line)) == (ids(1), [])
-    monkeypatch.setattr(native, "LONGEST_LINE_BYTES", len(line) - 1)
+    monkeypatch.setenv("AGENTUNIT_MAX_ITEM_MB", str((len(line) - 1) / 2**20))
     assert "longer" in read(file_of(tmp_path, line))[1][0].reason
 
 

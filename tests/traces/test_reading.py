@@ -252,3 +252,39 @@ def test_context_tools_and_checks_of_the_dataset_are_joined_too() -> None:
     assert ExpectedAnswers([known]).join(record)
     assert (record.case.query, record.case.context) == ("2 + 2?", ["2 + 2 = 4"])
     assert record.case.metadata == {"team": "x", "contains": ["4"]}
+
+
+@pytest.mark.parametrize(
+    ("ids", "wanted", "joined"),
+    [
+        (["ABC", "abc"], "abc", "abc"),
+        (["abc", "ABC"], "ABC", "ABC"),
+        (["0xab", "ab"], "ab", "ab"),
+        (["tr-1", "1"], "tr-1", "tr-1"),
+        (["ABC"], "abc", "ABC"),
+        (["tr-9f"], "9f", "tr-9f"),
+        (["ABC", "Abc"], "abc", None),
+        (["0xab", "tr-ab"], "ab", None),
+        (["a", "b"], "c", None),
+    ],
+)
+def test_ids_join_as_they_are_written_first_and_are_never_guessed(
+    ids: list[str], wanted: str, joined: str | None
+) -> None:
+    answers = ExpectedAnswers([DatasetCase(each, f"about {each}?", expected_output=each) for each in ids])
+    record = Record(DatasetCase(wanted, "another question"))
+    assert answers.join(record) == (joined is not None)
+    assert record.case.expected_output == joined
+    assert answers.n_ambiguous == (joined is None and len({each.lower()[-2:] for each in ids}) == 1)
+
+
+def test_a_session_of_several_cases_is_ambiguous_and_a_case_id_goes_before_it() -> None:
+    rows = [DatasetCase(name, expected_output=name, metadata={"session_id": "s"}) for name in ("a", "b")]
+    rows.append(DatasetCase("s2", expected_output="own"))
+    rows.append(DatasetCase("c", expected_output="c", metadata={"trace_id": "s2"}))
+    answers = ExpectedAnswers(rows)
+    assert answers.join(Record(DatasetCase("s"))) is False
+    assert answers.n_ambiguous == 1
+    record = Record(DatasetCase("s2"))
+    assert answers.join(record)
+    assert record.case.expected_output == "own"

@@ -18,7 +18,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import RECORD_VERSION, LooseRecord, Record, as_mapping
-from agentunit.core.results import encode_json, json_fallback
+from agentunit.core.results import decode_json, encode_json, json_fallback
 from agentunit.core.time import epoch_seconds
 from agentunit.core.trace import TraceEvent, TraceLog
 
@@ -26,7 +26,6 @@ _EXTRA_KEY = "__extra__"
 _StructT = TypeVar("_StructT", bound=Struct)
 
 _decoder = msgspec.json.Decoder(Record)
-_plain_decoder = msgspec.json.Decoder()
 
 _ONE: dict[type[Struct], dict[str, type[Struct]]] = {
     Record: {"case": DatasetCase, "trace": TraceLog, "outcome": Outcome},
@@ -48,6 +47,16 @@ _KNOWN: dict[type[Struct], frozenset[str]] = {
 }  # fmt: skip
 
 
+# What metrics read of an event's payload: flat events have these beside their type.
+_OF_THE_PAYLOAD = frozenset(
+    (
+        "name", "arguments", "status", "result", "error", "cost", "model", "usage", "documents", "query", "role",
+        "content", "agent", "to_agent", "energy_kwh", "prompt_tokens", "completion_tokens", "input_tokens", "output_tokens",
+        "total_tokens",
+    )
+)  # fmt: skip
+
+
 class RecordError(ValueError):
     """A record that cannot be read; the message is the reason, fit for an errors section."""
 
@@ -61,10 +70,8 @@ def decode_record(line: bytes | str) -> Record:
     """
     try:
         record = _decoder.decode(line)
-    except msgspec.ValidationError:
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         record = _decode_leniently(line)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise RecordError(_malformed(line, error)) from None
     _check_version(record.v)
     return record
 
@@ -79,6 +86,9 @@ def encode_record(record: Record) -> bytes:
         record = Record(
             as_case(record.case), as_trace(record.trace), as_outcome(record.outcome), record.v, record.extra
         )
+    if not {event.__class__ for event in getattr(record.trace, "events", ())} <= {TraceEvent}:
+        trace = msgspec.structs.replace(record.trace, events=[as_event(each) for each in record.trace.events])
+        record = Record(record.case, trace, record.outcome, record.v, record.extra)
     parts = {"v": record.v, "case": record.case, "trace": record.trace, "outcome": record.outcome}
     if _has_extra(record):
         plain = msgspec.to_builtins(parts, enc_hook=json_fallback)
@@ -101,8 +111,18 @@ def as_trace(value: Any) -> Any:
 
 
 def as_event(value: Any) -> Any:
-    """A TraceEvent of a plain dict; any other object is used as it is."""
-    return _from_plain(value, TraceEvent)
+    """A TraceEvent of a plain dict, or of an object with a type and fields of its own but no payload.
+
+    Any other object is used as it is. Fields beside the payload that belong into it are put there.
+
+    >>> as_event({"type": "tool_call", "status": "success", "cost": 0.1, "span": "a1"})
+    TraceEvent(type='tool_call', payload={'status': 'success', 'cost': 0.1}, timestamp=None, extra={'span': 'a1'})
+    """
+    if isinstance(value, TraceEvent) or hasattr(value, "payload") or not isinstance(getattr(value, "type", None), str):
+        return _from_plain(value, TraceEvent)
+    names = ("type", "timestamp", *_OF_THE_PAYLOAD)
+    fields = {name: getattr(value, name) for name in names if getattr(value, name, None) is not None}
+    return _convert(fields, TraceEvent)
 
 
 def as_outcome(value: Any) -> Any:
@@ -169,8 +189,8 @@ def _spoken_mismatch(message: str, kind: str) -> str:
 
 def _decode_leniently(line: bytes | str) -> Record:
     try:
-        plain = _plain_decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        plain = decode_json(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise RecordError(_malformed(line, error)) from None
     if isinstance(plain, list):
         raise RecordError("a JSON array where a record is expected; write one record a line (jq -c '.[]' does it)")
@@ -186,6 +206,8 @@ def _set_extra_aside(plain: Mapping[str, Any], kind: type[Struct]) -> dict[str, 
     known = _KNOWN[kind]
     tidy = {key: value for key, value in plain.items() if key in known}
     unknown = {key: value for key, value in plain.items() if key not in known}
+    if kind is TraceEvent and not _OF_THE_PAYLOAD.isdisjoint(unknown):
+        _lift_into_payload(tidy, unknown)
     if unknown:
         tidy[_EXTRA_KEY] = unknown
     for name, child in _ONE.get(kind, {}).items():
@@ -196,6 +218,16 @@ def _set_extra_aside(plain: Mapping[str, Any], kind: type[Struct]) -> dict[str, 
         if tidy[name] is None:
             del tidy[name]
     return _normalise_spellings(tidy, kind)
+
+
+def _lift_into_payload(event: dict[str, Any], unknown: dict[str, Any]) -> None:
+    """Put the fields of a flat event where metrics read them; what the payload says itself counts."""
+    payload = event.get("payload")
+    if payload is not None and not isinstance(payload, Mapping):
+        return
+    held = payload or {}
+    names = [name for name in unknown if name in _OF_THE_PAYLOAD and name not in held]
+    event["payload"] = {**{name: unknown.pop(name) for name in names}, **held}
 
 
 def _each(values: Any, kind: type[Struct]) -> Any:
@@ -209,6 +241,8 @@ def _each(values: Any, kind: type[Struct]) -> Any:
 def _entry(value: Any, kind: type[Struct]) -> Any:
     if isinstance(value, Mapping):
         return _set_extra_aside(value, kind)
+    if kind is TraceEvent:
+        return as_event(value)
     if kind is AgentRole and isinstance(value, str):
         return AgentRole(value)
     return value

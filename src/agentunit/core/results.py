@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -204,6 +205,8 @@ def json_fallback(value: object) -> Any:
     return str(value)
 
 
+_plain_decoder = msgspec.json.Decoder()
+_LONE_SURROGATE_MARK = b"\\ud"
 _encoder = msgspec.json.Encoder(enc_hook=json_fallback)
 
 
@@ -212,17 +215,40 @@ def encode_json(value: Any) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        # Half a surrogate pair is no character and has no UTF-8; a question mark stands for it.
-        return _encoder.encode(_without_lone_surrogates(msgspec.to_builtins(value, enc_hook=json_fallback)))
+        return _encoder.encode(without_lone_surrogates(msgspec.to_builtins(value, enc_hook=json_fallback)))
 
 
-def _without_lone_surrogates(value: Any) -> Any:
+def decode_json(data: bytes | str) -> Any:
+    """JSON as plain data. A lone surrogate, which Python's ``json`` writes and UTF-8 cannot hold, becomes "?".
+
+    >>> decode_json(b'{"id": "a\\\\ud800"}')
+    {'id': 'a?'}
+    """
+    try:
+        return _plain_decoder.decode(data)
+    except (msgspec.DecodeError, RecursionError) as error:
+        if isinstance(error, RecursionError) or _LONE_SURROGATE_MARK not in (
+            data.lower() if isinstance(data, bytes) else data.encode("utf-8", "replace").lower()
+        ):
+            raise
+        try:
+            return without_lone_surrogates(json.loads(data, parse_constant=_refuse_constant))
+        except (ValueError, RecursionError):
+            raise error from None
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def without_lone_surrogates(value: Any) -> Any:
+    """Plain data with "?" in place of each lone surrogate: it is not a valid character, and cannot be written."""
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_without_lone_surrogates(key): _without_lone_surrogates(each) for key, each in value.items()}
+        return {without_lone_surrogates(key): without_lone_surrogates(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_without_lone_surrogates(each) for each in value]
+        return [without_lone_surrogates(each) for each in value]
     return value
 
 

@@ -47,7 +47,13 @@ class TraceLog(Struct, forbid_unknown_fields=True, omit_defaults=True):
     extra: dict[str, Any] | None = field(default=None, name="__extra__")
 
     def record(self, type: str, /, **payload: Any) -> TraceEvent:
-        """Append an event of this type, stamped with the time of now, and return it."""
+        """Append an event of this type, stamped with the time of now, and return it.
+
+        The names are the payload; a dict called ``payload`` stands for the names in it.
+        """
+        named = payload.get("payload")
+        if isinstance(named, dict):
+            payload = {**named, **{name: value for name, value in payload.items() if name != "payload"}}
         event = TraceEvent(type, payload, time.time())
         self.events.append(event)
         return event

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from math import isfinite
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
 from msgspec import Struct
@@ -14,8 +14,10 @@ from msgspec import Struct
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
-from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
+from agentunit.core.results import InputError, decode_json
+from agentunit.datasets.text_lines import bounded_text
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed, describe_damage
+from agentunit.traces.limits import LimitExceeded, check_nodes, raised_by, read_limits
 
 _IDS = ("id", "case_id")
 _QUERIES = ("query", "question")
@@ -28,7 +30,6 @@ _SPEAKING_WORDS = {
     "pass": 1.0, "passed": 1.0, "good": 1.0, "correct": 1.0,
     "fail": 0.0, "failed": 0.0, "bad": 0.0, "incorrect": 0.0,
 }  # fmt: skip
-_LARGEST_CELL = 1 << 30
 
 
 class LabelsError(ValueError):
@@ -67,22 +68,17 @@ class LabelFile(Struct):
 
 def read_label_file(path: str, label_column: str = "label") -> LabelFile:
     """The labels of a CSV or JSONL file, plain or compressed; a file without the label column is refused."""
-    text = _text_of(path)
-    if text.lstrip().startswith("["):
-        raise LabelsError(f"{path}: a JSON array; write one object a line (jq -c '.[]' does it)")
     labels = LabelFile(path, [], [], [])
-    is_jsonl = text.lstrip().startswith("{") or path.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
     column = _tidy(label_column)
-    for line, fields in _json_rows(text, labels) if is_jsonl else _csv_rows(text, labels):
-        labels.columns += [name for name in fields if name not in labels.columns]
-        raw = fields.get(column)
-        if raw is None or (isinstance(raw, str) and not raw.strip()):
-            labels.n_unlabelled += 1
-            continue
-        try:
-            labels.rows.append(LabelRow(line, fields, *label_number(raw)))
-        except ValueError as error:
-            labels.refuse(line, str(error))
+    try:
+        with open(path, "rb") as raw:
+            _collect(decompressed(raw), labels, column)
+    except UnicodeDecodeError as error:
+        raise LabelsError(f"{path}: not UTF-8 text (byte {error.start})") from None
+    except BROKEN_STREAM as error:
+        raise LabelsError(f"{path}: {describe_damage(error, '')}") from None
+    except (OSError, ZstandardMissing) as error:
+        raise LabelsError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if column not in labels.columns and not labels.errors:
         raise LabelsError(f"{path}: {_lacks(labels, f'no column {label_column!r} (--label-column names another)')}")
     return labels
@@ -192,51 +188,60 @@ def _group(row: LabelRow) -> str | None:
     return None if group is None or group == "" else str(group)
 
 
-def _text_of(path: str) -> str:
-    try:
-        with open(path, "rb") as raw:
-            return decompressed(raw).read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise LabelsError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    except BROKEN_STREAM as error:
-        raise LabelsError(f"{path}: the compressed file is cut off or damaged ({error})") from None
-    except (OSError, ZstandardMissing) as error:
-        raise LabelsError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-
-
-def _json_rows(text: str, labels: LabelFile) -> Iterator[tuple[int, dict[str, Any]]]:
-    for line, written in enumerate(text.split("\n"), 1):
-        if not written.strip():
+def _collect(stream: io.BufferedIOBase, labels: LabelFile, column: str) -> None:
+    # A stream that lets itself be looked into before it is read.
+    start = cast(io.BufferedReader, stream).peek(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith(b"["):
+        raise LabelsError(f"{labels.path}: a JSON array; write one object a line (jq -c '.[]' does it)")
+    is_jsonl = start.startswith(b"{") or labels.path.removesuffix(".gz").endswith((".jsonl", ".ndjson"))
+    limit = read_limits().cases
+    known: set[str] = set()
+    for line, fields in _json_rows(stream, labels) if is_jsonl else _csv_rows(stream, labels):
+        known = known or set(labels.columns)
+        labels.columns += [name for name in fields if name not in known]
+        known.update(fields)
+        raw = fields.get(column)
+        if raw is None or (isinstance(raw, str) and not raw.strip()):
+            labels.n_unlabelled += 1
             continue
         try:
-            row = msgspec.json.decode(written, type=dict[str, Any])
-        except (msgspec.MsgspecError, RecursionError) as error:
+            labels.rows.append(LabelRow(line, fields, *label_number(raw)))
+        except ValueError as error:
+            labels.refuse(line, str(error))
+        if len(labels.rows) + len(labels.errors) > limit:
+            raise LimitExceeded(f"the file holds more than {limit:,.0f} labels ({raised_by('AGENTUNIT_MAX_CASES')})")
+
+
+def _json_rows(stream: io.BufferedIOBase, labels: LabelFile) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, written in bounded_lines(stream):
+        if isinstance(written, str):
+            raise LimitExceeded(f"line {line}: {written}")
+        try:
+            check_nodes(written)
+            row = msgspec.convert(decode_json(written), dict[str, Any])
+        except (LimitExceeded, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             labels.refuse(line, f"not a JSON object ({error}); write one object a line")
         else:
             yield line, {_tidy(name): value for name, value in row.items()}
 
 
-def _csv_rows(text: str, labels: LabelFile) -> Iterator[tuple[int, dict[str, Any]]]:
-    header = text.lstrip().partition("\n")[0]
-    # Spreadsheets write semicolons where the comma is the decimal sign.
-    delimiter = max(",;\t", key=header.count)
+def _csv_rows(stream: io.BufferedIOBase, labels: LabelFile) -> Iterator[tuple[int, dict[str, Any]]]:
     line = 1
-    previous_limit = csv.field_size_limit(_LARGEST_CELL)
-    try:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        columns = [_tidy(name) for name in next((cells for cells in reader if cells), [])]
-        labels.columns += columns
-        line = reader.line_num + 1
-        for cells in reader:
-            if len(cells) == len(columns):
-                yield line, dict(zip(columns, cells, strict=True))
-            elif cells:
-                labels.refuse(line, f"has {len(cells)} cells where the header has {len(columns)}")
+    with bounded_text(stream) as lines:
+        try:
+            # Spreadsheets write semicolons where the comma is the decimal sign.
+            reader = csv.reader(lines, delimiter=lines.delimiter(lambda header: max(",;\t", key=header.count)))
+            columns = [_tidy(name) for name in next((cells for cells in reader if cells), [])]
+            labels.columns += columns
             line = reader.line_num + 1
-    except csv.Error as error:
-        labels.refuse(line, f"not CSV from here on ({error})")
-    finally:
-        csv.field_size_limit(previous_limit)
+            for cells in reader:
+                if len(cells) == len(columns):
+                    yield line, dict(zip(columns, cells, strict=True))
+                elif cells:
+                    labels.refuse(line, f"has {len(cells)} cells where the header has {len(columns)}")
+                line = reader.line_num + 1
+        except csv.Error as error:
+            labels.refuse(line, f"not CSV from here on ({error})")
 
 
 def _tidy(column: str) -> str:

@@ -17,7 +17,8 @@ from agentunit.core.records import LooseRecord, Record
 from agentunit.datasets.rows import BadRow, CaseCollector, DatasetError
 from agentunit.datasets.structured import collect_json, collect_lines, collect_yaml
 from agentunit.datasets.tables import collect_csv, collect_parquet, collect_tsv
-from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage
+from agentunit.traces.formats_base import cannot_be_read
 
 __all__ = ["BadRow", "DatasetError", "fingerprint", "load_dataset"]
 
@@ -85,11 +86,15 @@ def _of_file(path: Path) -> list[DatasetCase]:
         with open(path, "rb") as raw:
             collect(decompressed(raw), cases)
     except BROKEN_STREAM as error:
-        cases.refuse(None, f"the compressed file is cut off or damaged ({error})")
+        cases.refuse(None, describe_damage(error, ""))
     except ZstandardMissing as error:
         cases.refuse(None, str(error))
     except OSError as error:
         cases.refuse(None, _spoken(error, path))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # a hostile file must end as a sentence about it
+        cases.refuse(None, cannot_be_read(error))
     return cases.finish()
 
 

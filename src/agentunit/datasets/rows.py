@@ -9,6 +9,8 @@ import msgspec
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
+from agentunit.core.results import without_lone_surrogates
+from agentunit.traces.limits import LimitExceeded, raised_by, read_limits
 
 # The first spelling that holds something is taken; the others stay what they are, unknown fields.
 SPELLINGS: dict[str, tuple[str, ...]] = {
@@ -59,17 +61,26 @@ class CaseCollector:
         self._bad_rows: list[BadRow] = []
         self._n_read = 0
         self._n_bad = 0
+        limits = read_limits()
+        self._most_cases, self._most_bad = limits.cases, limits.bad_items
 
     def add(self, number: int, case: DatasetCase) -> None:
         """Take a case in; without an id it is called by its position."""
         self._n_read += 1
+        if len(self._cases) >= self._most_cases:
+            raise LimitExceeded(
+                f"the dataset holds more than {self._most_cases:,.0f} cases ({raised_by('AGENTUNIT_MAX_CASES')})"
+            )
+        if not case.id.isascii():
+            # Ids are keys of the store, and a lone surrogate cannot be written there.
+            case = _with_id(case, without_lone_surrogates(case.id))
         unnamed = not case.id or case.id.isspace()
         if unnamed:
             if case == DatasetCase(case.id):
                 self._refuse(number, "the case is empty")
                 return
             # Never the caller's own object: a list that is run twice would otherwise remember its ids.
-            case = msgspec.structs.replace(case, id=f"case-{self._n_read}")
+            case = _with_id(case, f"case-{self._n_read}")
         if not _is_writable(case.id):
             # It names the case in the store and in every report.
             self._refuse(number, f"id must hold no lone surrogate, which no file can hold; received {shown(case.id)}")
@@ -96,8 +107,17 @@ class CaseCollector:
 
     def _refuse(self, number: int | None, reason: str) -> None:
         self._n_bad += 1
+        if number is None:
+            # What is wrong with the file as a whole is said before its rows.
+            self._bad_rows.insert(0, BadRow("", reason))
+            del self._bad_rows[_SHOWN:]
+            return
+        if self._n_bad > self._most_bad:
+            raise LimitExceeded(
+                f"more than {self._most_bad:,.0f} {self.unit}s cannot be used ({raised_by('AGENTUNIT_MAX_BAD_ITEMS')})"
+            )
         if len(self._bad_rows) < _SHOWN:
-            self._bad_rows.append(BadRow("" if number is None else f"{self.unit} {number}", reason))
+            self._bad_rows.append(BadRow(f"{self.unit} {number}", reason))
 
     def finish(self) -> list[DatasetCase]:
         """All cases, or the error that says what is wrong."""
@@ -113,6 +133,10 @@ class CaseCollector:
                 lines.append(f"  … and {self._n_bad - len(self._bad_rows):,} more")
             message = "\n".join(lines)
         raise DatasetError(message, self._bad_rows, self._n_bad)
+
+
+def _with_id(case: DatasetCase, case_id: str) -> DatasetCase:
+    return case if case.id == case_id else msgspec.structs.replace(case, id=case_id)
 
 
 def case_of_fields(fields: Any) -> DatasetCase:

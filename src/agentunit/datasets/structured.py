@@ -14,9 +14,12 @@ from msgspec import Struct
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.records import RECORD_VERSION
+from agentunit.core.results import decode_json
 from agentunit.datasets.rows import CaseCollector, one_line
-from agentunit.traces.compressed import BROKEN_STREAM
+from agentunit.traces.compressed import bounded_lines, read_whole
+from agentunit.traces.limits import LimitExceeded, check_nodes, item_too_long, read_limits, too_many_nodes
 
+_YAML_NODES_FREE = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -31,7 +34,6 @@ class _RecordLine(Struct, forbid_unknown_fields=True):
 
 _case_decoder = msgspec.json.Decoder(DatasetCase)
 _record_decoder = msgspec.json.Decoder(_RecordLine)
-_plain_decoder = msgspec.json.Decoder()
 _list_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -46,32 +48,24 @@ _document_decoder = msgspec.json.Decoder(_Document)
 
 def collect_lines(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     """One JSON case or record a line."""
-    number = 0
-    lines = iter(stream)
-    while True:
-        number += 1
-        try:
-            line = next(lines, None)
-        except BROKEN_STREAM as error:
-            cases.refuse(number, f"the compressed file is cut off or damaged here ({error})")
-            return
-        if line is None:
-            return
-        if number == 1:
-            line = line.removeprefix(_BOM)
-        if line and not line.isspace():
+    for number, line in bounded_lines(stream):
+        if isinstance(line, str):
+            cases.refuse(number, line)
+        else:
             _collect(number, line, cases)
 
 
 def collect_json(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     """A JSON list of cases, or an object whose ``cases`` is one."""
-    text = stream.read().removeprefix(_BOM).strip()
+    text = read_whole(stream).removeprefix(_BOM).strip()
     if not text:
         return
     if text.startswith(b"{") and _is_lines(text):
         cases.unit = "line"
-        collect_lines(io.BytesIO(text), cases)
+        collect_lines(io.BufferedReader(io.BytesIO(text)), cases)
         return
+    if text.count(b",") > read_limits().nodes:
+        raise too_many_nodes()
     try:
         items = _list_decoder.decode(text) if text.startswith(b"[") else _document_decoder.decode(text).cases
     except msgspec.ValidationError:
@@ -87,18 +81,19 @@ def _is_lines(text: bytes) -> bool:
     """Whether a file that calls itself JSON holds one object a line, as many exports do."""
     first, newline, _ = text.partition(b"\n")
     try:
-        return bool(newline) and isinstance(_plain_decoder.decode(first), dict)
+        return bool(newline) and isinstance(decode_json(first), dict)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return False
 
 
 def _collect(number: int, text: bytes, cases: CaseCollector) -> None:
     try:
+        check_nodes(text)
         case = _case_decoder.decode(text)
-    except msgspec.ValidationError:
-        _collect_leniently(number, text, cases)
+    except LimitExceeded as error:
+        cases.refuse(number, str(error))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        cases.refuse(number, _why_not_json(text))
+        _collect_leniently(number, text, cases)
     else:
         cases.add(number, case)
 
@@ -114,7 +109,7 @@ def _collect_leniently(number: int, text: bytes, cases: CaseCollector) -> None:
         # Not a record to the letter; the plain reading below says what it is, or what is wrong with it.
         pass
     try:
-        plain = _plain_decoder.decode(text)
+        plain = decode_json(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         cases.refuse(number, _why_not_json(text))
         return
@@ -138,8 +133,14 @@ def collect_yaml(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     import yaml
 
     try:
-        loader = _yaml_loader()(stream.read())
-        nodes = _case_nodes(loader.get_single_node())
+        text = read_whole(stream)
+        # A composed node takes about a kilobyte; each but the first follows one of these.
+        if len(text) > _YAML_NODES_FREE and sum(map(text.count, (b"\n", b",", b": ", b"- "))) > _most_yaml_nodes():
+            raise too_many_nodes(_most_yaml_nodes())
+        loader = _yaml_loader()(text)
+        root = loader.get_single_node()
+        _check_aliases(root)
+        nodes = _case_nodes(root)
         if nodes is None:
             cases.refuse(None, "must be a list of cases, or a mapping whose 'cases' is one")
             return
@@ -147,7 +148,9 @@ def collect_yaml(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
             number = node.start_mark.line + 1
             try:
                 fields = loader.construct_object(node, deep=True)
-            except (yaml.YAMLError, ValueError, TypeError) as error:
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001  # constructors of odd values raise whatever Python has
                 cases.refuse(number, f"not readable: {_yaml_problem(error)}")
             else:
                 cases.add_fields(number, fields)
@@ -156,6 +159,36 @@ def collect_yaml(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
         cases.refuse(mark.line + 1 if mark else None, f"not YAML: {_yaml_problem(error)}")
     except RecursionError:
         cases.refuse(None, "not readable: nested too deeply")
+
+
+def _most_yaml_nodes() -> float:
+    return read_limits().nodes / 5
+
+
+def _check_aliases(root: Any) -> None:
+    """Refuse a document whose aliases stand for more than an item may hold."""
+    limits = read_limits()
+    # What each finished node stands for: values, and the length of their texts. ``None`` while it is being counted.
+    sizes: dict[int, tuple[int, int] | None] = {}
+    waiting = [] if root is None else [(root, False)]
+    while waiting:
+        node, counted = waiting.pop()
+        if node.id == "scalar":
+            sizes[id(node)] = (1, len(node.value))
+            continue
+        children = [each for pair in node.value for each in pair] if node.id == "mapping" else node.value
+        if counted:
+            known = [sizes[id(child)] or (0, 0) for child in children]
+            size = (1 + sum(n for n, _ in known), sum(length for _, length in known))
+            sizes[id(node)] = size
+            if size[0] > limits.nodes:
+                raise too_many_nodes()
+            if size[1] > limits.item_bytes:
+                raise LimitExceeded(item_too_long("the text behind its aliases"))
+        elif id(node) not in sizes:
+            sizes[id(node)] = None
+            waiting.append((node, True))
+            waiting.extend((child, False) for child in children)
 
 
 def _case_nodes(root: Any) -> Iterable[Any] | None:

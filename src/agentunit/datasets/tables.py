@@ -20,9 +20,15 @@ from agentunit.datasets.rows import (
     pick_spellings,
     shown,
 )
+from agentunit.datasets.text_lines import bounded_text
+from agentunit.traces.compressed import read_whole
+from agentunit.traces.limits import Expansion, LimitExceeded, raised_by, read_limits, too_many_nodes
 
+_BYTES_A_CELL = 8
+_MOST_ROWS_AT_ONCE = 1 << 14
+_BATCH_BYTES = 1 << 28
+_NESTED_VALUES_A_NODE = 10
 _METADATA_PREFIX = "metadata."
-_LARGEST_CELL = 1 << 30
 _KNOWN = frozenset(spelling for spellings in SPELLINGS.values() for spelling in spellings)
 
 
@@ -37,30 +43,20 @@ def collect_tsv(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
 
 
 def _collect_separated(stream: io.BufferedIOBase, cases: CaseCollector, delimiter: str | None) -> None:
-    written = stream.read()
-    # Spreadsheets call UTF-16 "Unicode text"; it always begins with one of these.
-    encoding = "utf-16" if written.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    try:
-        text = written.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = written.count(b"\n", 0, error.start) + 1
-        cases.refuse(
-            line, f"not valid {encoding.removesuffix('-sig').upper()} ({error.reason}); save the file as UTF-8"
-        )
-        return
-    if delimiter is None:
-        header = text.lstrip().partition("\n")[0]
-        delimiter = next((each for each in ",;\t" if each in header), ",")
-    # The limit is one of the whole process, so it is put back.
-    earlier_limit = csv.field_size_limit(_LARGEST_CELL)
-    try:
-        _collect_rows(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True), cases)
-    finally:
-        csv.field_size_limit(earlier_limit)
+    with bounded_text(stream) as lines:
+        try:
+            if delimiter is None:
+                delimiter = lines.delimiter(lambda header: next((each for each in ",;\t" if each in header), ","))
+            _collect_rows(csv.reader(lines, delimiter=delimiter, strict=True), cases)
+        except UnicodeDecodeError as error:
+            encoding = lines.encoding.removesuffix("-sig").upper()
+            line = lines.number + error.object.count(b"\n", 0, error.start) + 1
+            cases.refuse(line, f"not valid {encoding} ({error.reason}); save the file as UTF-8")
 
 
 def _collect_rows(reader: Any, cases: CaseCollector) -> None:
     columns: Columns | None = None
+    n_blank, most_blank = 0, 2 * read_limits().cases
     while True:
         # A row may span several lines; it is found by its first.
         number = reader.line_num + 1
@@ -69,6 +65,10 @@ def _collect_rows(reader: Any, cases: CaseCollector) -> None:
             if cells is None:
                 return
             if not any(cell and not cell.isspace() for cell in cells):
+                n_blank += 1
+                if n_blank > most_blank:
+                    limit = raised_by("AGENTUNIT_MAX_CASES")
+                    raise LimitExceeded(f"the table holds more than {most_blank:,.0f} blank rows ({limit})")
                 continue
             if columns is None:
                 columns = Columns(cells)
@@ -162,24 +162,60 @@ def _as_data(cell: Any) -> Any:
 def collect_parquet(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     """One case a row of a Parquet file. Lists and objects may be columns of their own kind, or JSON in texts."""
     try:
-        import pyarrow
         from pyarrow import parquet
     except ImportError:
         cases.refuse(None, 'reading .parquet needs the extra parquet: pip install "agentunit-eval[parquet]"')
         return
     number = 0
+    written = read_whole(stream)
+    expansion = Expansion()
     try:
-        file = parquet.ParquetFile(io.BytesIO(stream.read()))
+        file = parquet.ParquetFile(io.BytesIO(written))
         columns = Columns(file.schema_arrow.names)
-        for batch in file.iter_batches():
+        for batch in file.iter_batches(batch_size=_rows_at_once(file.metadata)):
             values = [column.to_pylist() for column in batch.columns]
             for cells in zip(*values, strict=True):
                 number += 1
+                expansion.add(sum(map(_size, cells)), len(written))
                 try:
                     cases.add(number, columns.case_of(cells))
                 except RowError as error:
                     cases.refuse(number, str(error))
-    except RowError as error:
+    except (RowError, LimitExceeded) as error:
         cases.refuse(None, str(error))
-    except (pyarrow.ArrowException, OSError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # a damaged file makes Arrow raise whatever Python has
         cases.refuse(None, f"not a Parquet file that can be read: {one_line(error)}")
+
+
+def _size(cell: Any) -> int:
+    """About how many bytes a cell takes; an empty one is not for nothing."""
+    if isinstance(cell, (str, bytes)):
+        return _BYTES_A_CELL + len(cell)
+    if isinstance(cell, (list, tuple)):
+        return _BYTES_A_CELL + sum(map(_size, cell))
+    if isinstance(cell, Mapping):
+        return _BYTES_A_CELL + sum(_size(key) + _size(value) for key, value in cell.items())
+    return _BYTES_A_CELL
+
+
+def _rows_at_once(metadata: Any) -> int:
+    """How many rows may be decoded together: a value of a column can be as long as all that the column stores.
+
+    A dictionary lets a few bytes stand for a long text in every row, and runs let them stand for a million values.
+    """
+    limit = read_limits()
+    longest = 1
+    for group in range(metadata.num_row_groups):
+        about = metadata.row_group(group)
+        for column in range(about.num_columns):
+            chunk = about.column(column)
+            if chunk.num_values - about.num_rows > _NESTED_VALUES_A_NODE * limit.nodes:
+                raise too_many_nodes()
+            longest = max(longest, chunk.total_uncompressed_size)
+    if longest > limit.file_bytes:
+        raise LimitExceeded(
+            f"a column is longer than {limit.file_bytes / 2**20:g} MiB ({raised_by('AGENTUNIT_MAX_FILE_MB')})"
+        )
+    return int(min(_MOST_ROWS_AT_ONCE, max(1, _BATCH_BYTES // longest)))

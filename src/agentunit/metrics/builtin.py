@@ -18,11 +18,10 @@ from agentunit.metrics.inputs import (
     acceptable_answers,
     no_answer,
     nothing_expected,
-    number_at,
     same_data,
 )
 from agentunit.metrics.started import StartedBatch
-from agentunit.metrics.usage import find_usage, itemised_cost
+from agentunit.metrics.usage import find_usage, itemised_cost, recorded_total
 
 _SCORE_RANGE = (0.0, 1.0)
 _NO_CONTEXT = "no context: neither case.context nor documents of retrieval events"
@@ -350,7 +349,8 @@ class CostMetric(ItemMetric):
 
     A total is taken as it is (``trace.metadata["cost"]``, then ``outcome.cost``). Else the costs of its tool and LLM
     calls are added up, LLM calls by list price where only tokens are known (extra ``prices``); ``partial`` is true
-    when some LLM usage could not be priced.
+    when some LLM usage could not be priced. A recorded cost of 0 beside used tokens counts as unknown
+    (``recorded_zero``), unless the price list says that the model is free.
 
     >>> CostMetric().evaluate({"id": "q1"}, {"metadata": {"cost": 0.0032}}, "done").value
     0.0032
@@ -375,24 +375,29 @@ class CostMetric(ItemMetric):
 
     def judge(self, item: Item) -> MetricResult:
         """Take the recorded total, or add up what is known."""
-        for place, value in (
-            ("trace.metadata['cost']", item.trace_metadata.get("cost")),
-            ("outcome.cost", getattr(item.outcome, "cost", None)),
-        ):
-            total = number_at(place, value)
-            if total is not None:
-                return self._result(total, place, None, None, False, "recorded")
+        recorded = recorded_total(item)
+        if recorded.cost is not None:
+            return self._result(recorded.cost, recorded.place, None, None, False, "recorded")
         parts = itemised_cost(item)
-        if parts.tool_cost is None and parts.llm_cost is None:
-            return self.unscored(parts.unpriced or "no cost recorded, nor tool costs or LLM usage to derive it from")
         total = (parts.tool_cost or 0.0) + (parts.llm_cost or 0.0)
+        zero: dict[str, Any] = {"recorded_zero": True} if recorded.zero_at or parts.zero_at else {}
+        unknown = parts.tool_cost is None and parts.llm_cost is None
+        # Free tools do not make a run free whose tokens have no price.
+        if unknown or (zero and total == 0 and parts.llm_cost is None):
+            reason = parts.unpriced or "no cost recorded, nor tool costs or LLM usage to derive it from"
+            if zero:
+                where = recorded.zero_at or parts.zero_at
+                reason = f"{where} is 0 although tokens were used, which is taken as unknown; {reason}"
+            return self.unscored(reason, **zero)
         backend = "prices" if parts.listed else "recorded"
-        return self._result(total, "events", parts.tool_cost, parts.llm_cost, parts.unpriced is not None, backend)
+        result = self._result(total, "events", parts.tool_cost, parts.llm_cost, parts.unpriced is not None, backend)
+        result.detail.update(zero)
+        return result
 
     def _result(
         self,
         total: float,
-        source: str,
+        source: str | None,
         tool_cost: float | None,
         llm_cost: float | None,
         partial: bool,

@@ -37,6 +37,11 @@ class Tokens(NamedTuple):
         """Whether anything is known."""
         return self.prompt is not None or self.completion is not None or self.total is not None
 
+    @property
+    def used(self) -> bool:
+        """Whether any token was used, as far as is known."""
+        return bool(self.prompt or self.completion or self.total)
+
 
 def read_tokens(place: str, usage: Mapping[str, Any]) -> Tokens:
     """Token counts of a usage dict, whoever wrote it; a total that is absent is derived from its parts.
@@ -129,13 +134,15 @@ def llm_calls(item: Item) -> list[tuple[int, dict[str, Any], Tokens]]:
 class ItemisedCost:
     """The cost of a run from its parts, in US dollars.
 
-    ``listed`` is true when a list price is among them; ``unpriced`` says why some LLM usage has no price.
+    ``listed`` is true when a list price is among them; ``unpriced`` says why some LLM usage has no price, ``zero_at``
+    is the first LLM call whose recorded cost of 0 is not believed because it used tokens.
     """
 
     tool_cost: float | None
     llm_cost: float | None
     listed: bool
     unpriced: str | None
+    zero_at: str | None = None
 
 
 def itemised_cost(item: Item) -> ItemisedCost:
@@ -149,10 +156,13 @@ def itemised_cost(item: Item) -> ItemisedCost:
     llm_costs: list[float] = []
     listed = False
     unpriced: str | None = None
+    zero_at: str | None = None
     calls = llm_calls(item)
     for position, payload, tokens in calls:
         recorded = payload.get("cost")
         price = None if recorded is None else number_at(f"trace.events[{position}].cost", recorded)
+        if price == 0 and tokens.used:
+            price, zero_at = None, zero_at or f"trace.events[{position}].cost"
         problem = None
         if price is None:
             price, problem = _list_price(payload.get("model"), tokens)
@@ -166,14 +176,53 @@ def itemised_cost(item: Item) -> ItemisedCost:
         unpriced = None if price is not None else unpriced or problem
         llm_costs += [] if price is None else [price]
     return ItemisedCost(
-        sum(known_tool_costs) if known_tool_costs else None, sum(llm_costs) if llm_costs else None, listed, unpriced
+        sum(known_tool_costs) if known_tool_costs else None,
+        sum(llm_costs) if llm_costs else None,
+        listed,
+        unpriced,
+        zero_at,
     )
 
 
+class RecordedTotal(NamedTuple):
+    """What a run says it cost in all, in US dollars, and where it says so.
+
+    ``zero_at`` is the first place with a cost of 0 that is not believed: many programs write 0 for a price that they
+    do not know, and a run that used tokens is free only by a price list.
+    """
+
+    cost: float | None
+    place: str | None
+    zero_at: str | None
+
+
+def recorded_total(item: Item) -> RecordedTotal:
+    """The total of the trace, else the outcome's; a cost of 0 beside used tokens counts as unknown."""
+    zero_at: str | None = None
+    for place, value in (
+        ("trace.metadata['cost']", item.trace_metadata.get("cost")),
+        ("outcome.cost", getattr(item.outcome, "cost", None)),
+    ):
+        total = number_at(place, value)
+        if total == 0 and uses_tokens(item):
+            zero_at = zero_at or place
+        elif total is not None:
+            return RecordedTotal(total, place, zero_at)
+    return RecordedTotal(None, None, zero_at)
+
+
 def recorded_cost(item: Item) -> float | None:
-    """What a run says it cost in all, in US dollars: the total of the trace, else the outcome's."""
-    total = number_at("trace.metadata['cost']", item.trace_metadata.get("cost"))
-    return number_at("outcome.cost", getattr(item.outcome, "cost", None)) if total is None else total
+    """What a run says it cost in all, in US dollars; see ``recorded_total``."""
+    return recorded_total(item).cost
+
+
+def uses_tokens(item: Item) -> bool:
+    """Whether a run records that it used tokens; counts that cannot be read record nothing."""
+    try:
+        found = find_usage(item)
+        return found is not None and found[0].used
+    except InputProblem:
+        return False
 
 
 def _total_price(item: Item) -> tuple[float | None, str | None]:

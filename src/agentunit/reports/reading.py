@@ -52,5 +52,6 @@ def _joined(source: TraceSource) -> str:
         names = ", ".join(printable_line(name)[:40] for name in unused[:_SHOWN])
         line += f"; {_n(len(unused), 'row')} of the dataset met no case: {names}{', …' if len(unused) > _SHOWN else ''}"
     if answers.n_ambiguous:
-        line += f"; {answers.n_ambiguous:,} cases ask a question that has several answers there: join them by id"
+        line += f"; {answers.n_ambiguous:,} cases fit several rows there (the same question, or ids that differ only "
+        line += "in case or prefix): write the exact ids into the rows"
     return line

@@ -5,24 +5,36 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
+from collections.abc import Iterator
+from math import inf
 from typing import Any, BinaryIO
+
+from agentunit.traces.limits import Expansion, LimitExceeded, item_too_long, raised_by, read_limits
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _CHUNK_BYTES = 1 << 18
 _PIECE_BYTES = 1 << 7
 
-BROKEN_STREAM = (EOFError, gzip.BadGzipFile, zlib.error)
+BROKEN_STREAM = (EOFError, gzip.BadGzipFile, zlib.error, LimitExceeded)
 
 
 class ZstandardMissing(RuntimeError):
     """A .zst file was given and the optional package that reads it is not installed."""
 
 
+def describe_damage(error: Exception, where: str = " here") -> str:
+    """Why a stream that raised one of ``BROKEN_STREAM`` cannot be read on."""
+    if isinstance(error, LimitExceeded):
+        return f"{error}; the rest is left out" if where else str(error)
+    return f"the compressed file is cut off or damaged{where} ({error})"
+
+
 def decompressed(raw: BinaryIO) -> io.BufferedIOBase:
     """A buffered stream of the decompressed bytes of a file.
 
-    A stream that ends early or is damaged raises one of ``BROKEN_STREAM`` after what could be read.
+    A stream that ends early, is damaged, or expands beyond its limit raises one of ``BROKEN_STREAM`` after what could
+    be read.
     """
     start = raw.read(len(_ZSTD_MAGIC))
     source: io.BufferedIOBase
@@ -31,11 +43,59 @@ def decompressed(raw: BinaryIO) -> io.BufferedIOBase:
         source = raw if isinstance(raw, io.BufferedReader) else io.BufferedReader(_Replayed(b"", raw), _CHUNK_BYTES)
     else:
         source = io.BufferedReader(_Replayed(start, raw), _CHUNK_BYTES)
+    counted = _Counted(source)
     if start.startswith(_GZIP_MAGIC):
-        return gzip.GzipFile(fileobj=source)
+        return io.BufferedReader(_Metered(gzip.GzipFile(fileobj=counted), counted), _CHUNK_BYTES)
     if start == _ZSTD_MAGIC:
-        return io.BufferedReader(_ZstandardStream(source), _CHUNK_BYTES)
+        return io.BufferedReader(_Metered(_ZstandardStream(counted), counted), _CHUNK_BYTES)
     return source
+
+
+def read_whole(stream: io.BufferedIOBase) -> bytes:
+    """All bytes of a file that can only be read as a whole, within the limit on its size."""
+    limit = read_limits().file_bytes
+    pieces, n_bytes = [], 0
+    while piece := stream.read1(_CHUNK_BYTES):
+        pieces.append(piece)
+        n_bytes += len(piece)
+        if n_bytes > limit:
+            mib = f"{limit / (1 << 20):g} MiB"
+            raise LimitExceeded(f"the file is longer than {mib} ({raised_by('AGENTUNIT_MAX_FILE_MB')})")
+    return b"".join(pieces)
+
+
+def bounded_lines(stream: io.BufferedIOBase) -> Iterator[tuple[int, bytes | str]]:
+    """The lines of a file with their numbers, without those that are blank; a text is the reason for a missing line.
+
+    After a line that is too long, reading goes on; where a compressed file is damaged, it ends.
+    """
+    longest = read_limits().item_bytes
+    at_once = -1 if longest == inf else int(longest) + 1
+    number = 0
+    try:
+        while line := stream.readline(at_once):
+            number += 1
+            if len(line) > longest:
+                while line and not line.endswith(b"\n"):
+                    line = stream.readline(_CHUNK_BYTES)
+                yield number, item_too_long("the line")
+                continue
+            if number == 1:
+                line = line.removeprefix(b"\xef\xbb\xbf")
+            if line and not line.isspace():
+                yield number, line
+            elif isinstance(stream, io.BufferedReader):
+                number += _skip_blank_lines(stream)
+    except BROKEN_STREAM as error:
+        yield number + 1, describe_damage(error)
+
+
+def _skip_blank_lines(stream: io.BufferedReader) -> int:
+    """Move over the blank lines in the buffer at once: a small compressed file may hold a billion of them."""
+    ahead = stream.peek()
+    end = ahead.rfind(b"\n", 0, len(ahead) - len(ahead.lstrip())) + 1
+    stream.read(end)
+    return ahead.count(b"\n", 0, end)
 
 
 def replayed(start: bytes, rest: io.BufferedIOBase) -> io.BufferedIOBase:
@@ -66,10 +126,61 @@ class _Replayed(io.RawIOBase):
         return bytes(read(size))
 
 
+class _Counted(io.RawIOBase):
+    """A stream that knows how many bytes were taken from it."""
+
+    def __init__(self, source: io.BufferedIOBase) -> None:
+        self._source = source
+        self.n_bytes = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._source.seekable()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET, /) -> int:
+        return self._source.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._source.tell()
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self._source.read(size)
+        self.n_bytes += len(data)
+        return data
+
+
+class _Metered(io.RawIOBase):
+    """What a decompressor gives, until it is more than the compressed bytes may become."""
+
+    def __init__(self, source: Any, compressed: _Counted) -> None:
+        self._source = source
+        self._compressed = compressed
+        self._expansion = Expansion()
+        self._refused: LimitExceeded | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        if self._refused is not None:
+            raise self._refused
+        # What is ready is enough: waiting for a full buffer would hold up a live pipe.
+        read = getattr(self._source, "readinto1", self._source.readinto)
+        n: int = read(buffer)
+        try:
+            self._expansion.add(n, self._compressed.n_bytes)
+        except LimitExceeded as error:
+            # What is here already is still read.
+            self._refused = error
+        return n
+
+
 class _ZstandardStream(io.RawIOBase):
     """Frames of a Zstandard file one after the other; unlike the package's own reader it notices a missing end."""
 
-    def __init__(self, source: io.BufferedIOBase) -> None:
+    def __init__(self, source: _Counted) -> None:
         try:
             import zstandard
         except ImportError:

@@ -12,6 +12,9 @@ from agentunit.core.records import Record
 class ExpectedAnswers:
     """The cases of a dataset, to be found by a record's case id, trace id or question.
 
+    An id counts as it is written; only where none is the same, another case of letters or a prefix (``0x``, ``tr-``)
+    may differ, if that leaves one case. What stays ambiguous is counted and not joined.
+
     What a case of the dataset holds is put into the record's case: the expected output, context, tools and metadata.
 
     >>> answers = ExpectedAnswers([DatasetCase("q1", "Capital of France?", expected_output="Paris")])
@@ -25,11 +28,17 @@ class ExpectedAnswers:
         self.n_ambiguous = 0
         self._cases = cases
         self._used: set[int] = set()
-        self._by_id: dict[str, int] = {}
+        self._by_id: dict[str, int | None] = {}
+        # Ids beside the case's own, and other spellings of all of them; ``None`` where they stand for several cases.
+        self._by_trace: dict[str, int | None] = {}
+        self._by_form: dict[str, int | None] = {}
         self._by_question: dict[str, int | None] = {}
         for position, case in enumerate(cases):
+            if case.id.strip():
+                self._by_id[case.id] = position
             for name in _names(case):
-                self._by_id.setdefault(name, position)
+                _add(self._by_trace, name, position)
+                _add(self._by_form, _id_form(name), position)
             if case.query:
                 question = _plain(case.query)
                 # A question that is asked twice with different answers tells nothing.
@@ -59,10 +68,15 @@ class ExpectedAnswers:
 
     def _position(self, record: Record) -> int | None:
         trace_ids = record.trace.metadata.get("trace_id")
-        names = [record.case.id, *([trace_ids] if isinstance(trace_ids, str) else trace_ids or [])]
-        for name in names:
-            if isinstance(name, str) and _id_form(name) in self._by_id:
-                return self._by_id[_id_form(name)]
+        listed = trace_ids if isinstance(trace_ids, (list, tuple)) else [trace_ids]
+        names = [name for name in (record.case.id, *listed) if isinstance(name, str) and name.strip()]
+        forms = [_id_form(name) for name in names]
+        for known, wanted in ((self._by_id, names), (self._by_trace, names), (self._by_form, forms)):
+            for name in wanted:
+                if name in known:
+                    # An id that could be that of several cases is not guessed, nor is the question asked then.
+                    self.n_ambiguous += known[name] is None
+                    return known[name]
         question = _plain(record.case.query or "")
         if question in self._by_question and self._by_question[question] is None:
             self.n_ambiguous += 1
@@ -72,7 +86,11 @@ class ExpectedAnswers:
 def _names(case: DatasetCase) -> list[str]:
     beside: dict[str, Any] = {**case.metadata, **(case.extra or {})}
     names = [case.id, beside.get("trace_id"), beside.get("session_id")]
-    return [_id_form(name) for name in names if isinstance(name, str) and name]
+    return [name for name in names if isinstance(name, str) and name.strip()]
+
+
+def _add(positions: dict[str, int | None], name: str, position: int) -> None:
+    positions[name] = position if positions.get(name, position) == position else None
 
 
 def _id_form(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from agentunit.core.results import decode_json
 from agentunit.traces.compressed import BROKEN_STREAM
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.json_files.stream import RawValue, json_values
@@ -61,7 +62,16 @@ def detect(opening: Opening) -> TraceFormat | None:
     >>> detect(opening_of("spans.json", b'{"resourceSpans": []}')).name
     'otlp-json'
     """
-    return next((each for each in trace_formats() if each.matches(opening)), None)
+    return next((each for each in trace_formats() if _matches(each, opening)), None)
+
+
+def _matches(format: TraceFormat, opening: Opening) -> bool:
+    try:
+        return format.matches(opening)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001  # what a format cannot even look at is not of that format
+        return False
 
 
 def is_native(opening: Opening) -> bool:
@@ -97,7 +107,7 @@ def _first_value(start: bytes) -> Any:
     for found in json_values(source):
         if isinstance(found, RawValue):
             try:
-                return msgspec.json.decode(found.data)
+                return decode_json(found.data)
             except (msgspec.DecodeError, UnicodeError, RecursionError):
                 return None
         return None

@@ -11,6 +11,11 @@ from agentunit.core.results import InputError
 from agentunit.traces.spans import PackedSpan, ReadingNotes, Span
 
 
+def cannot_be_read(error: Exception) -> str:
+    """The reason of an item whose reading failed in a way that its reader did not foresee."""
+    return f"cannot be read ({type(error).__name__}: {' '.join(str(error).split()):.200})"
+
+
 class Source(NamedTuple):
     """One file as a format reads it: its name for messages, and its decompressed bytes from the beginning."""
 

@@ -12,6 +12,7 @@ from typing import IO, Literal, NamedTuple
 import msgspec
 
 from agentunit.core.results import InputError, encode_json
+from agentunit.traces.formats_base import cannot_be_read
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 
 GroupBy = Literal["trace", "session"]
@@ -132,7 +133,13 @@ class SpanGroups:
             spans, logs = [], []
             for trace_id in trace_ids:
                 for data, unpack in self._spans(self._traces[trace_id]):
-                    unpacked = unpack(data, self._notes)
+                    try:
+                        unpacked = unpack(data, self._notes)
+                    except MemoryError:
+                        raise
+                    except Exception as error:  # noqa: BLE001  # one odd span must not cost its trace
+                        yield InputError(f"trace {trace_id}", None, f"a span {cannot_be_read(error)}")
+                        continue
                     if isinstance(unpacked, LogEvent):
                         logs.append(unpacked)
                     else:

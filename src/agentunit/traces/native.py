@@ -12,10 +12,9 @@ from typing import BinaryIO
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
-
-# A line beyond this is a file of another format, and would otherwise be read into memory whole.
-LONGEST_LINE_BYTES = 256 << 20
+from agentunit.traces.compressed import ZstandardMissing, bounded_lines, decompressed
+from agentunit.traces.formats_base import cannot_be_read
+from agentunit.traces.limits import LimitExceeded, check_nodes
 
 STDIN = "-"
 NATIVE_FORMAT = "records"
@@ -66,31 +65,25 @@ class RecordFile:
     def read_from(self, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
         """The records of a stream of decompressed bytes."""
         number = 0
-        while True:
-            number += 1
-            try:
-                line = stream.readline(LONGEST_LINE_BYTES + 1)
-            except BROKEN_STREAM as error:
-                yield InputError(self.name, number, f"the compressed file is cut off or damaged here ({error})")
-                return
-            except OSError as error:
-                yield InputError(self.name, number, spoken_os_error(error))
-                return
-            if not line:
-                return
-            if len(line) > LONGEST_LINE_BYTES:
-                yield InputError(self.name, number, f"the line is longer than {LONGEST_LINE_BYTES >> 20} MiB")
-                return
-            if number == 1:
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if not line or line.isspace():
-                continue
-            try:
-                record = decode_record(line)
-            except RecordError as error:
-                yield InputError(self.name, number, str(error))
-            else:
-                yield record
+        try:
+            for number, line in bounded_lines(stream):
+                yield _record(self.name, number, line)
+        except OSError as error:
+            yield InputError(self.name, number + 1, spoken_os_error(error))
+
+
+def _record(name: str, number: int, line: bytes | str) -> Record | InputError:
+    if isinstance(line, str):
+        return InputError(name, number, line)
+    try:
+        check_nodes(line)
+        return decode_record(line)
+    except (RecordError, LimitExceeded) as error:
+        return InputError(name, number, str(error))
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # one odd line must not cost the others
+        return InputError(name, number, cannot_be_read(error))
 
 
 def spoken_os_error(error: OSError) -> str:

@@ -11,11 +11,12 @@ from typing import BinaryIO, Protocol
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.traces.assembly.record import assemble
-from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, replayed
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage, replayed
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.formats import detect, format_named, format_names, is_native, read_opening
-from agentunit.traces.formats_base import Source, TraceFormat
+from agentunit.traces.formats_base import Source, TraceFormat, cannot_be_read
 from agentunit.traces.grouping import GroupBy, SpanGroup, SpanGroups, SpoolFailed
+from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
 from agentunit.traces.sessions import SessionRecords
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
@@ -129,17 +130,32 @@ class TraceFiles:
             yield InputError(name, None, spoken_os_error(error))
             return
         try:
-            yield from self._stream(name, path, named, groups)
+            yield from self._few_errors(name, self._stream(name, path, named, groups))
         except ZstandardMissing as error:
             yield InputError(name, None, str(error))
         except BROKEN_STREAM as error:
-            yield InputError(name, None, f"the compressed file is cut off or damaged ({error})")
+            yield InputError(name, None, describe_damage(error, ""))
         except OSError as error:
             yield InputError(name, None, spoken_os_error(error))
+        except (MemoryError, SpoolFailed):
+            raise
+        except Exception as error:  # noqa: BLE001  # one odd file must not cost the others
+            yield InputError(name, None, f"{cannot_be_read(error)}; the rest of the file is left out")
         finally:
             if path != STDIN:
                 self._raw.close()
             self._raw = None
+
+    def _few_errors(self, name: str, found: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
+        """What was found, unless next to nothing of a large file can be read."""
+        n_errors, limit = 0, read_limits().bad_items
+        for each in found:
+            n_errors += isinstance(each, InputError)
+            if n_errors > limit:
+                reason = f"more than {limit:,.0f} parts of the file cannot be read; the rest is left out"
+                yield InputError(name, None, f"{reason} ({raised_by('AGENTUNIT_MAX_BAD_ITEMS')})")
+                return
+            yield each
 
     def _stream(self, name: str, path: str, named: bool, groups: SpanGroups) -> Iterator[Record | InputError]:
         if self._raw is None:
@@ -173,7 +189,12 @@ class TraceFiles:
     def _formatted(self, format: TraceFormat, source: Source, groups: SpanGroups) -> Iterator[Record | InputError]:
         for count, each in enumerate(format.read(source, self.notes)):
             if isinstance(each, (Span, PackedSpan)):
-                groups.add(each)
+                try:
+                    groups.add(each)
+                except (MemoryError, SpoolFailed):
+                    raise
+                except Exception as error:  # noqa: BLE001  # one odd span must not cost the others
+                    yield InputError(source.name, None, f"a span of trace {each.trace_id} {cannot_be_read(error)}")
                 if count % _SPANS_A_TICK == 0:
                     self._n_groups = len(groups)
                     self.on_progress()

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from agentunit.core.results import decode_json, without_lone_surrogates
 from agentunit.core.time import epoch_seconds
 from agentunit.traces.spans import LONGEST_ATTRIBUTE, ReadingNotes, SpanStatus
 
@@ -42,13 +43,13 @@ def decoded_json(data: bytes | str) -> Any:
     Anything else that is no JSON raises a ``ValueError`` with one sentence.
     """
     try:
-        return msgspec.json.decode(data)
+        return decode_json(data)
     except (msgspec.DecodeError, UnicodeError) as error:
         reason = str(error)
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
     try:
-        return json.loads(data, parse_constant=lambda _: None)
+        return without_lone_surrogates(json.loads(data, parse_constant=lambda _: None))
     except (ValueError, RecursionError):
         raise ValueError(reason) from None
 
@@ -116,7 +117,7 @@ def duration_s(value: Any, unit_s: float | None) -> float | None:
         return None
     try:
         duration = msgspec.convert(value.strip(), timedelta)
-    except (msgspec.ValidationError, OverflowError):
+    except (msgspec.ValidationError, OverflowError, UnicodeError):
         return None
     return duration.total_seconds() if duration >= timedelta() else None
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from agentunit.core.results import decode_json
 from agentunit.core.time import epoch_seconds
 
 
@@ -64,7 +65,7 @@ def as_data(value: Any) -> Any:
     if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
         return value
     try:
-        return msgspec.json.decode(value)
+        return decode_json(value)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return value
 

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
-from agentunit.traces.formats_base import Source
+from agentunit.core.results import InputError, decode_json
+from agentunit.traces.formats_base import Source, cannot_be_read
 from agentunit.traces.json_files.cursor import OPEN_BRACE, OPEN_BRACKET, JsonCursor, UnfitValue
 from agentunit.traces.json_files.stream import read_documents
-
-_decoder = msgspec.json.Decoder()
 
 
 class NoConversation(ValueError):
@@ -91,7 +89,7 @@ def _element_rows(cursor: JsonCursor, around: dict[str, Any]) -> Iterator[Row | 
 def _decoded(data: bytes) -> Any:
     """A value beside the rows; one that is no JSON is as good as absent."""
     try:
-        return _decoder.decode(data)
+        return decode_json(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
@@ -110,11 +108,15 @@ def records_of_rows(
             yield row
             continue
         try:
-            record = build(_decoder.decode(row.data), row.around)
+            record = build(decode_json(row.data), row.around)
         except NoConversation as reason:
             yield InputError(source.name, row.line, _placed(row, str(reason)))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             yield InputError(source.name, row.line, _placed(row, f"not valid JSON: {error}"))
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  # one odd row must not cost the others
+            yield InputError(source.name, row.line, _placed(row, cannot_be_read(error)))
         else:
             if record is not None:
                 yield record

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 
 from agentunit.core.results import InputError
 from agentunit.traces.exports.langfuse_names import OF_A_TRACE, OF_AN_OBSERVATION, cost_details, field, usage_details
-from agentunit.traces.exports.row_nesting import NoSpan, shown
+from agentunit.traces.exports.row_nesting import NoSpan, one_span, shown, spans_of_file
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.json_files.stream import json_values
-from agentunit.traces.span_values import as_mapping, decoded_json, flat_attributes, identifier, seconds_since_1970
+from agentunit.traces.span_values import as_mapping, duration_s, flat_attributes, identifier, seconds_since_1970
 from agentunit.traces.spans import ReadingNotes, Span
 
 _TYPES = frozenset(
@@ -40,18 +39,12 @@ class _Trace(NamedTuple):
 
 def read_langfuse_export(source: Source, notes: ReadingNotes) -> Iterator[Span | InputError]:
     """The observations of an export as spans. Every observation becomes a span, or an ``InputError``."""
-    for value in json_values(source, into=("data",)):
-        if isinstance(value, InputError):
-            yield value
-            continue
-        try:
-            decoded = decoded_json(value.data)
-        except ValueError as error:
-            yield InputError(source.name, value.line, f"no JSON: {error}")
-            continue
-        for each in decoded if isinstance(decoded, list) else [decoded]:
-            for span in _spans_in(each, notes):
-                yield span if isinstance(span, Span) else InputError(source.name, value.line, span.reason)
+
+    def spans_in(value: Any) -> Iterator[Span | NoSpan]:
+        for each in value if isinstance(value, list) else [value]:
+            yield from _spans_in(each, notes)
+
+    return spans_of_file(source, ("data",), spans_in)
 
 
 def _spans_in(value: Any, notes: ReadingNotes) -> Iterator[Span | NoSpan]:
@@ -108,22 +101,24 @@ def _spans_of(trace: _Trace, notes: ReadingNotes) -> Iterator[Span | NoSpan]:
     yield from found
 
 
+@one_span
 def _span_of_trace(about: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     trace_id = identifier(about.get("id"))
     if trace_id is None:
         return NoSpan(f"the trace has no observations and no id; its id is {shown(about.get('id'))}")
     start_s = _time(about, "timestamp", notes)
-    latency_s = about.get("latency")
+    latency_s = duration_s(about.get("latency"), 1)
     return Span(
         trace_id,
         trace_id,
         name=_text(about.get("name")),
         start_s=start_s,
-        end_s=start_s + latency_s if start_s is not None and latency_s.__class__ in (int, float) else None,
+        end_s=start_s + latency_s if start_s is not None and latency_s is not None else None,
         attributes=_named(about, OF_A_TRACE, notes),
     )
 
 
+@one_span
 def _span(row: Mapping[str, Any], trace: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     span_id = identifier(row.get("id"))
     trace_id = identifier(field(row, "traceId")) or identifier(trace.get("id"))

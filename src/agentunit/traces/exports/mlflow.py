@@ -15,11 +15,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from agentunit.core.results import InputError
-from agentunit.traces.exports.row_nesting import NoSpan, rows_of_columns, shown
+from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_of_columns, shown, spans_of_file
 from agentunit.traces.exports.rows import span_of
 from agentunit.traces.exports.spellings import first_at
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.json_files.stream import json_values
 from agentunit.traces.span_values import as_mapping, decoded_json, flat_attributes
 from agentunit.traces.spans import ReadingNotes, Span
 
@@ -35,19 +34,12 @@ class _Trace(NamedTuple):
 
 def read_mlflow_traces(source: Source, notes: ReadingNotes) -> Iterator[Span | InputError]:
     """The spans of MLflow's traces; a trace without spans, and a span without ids, comes as an ``InputError``."""
-    for value in json_values(source, into=("traces",)):
-        if isinstance(value, InputError):
-            yield value
-            continue
-        try:
-            decoded = decoded_json(value.data)
-        except ValueError as error:
-            yield InputError(source.name, value.line, f"no JSON: {error}")
-            continue
-        for trace in _traces_in(decoded):
-            found = [trace] if isinstance(trace, NoSpan) else _spans_of(trace, notes)
-            for span in found:
-                yield span if isinstance(span, Span) else InputError(source.name, value.line, span.reason)
+
+    def spans_in(value: Any) -> Iterator[Span | NoSpan]:
+        for trace in _traces_in(value):
+            yield from [trace] if isinstance(trace, NoSpan) else _spans_of(trace, notes)
+
+    return spans_of_file(source, ("traces",), spans_in)
 
 
 def _traces_in(value: Any) -> Iterator[_Trace | NoSpan]:
@@ -87,6 +79,7 @@ def _spans_of(trace: _Trace, notes: ReadingNotes) -> Iterator[Span | NoSpan]:
     yield from found
 
 
+@one_span
 def _span(row: Any, notes: ReadingNotes) -> Span | NoSpan:
     if not isinstance(row, dict):
         return NoSpan(f"a span should be an object; received {shown(row)}")

@@ -6,12 +6,18 @@ They may stand alone, in arrays, in ``{"data": […]}`` or ``{"spans": […]}``,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec
 
+from agentunit.core.results import InputError
 from agentunit.traces.exports.spellings import spelling_of
-from agentunit.traces.span_values import as_mapping
-from agentunit.traces.spans import ReadingNotes
+from agentunit.traces.formats_base import Source, cannot_be_read
+from agentunit.traces.json_files.stream import json_values
+from agentunit.traces.span_values import as_mapping, decoded_json
+from agentunit.traces.spans import ReadingNotes, Span
+
+P = ParamSpec("P")
 
 _NESTED_SPANS = "child_spans"
 _OBJECTS_AS_TEXT = ("context", "trace", "record", "record_attributes", "resource_attributes")
@@ -21,6 +27,50 @@ class NoSpan(NamedTuple):
     """Something that stands where a span should, and why it is none."""
 
     reason: str
+
+
+def spans_of_file(
+    source: Source, into: tuple[str, ...], spans_in: Callable[[Any], Iterator[Span | NoSpan]]
+) -> Iterator[Span | InputError]:
+    """What ``spans_in`` finds in each JSON value of a file; what it fails at becomes an ``InputError`` of its value.
+
+    ``into`` names the arrays whose elements are the values (see ``json_values``).
+    """
+    for value in json_values(source, into=into):
+        if isinstance(value, InputError):
+            yield value
+            continue
+        try:
+            decoded = decoded_json(value.data)
+        except ValueError as error:
+            yield InputError(source.name, value.line, f"no JSON: {error}")
+            continue
+        for span in _until_it_fails(spans_in(decoded)):
+            yield span if isinstance(span, Span) else InputError(source.name, value.line, span.reason)
+
+
+def _until_it_fails(spans: Iterator[Span | NoSpan]) -> Iterator[Span | NoSpan]:
+    try:
+        yield from spans
+    except (MemoryError, GeneratorExit):
+        raise
+    except Exception as error:  # noqa: BLE001  # one odd value must not cost the others
+        yield NoSpan(cannot_be_read(error))
+
+
+def one_span(read: Callable[P, Span | NoSpan]) -> Callable[P, Span | NoSpan]:
+    """A reader of one span that fails in no other way than with a reason."""
+
+    @wraps(read)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> Span | NoSpan:
+        try:
+            return read(*args, **kwargs)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  # one odd span must not cost the others
+            return NoSpan(f"the span {cannot_be_read(error)}")
+
+    return guarded
 
 
 def rows_in(value: Any, notes: ReadingNotes) -> Iterator[dict[str, Any] | NoSpan]:

@@ -8,13 +8,11 @@ from typing import Any
 
 from agentunit.core.results import InputError
 from agentunit.traces.exports.row_events import events_of
-from agentunit.traces.exports.row_nesting import NoSpan, rows_in, shown
+from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_in, shown, spans_of_file
 from agentunit.traces.exports.spellings import SPELLINGS, Spelling, at, first_at, spelling_of
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.json_files.stream import json_values
 from agentunit.traces.span_values import (
     as_mapping,
-    decoded_json,
     duration_s,
     flat_attributes,
     identifier,
@@ -30,20 +28,14 @@ _OPENINFERENCE_KINDS = frozenset(
 
 def read_span_rows(source: Source, notes: ReadingNotes) -> Iterator[Span | InputError]:
     """The spans of a file. Every row becomes a span, or an ``InputError`` that says what it lacks."""
-    for value in json_values(source, into=("data",)):
-        if isinstance(value, InputError):
-            yield value
-            continue
-        try:
-            decoded = decoded_json(value.data)
-        except ValueError as error:
-            yield InputError(source.name, value.line, f"no JSON: {error}")
-            continue
-        for row in rows_in(decoded, notes):
-            span = span_of(row, notes) if isinstance(row, dict) else row
-            yield span if isinstance(span, Span) else InputError(source.name, value.line, span.reason)
+
+    def spans_in(value: Any) -> Iterator[Span | NoSpan]:
+        return (span_of(row, notes) if isinstance(row, dict) else row for row in rows_in(value, notes))
+
+    return spans_of_file(source, ("data",), spans_in)
 
 
+@one_span
 def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     """A row as a span; what it has that cannot be read is counted in the notes."""
     spelling = spelling_of(row)

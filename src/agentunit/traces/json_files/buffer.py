@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentunit.core.results import InputError
-from agentunit.traces.compressed import BROKEN_STREAM
+from agentunit.traces.compressed import BROKEN_STREAM, describe_damage
 from agentunit.traces.formats_base import Source
 from agentunit.traces.json_files.patterns import CONTAINER_OR_CUT, LINE_OF_JSON, WHITE_SPACE
 
@@ -127,7 +127,7 @@ class JsonBuffer:
                 pieces.append(piece)
                 wanted -= len(piece)
         except BROKEN_STREAM as error:
-            self.broken_stream = f"the compressed file is cut off or damaged here ({error})"
+            self.broken_stream = describe_damage(error)
             self._at_end = True
         except OSError as error:
             self.broken_stream = (error.strerror or str(error)).lower()

@@ -23,13 +23,13 @@ from agentunit.traces.json_files.patterns import (
     WHOLE_STRING,
     WORD,
 )
+from agentunit.traces.limits import LimitExceeded, check_nodes, item_too_long, read_limits
 
 __all__ = [
     "CLOSE_BRACE",
     "CLOSE_BRACKET",
     "DEEPEST_NESTING",
     "END",
-    "LONGEST_VALUE_BYTES",
     "OPENING",
     "OPEN_BRACE",
     "OPEN_BRACKET",
@@ -38,8 +38,6 @@ __all__ = [
     "UnfitValue",
 ]
 
-# A value beyond this is no span or record, and would otherwise be read into memory whole.
-LONGEST_VALUE_BYTES = 256 << 20
 DEEPEST_NESTING = 500
 
 T = TypeVar("T")
@@ -66,6 +64,7 @@ class JsonCursor(JsonBuffer):
     def __init__(self, source: Source, chunk_bytes: int | None = None) -> None:
         super().__init__(source, chunk_bytes)
         self._no_batch_before = 0
+        self._longest = read_limits().item_bytes
 
     def value(self) -> bytes:
         """The value that begins here, as bytes."""
@@ -81,7 +80,7 @@ class JsonCursor(JsonBuffer):
             end: int = len(self._buffer) if match is None else match.end()
             if self.one_a_line and self._breaks_off(end):
                 raise DamagedJson("the line ends in the middle of a value")
-            too_long = end - self._at > LONGEST_VALUE_BYTES and pattern is not WORD
+            too_long = end - self._at > self._longest and pattern is not WORD
             if too_long or (match is None and first in OPENING):
                 return self._value_by_tokens()
             if match is None or (pattern is WORD and end - self._at > _LONGEST_WORD):
@@ -93,13 +92,17 @@ class JsonCursor(JsonBuffer):
                     raise self._damage(at_end=whole is not SCALAR or self._nesting > 0)
             elif whole is SCALAR and not whole.fullmatch(self._buffer, self._at, end):
                 raise self._damage()
-            return self._taken(end)
+            return self._fit(self._taken(end))
 
     def nearby_value(self) -> bytes | None:
         """The bracketed value that begins here if its end is in the buffer already."""
         match = CONTAINER_OR_CUT.match(self._buffer, self._at)
         if match is None or match.end() == len(self._buffer) or (self.one_a_line and self._breaks_off(match.end())):
             return None
+        try:
+            check_nodes(self._buffer[self._at : match.end()])
+        except LimitExceeded:
+            return None  # walked into, it may hold many items that are each small
         return self._taken(match.end())
 
     def skip(self) -> None:
@@ -167,9 +170,11 @@ class JsonCursor(JsonBuffer):
         end = self._buffer.find(b"\n", self._at)
         if end < 0:
             return None
+        line = self._buffer[self._at : end]
         try:
-            value = decoder.decode(self._buffer[self._at : end])
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            check_nodes(line)
+            value = decoder.decode(line)
+        except (LimitExceeded, msgspec.MsgspecError, UnicodeError, RecursionError):
             return None
         self._at = end
         return value
@@ -186,7 +191,7 @@ class JsonCursor(JsonBuffer):
         end = self._buffer.find(b"\n", self._at)
         last = self._buffer.rfind(begins.group(), self._at + 1, len(self._buffer) if end < 0 else end)
         elements = self._buffer[self._at : last].rstrip(b" \t") if last > 0 else b""
-        if not elements.endswith(b","):
+        if not elements.endswith(b",") or elements.count(b",") > read_limits().nodes:
             return None
         try:
             batch = _elements_decoder.decode(b"[%b]" % elements[:-1])
@@ -206,7 +211,7 @@ class JsonCursor(JsonBuffer):
             position = skipped.match(self._buffer, position).end()
             rest = len(self._buffer) - position
             if rest == 0 or (rest == 1 and in_string and self._buffer[position] == _BACKSLASH):
-                too_long = too_long or position - self._at > LONGEST_VALUE_BYTES
+                too_long = too_long or position - self._at > self._longest
                 if too_long:
                     self._at = position
                 length = position - self._at
@@ -230,10 +235,17 @@ class JsonCursor(JsonBuffer):
                 if nesting == 0:
                     break
         data = self._taken(position)
-        if too_long or len(data) > LONGEST_VALUE_BYTES:
-            raise UnfitValue(f"a value is longer than {LONGEST_VALUE_BYTES >> 20} MiB and is left out")
+        if too_long or len(data) > self._longest:
+            raise UnfitValue(f"{item_too_long('a value')} and is left out")
         if deepest > DEEPEST_NESTING:
             raise UnfitValue(f"a value is nested {deepest} levels deep, more than {DEEPEST_NESTING}, and is left out")
+        return self._fit(data)
+
+    def _fit(self, data: bytes) -> bytes:
+        try:
+            check_nodes(data)
+        except LimitExceeded as error:
+            raise UnfitValue(f"a value is left out: {error}") from None
         return data
 
 

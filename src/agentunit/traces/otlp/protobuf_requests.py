@@ -12,7 +12,7 @@ from typing import Literal
 
 from agentunit.core.results import InputError
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.json_files.cursor import LONGEST_VALUE_BYTES
+from agentunit.traces.limits import LimitExceeded, check_protobuf_nodes, item_too_long, read_limits
 from agentunit.traces.otlp.levels import Level, Unpack, Unpacks
 from agentunit.traces.otlp.protobuf_messages import Messages, ProtobufMissing
 from agentunit.traces.otlp.protobuf_wire import DELIMITED, FIXED32, FIXED64, VARINT, BadWire, WireEnds, WireStream
@@ -46,6 +46,7 @@ class _Reading:
         self._source = source
         self._wire = WireStream(source)
         self._notes = notes
+        self._longest = read_limits().item_bytes
         self._messages = Messages()
         self._unpacks = Unpacks(self._messages.encoding)
 
@@ -85,8 +86,13 @@ class _Reading:
         for field in self._wire.fields(end):
             if field.kind != DELIMITED or field.number not in _LEVEL_FIELDS:
                 self._notes.problems[UNDEFINED] += 1
-            elif field.number == _SHARED and field.length <= LONGEST_VALUE_BYTES:
+            elif field.number == _SHARED and field.length <= self._longest:
                 data = self._wire.take(field.length)
+                try:
+                    check_protobuf_nodes(data)
+                except LimitExceeded as error:
+                    yield self._error(f"a resource or scope is left out: {error}")
+                    continue
                 level.resource, level.scope = (data, None) if is_resource else (None, data)
             elif field.number in _NESTED:
                 yield from nested(level, field.length)
@@ -95,12 +101,16 @@ class _Reading:
         yield from self._level(Level(level), self._wire.offset + length, self._item)
 
     def _item(self, level: Level, length: int) -> Iterator[PackedSpan | InputError]:
-        if length > LONGEST_VALUE_BYTES:
-            yield self._error(f"a span is longer than {LONGEST_VALUE_BYTES >> 20} MiB and is left out")
+        if length > self._longest:
+            yield self._error(f"{item_too_long('a span')} and is left out")
             return
         data = self._wire.take(length)
+        taken: PackedSpan | InputError | None
         try:
+            check_protobuf_nodes(data)
             taken = self._packed(data, self._unpacks.at(level))
+        except LimitExceeded as error:
+            taken = self._error(f"a span or log record is left out: {error}")
         except self._messages.damage:
             taken = self._error("a span or log record that is no valid protobuf")
         if taken is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from agentunit.traces.compressed import BROKEN_STREAM
+from agentunit.traces.compressed import BROKEN_STREAM, describe_damage
 from agentunit.traces.formats_base import Source
 
 VARINT, FIXED64, DELIMITED, FIXED32 = 0, 1, 2, 5
@@ -119,7 +119,7 @@ class WireStream:
                 pieces.append(piece)
                 wanted -= len(piece)
         except BROKEN_STREAM as error:
-            self._broken = f"the compressed file is cut off or damaged here ({error})"
+            self._broken = describe_damage(error)
         except OSError as error:
             self._broken = (error.strerror or str(error)).lower()
         self._at_end = self._at_end or self._broken is not None

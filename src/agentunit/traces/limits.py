@@ -1,0 +1,132 @@
+"""How much a file may make us do: one place for the limits of every reader, and the words that name them.
+
+A file of a few kilobytes can expand into gigabytes, by compression, by YAML aliases or by millions of empty values.
+Each limit has an environment variable that raises it; ``none`` lifts it.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from math import inf
+from typing import NamedTuple
+
+_MIB = 1 << 20
+
+# Below this many bytes nothing is refused for its expansion: short files of repeated text compress well.
+FREE_BYTES = 64 * _MIB
+
+# Every JSON value but the first follows one of these; every message of OTLP's protobuf begins with one of these tags.
+_JSON_SEPARATORS = b",:[{"
+_PROTOBUF_TAGS = b"\x0a\x12\x4a\x5a\x6a"
+
+
+class LimitExceeded(ValueError):
+    """Something in a file is larger than a limit; the message names the limit and the variable that raises it."""
+
+
+class ReadLimits(NamedTuple):
+    """The limits that hold now. An item is a line, a record, a span, a row or a file within an archive."""
+
+    item_bytes: float
+    nodes: float
+    expansion: float
+    file_bytes: float
+    cases: float
+    bad_items: float
+
+
+_VARIABLES = (
+    # name, default, factor
+    ("AGENTUNIT_MAX_ITEM_MB", 256, _MIB),
+    ("AGENTUNIT_MAX_NODES", 5_000_000, 1),
+    ("AGENTUNIT_MAX_EXPANSION", 100, 1),
+    ("AGENTUNIT_MAX_FILE_MB", 1024, _MIB),
+    ("AGENTUNIT_MAX_CASES", 1_000_000, 1),
+    ("AGENTUNIT_MAX_BAD_ITEMS", 100_000, 1),
+)
+
+
+def read_limits() -> ReadLimits:
+    """The limits, as the environment sets them.
+
+    >>> read_limits().nodes
+    5000000
+    """
+    return _limits_of(*(os.environ.get(name) for name, _, _ in _VARIABLES))
+
+
+@lru_cache(maxsize=16)
+def _limits_of(*values: str | None) -> ReadLimits:
+    return ReadLimits(
+        *(
+            default * factor if value is None or not value.strip() else _number(name, value) * factor
+            for (name, default, factor), value in zip(_VARIABLES, values, strict=True)
+        )
+    )
+
+
+def _number(name: str, text: str) -> float:
+    if text.strip().lower() == "none":
+        return inf
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not number > 0:
+        raise LimitExceeded(f"{name} must be a number above 0, or none; received {text!r:.40}")
+    return number
+
+
+def item_too_long(what: str) -> str:
+    """Why something is left out that has more bytes than an item may have."""
+    return f"{what} is longer than {read_limits().item_bytes / _MIB:g} MiB ({raised_by('AGENTUNIT_MAX_ITEM_MB')})"
+
+
+def raised_by(variable: str) -> str:
+    """The way out of a limit."""
+    return f"the environment variable {variable} raises this limit"
+
+
+def check_nodes(data: bytes) -> None:
+    """Refuse JSON that would become more values than one item may hold.
+
+    Separators within texts count as well, which matters only in items of many megabytes.
+    """
+    limit = read_limits().nodes
+    if len(data) > limit:
+        _check_count(data, _JSON_SEPARATORS, limit)
+
+
+def check_protobuf_nodes(data: bytes) -> None:
+    """Refuse a message of OTLP that would become more objects than one item may hold."""
+    limit = read_limits().nodes
+    if len(data) > 2 * limit:
+        _check_count(data, _PROTOBUF_TAGS, limit)
+
+
+def _check_count(data: bytes, marks: bytes, limit: float) -> None:
+    if sum(data.count(mark) for mark in marks) > limit:
+        raise too_many_nodes()
+
+
+def too_many_nodes(limit: float | None = None) -> LimitExceeded:
+    """The refusal of an item with too many values."""
+    limit = read_limits().nodes if limit is None else limit
+    return LimitExceeded(f"it holds more than {limit:,.0f} values ({raised_by('AGENTUNIT_MAX_NODES')})")
+
+
+class Expansion:
+    """How much came out of so many bytes that went in, checked on the way."""
+
+    def __init__(self, n_out: int = 0) -> None:
+        self._n_out = n_out
+        self._limit = read_limits().expansion
+
+    def add(self, n_out: int, n_in: int) -> None:
+        """Count further bytes that came out, after ``n_in`` bytes went in altogether; refuse a bomb."""
+        self._n_out += n_out
+        if self._n_out > FREE_BYTES and self._n_out > self._limit * max(n_in, 1):
+            raise LimitExceeded(
+                f"the file expands to more than {self._limit:g} times its size ({raised_by('AGENTUNIT_MAX_EXPANSION')})"
+            )
