@@ -54,7 +54,7 @@ class WorstCases:
 class _Backend:
     """What one backend's scores of a metric add up to."""
 
-    __slots__ = ("amounts", "elapsed_s", "judge", "n_scored", "records", "repeated", "statistics", "worst")
+    __slots__ = ("amounts", "elapsed_s", "judge", "last", "n_scored", "records", "repeated", "statistics", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         # The mean and its interval are over cases; where cases were repeated, everything else is over the records.
@@ -66,6 +66,7 @@ class _Backend:
         self.judge = JudgeVariance()
         self.elapsed_s = 0.0
         self.n_scored = 0
+        self.last: float | None = None
 
 
 class MetricAggregate:
@@ -96,6 +97,7 @@ class MetricAggregate:
         if backend is None:
             backend = self._backends[key] = _Backend(self.info)
         backend.statistics.add(value)
+        backend.last = value
         backend.n_scored += 1
         if judged is not None:
             backend.judge.add([_said(judged, value)])
@@ -131,6 +133,7 @@ class MetricAggregate:
                 backend = self._backends.setdefault(key, _Backend(self.info))
                 mean = fsum(repeats) / len(repeats)
                 backend.statistics.add(mean)
+                backend.last = repeats[-1]
                 for value in repeats:
                     backend.records.add(value)
                 backend.n_scored += len(repeats)
@@ -173,7 +176,12 @@ class MetricAggregate:
         scored = self._backends[key]
         statistics = scored.statistics
         records = scored.records if scored.records.n else statistics
-        interval = statistics.interval(shares=are_shares(self.info))
+        is_last = self.info.aggregate == "last"
+        interval = None if is_last else statistics.interval(shares=are_shares(self.info))
+        repeats = _repeats(scored.repeated)
+        if is_last and repeats:
+            # A balance differs from case to case because it is spent: that says nothing about how steady a case is.
+            repeats = {"n_repeats": repeats["n_repeats"]}
         return MetricSummary(
             metric=self.name,
             backend=backend,
@@ -181,7 +189,7 @@ class MetricAggregate:
             status=status,
             n_cases=self.n_cases,
             n_scored=scored.n_scored,
-            mean=statistics.mean,
+            mean=scored.last if is_last else statistics.mean,
             low=_within(interval.low, self.info.range) if interval else None,
             high=_within(interval.high, self.info.range) if interval else None,
             interval=interval.method if interval else None,
@@ -193,10 +201,11 @@ class MetricAggregate:
             exact_quantiles=records.exact,
             trust=trust_words(self.info, backend),
             worst_cases=scored.worst.case_ids(),
-            **_repeats(scored.repeated),
+            **repeats,
             elapsed_s=scored.elapsed_s,
             amount=self._amount(scored.amounts),
             judge=_judge_spread(scored.judge),
+            aggregate=self.info.aggregate,
         )
 
     def _amount(self, amounts: RunningStatistics | None) -> AmountSummary | None:

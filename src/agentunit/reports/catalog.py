@@ -26,6 +26,7 @@ def info_as_data(info: MetricInfo, defaults: dict[str, Any]) -> dict[str, Any]:
         "extra": info.extra,
         "probes": list(info.probes),
         "stateful": info.stateful,
+        "aggregate": info.aggregate,
         "version": info.version,
     }
 

@@ -9,7 +9,7 @@ from agentunit.metrics.base import MetricInfo
 
 
 def spoken_value(row: MetricSummary, unit: str) -> str:
-    """The middle of a table row: the mean with its 95 % interval, or a raw quantity with its tail.
+    """The middle of a table row: the mean with its 95 % interval, a raw quantity with its tail, or the last balance.
 
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> spoken_value(row, "USD")
@@ -22,6 +22,8 @@ def spoken_value(row: MetricSummary, unit: str) -> str:
         return "–"
     if row.amount is not None:
         return _spoken_amount(row.amount)
+    if row.aggregate == "last":
+        return f"{quantity(row.mean, unit)} at the end"
     value = f"{quantity(row.mean, unit)}{_margin(row, unit)}"
     if unit == "score" or row.p95 is None:
         return value
