@@ -73,36 +73,64 @@ def test_figures_by_hand():
     assert ("set, iban", "F1") not in figures
 
 
-def test_the_chapter_without_the_other_packages(data):
+@pytest.fixture
+def fresh(monkeypatch):
+    from benchmarks.validity.rows import pii_leakage
+
+    text = "Ask Ann Lee at ann@example.com. password: Tr0ub4dor&3"
+    spans = [("PERSON", "Ann Lee"), ("EMAIL_ADDRESS", "ann@example.com"), ("CREDENTIAL", "Tr0ub4dor&3")]
+    labelled = [{"type": t, "start": text.index(v), "end": text.index(v) + len(v)} for t, v in spans]
+    rows = [{"text": text, "spans": labelled, "template_id": "a"}, {"text": "None.", "spans": [], "template_id": "b"}]
+    monkeypatch.setattr(pii_leakage, "rows", lambda: rows)
+    return rows
+
+
+def test_the_fresh_rows_are_labelled_where_they_say():
+    from benchmarks.validity.fresh_pii import SPAN_TYPES, rows
+    from benchmarks.validity.pii_detection import TYPE_OF_LABEL
+
+    found = rows()
+    assert found == rows()
+    assert {span["type"] for row in found for span in row["spans"]} <= TYPE_OF_LABEL.keys()
+    assert set(SPAN_TYPES.values()) <= TYPE_OF_LABEL.keys()
+    assert all(0 <= span["start"] < span["end"] <= len(row["text"]) for row in found for span in row["spans"])
+
+
+def test_the_chapter_without_the_other_packages(data, fresh):
     from benchmarks.validity.page import page
     from benchmarks.validity.rows import producers
 
     family = producers()["pii_leakage"](data)
     figures = {(each.scorer.title, each.dataset, each.statistic): each for each in family.figures}
     ours = "pii_leakage (patterns)"
-    assert figures[ours, "pii_spans, email", "F1"].value == 1.0
-    assert figures[ours, "pii_spans, address", "recall"].value == 0.0
-    assert figures[ours, "pii_spans, all types", "recall"].value == pytest.approx(2 / 3, abs=1e-4)
+    assert figures[ours, "pii_spans (tuned on), email", "F1"].value == 1.0
+    assert figures[ours, "pii_spans (tuned on), address", "recall"].value == 0.0
+    assert figures[ours, "pii_spans (tuned on), all types", "recall"].value == pytest.approx(2 / 3, abs=1e-4)
+    assert figures[ours, "fresh_pii, credential", "recall"].value == 1.0
     assert family.files == {}
     assert {each.backend for each in family.trust} == {"patterns"}
     assert {(each.metric, each.statistic, each.n_cases) for each in family.trust} == {
-        ("pii_leakage", "F1", 3),
-        ("redact", "recall", 3),
+        ("pii_leakage", "F1", len(fresh)),
+        ("redact", "recall", len(fresh)),
     }
     written = page([family])
     assert "`presidio` was not run" in written
     assert "| set | labelled spans | `pii_leakage` (patterns) | plain patterns |" in written
 
 
-def test_what_was_recorded_stands_in_for_the_same_data_and_code_only(data, tmp_path, monkeypatch):
+def test_what_was_recorded_stands_in_for_the_same_data_and_code_only(data, fresh, tmp_path, monkeypatch):
     from benchmarks.validity import pii_peers
     from benchmarks.validity.measure import Figure, Scorer
-    from benchmarks.validity.pii_detection import labelled_texts
+    from benchmarks.validity.pii_detection import ALL_SCORED, labelled_texts
     from benchmarks.validity.rows import producers
 
-    sets = [labelled_texts(data, "pii_spans", "template_id"), labelled_texts(data, "pii_agent_trace", "task_id")]
+    sets = [
+        labelled_texts(fresh, "fresh_pii", "template_id", ALL_SCORED),
+        labelled_texts(data.rows("pii_spans"), "pii_spans (tuned on)", "template_id"),
+        labelled_texts(data.rows("pii_agent_trace"), "pii_agent_trace (tuned on)", "task_id"),
+    ]
     scorer = Scorer("pii_leakage", "metric", "presidio")
-    figure = Figure(scorer, "pii_spans, all types", "F1", 3, 0.6, 0.5, 0.7)
+    figure = Figure(scorer, "fresh_pii, all types", "F1", 3, 0.6, 0.5, 0.7)
     made_of = pii_peers._fingerprint("presidio", sets)
     recorded = {"presidio": pii_peers.Recorded(made_of, {"presidio-analyzer": "2.2"}, [figure])}
     file = tmp_path / "recorded.json"

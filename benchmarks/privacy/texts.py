@@ -114,7 +114,7 @@ ODD_TEXTS: dict[str, Callable[[int], str]] = {
     "groups of 3 digits with dashes": _groups(3, "-"),
     "numbers of 16 digits": _groups(16, " "),
     "01 01 01 …": _repeated("01 "),
-    "almost social security numbers": _repeated("666-12-3456 "),
+    "almost social security numbers": _repeated("666 12 3456 "),
     "almost accounts": _repeated("GB12ABCD12345678901234 "),
     "password: password: …": _repeated("password: "),
     "hexadecimal": _drawn("0123456789abcdef"),

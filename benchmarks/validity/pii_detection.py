@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from agentunit.formulas.agreement import bootstrap_statistic_interval
 from agentunit.formulas.statistics import wilson_interval
-from benchmarks.validity.data import LabelledData
 from benchmarks.validity.measure import DECIMALS, Figure, Scorer
 from benchmarks.validity.rows.pii_matching import Counts, Span, match, pooled
 
@@ -26,11 +26,17 @@ TYPE_OF_LABEL = {
     "US_SSN": "ssn",
     "IBAN_CODE": "iban",
     "IP_ADDRESS": "ip_address",
+    "DATE_OF_BIRTH": "date_of_birth",
+    "PASSPORT": "passport",
+    "DRIVER_LICENSE": "driver_license",
+    "CREDENTIAL": "credential",
 }
 """The labels that count, and our type of each. A detector that does not know a type has missed all of it."""
 
 STRUCTURED = ("phone", "email", "credit_card", "ssn", "iban", "ip_address")
 SCORED = ("name", "address", *STRUCTURED)
+ALL_SCORED = (*SCORED, "date_of_birth", "passport", "driver_license", "credential")
+_COUNTED_AS = dict.fromkeys(("api_key", "private_key", "jwt", "password"), "credential")
 _RESAMPLES = 400
 OVERALL, POOLED = "all types", "structured types pooled"
 
@@ -38,12 +44,13 @@ Found = Sequence[Sequence[Span]]
 
 
 class LabelledTexts(Struct, frozen=True):
-    """One set: texts, what is labelled in each, and what source each comes from."""
+    """One set: texts, what is labelled in each, what source each comes from, and the types that are labelled in it."""
 
     name: str
     texts: list[str]
     labelled: list[list[Span]]
     sources: list[str]
+    types: tuple[str, ...] = SCORED
 
     @property
     def fingerprint(self) -> str:
@@ -51,9 +58,10 @@ class LabelledTexts(Struct, frozen=True):
         return hashlib.sha256(msgspec.json.encode([self.texts, self.labelled])).hexdigest()
 
 
-def labelled_texts(data: LabelledData, name: str, source: str) -> LabelledTexts:
+def labelled_texts(
+    rows: Sequence[Mapping[str, Any]], name: str, source: str, types: tuple[str, ...] = SCORED
+) -> LabelledTexts:
     """The rows of a set; those with the same value of ``source`` are not independent."""
-    rows = data.rows(name)
     return LabelledTexts(
         name,
         [row["text"] for row in rows],
@@ -61,11 +69,12 @@ def labelled_texts(data: LabelledData, name: str, source: str) -> LabelledTexts:
             [
                 Span(TYPE_OF_LABEL[span["type"]], span["start"], span["end"])
                 for span in row["spans"]
-                if span["type"] in TYPE_OF_LABEL
+                if TYPE_OF_LABEL.get(span["type"]) in types
             ]
             for row in rows
         ],
         [str(row[source]) for row in rows],
+        types,
     )
 
 
@@ -74,11 +83,12 @@ def detection_figures(scorer: Scorer, texts: LabelledTexts, found: Found) -> lis
     by_source: dict[str, dict[str, Counts]] = {}
     for spans, labelled, source in zip(found, texts.labelled, texts.sources, strict=True):
         sums = by_source.setdefault(source, {})
-        for span_type, counts in match([span for span in spans if span.type in SCORED], labelled).items():
+        counted = [span._replace(type=_COUNTED_AS.get(span.type, span.type)) for span in spans]
+        for span_type, counts in match([span for span in counted if span.type in texts.types], labelled).items():
             sums[span_type] = sums.get(span_type, Counts()) + counts
     labelled_types = {span.type for spans in texts.labelled for span in spans}
-    kinds: dict[str, Sequence[str]] = {OVERALL: SCORED, POOLED: STRUCTURED}
-    kinds |= {each: (each,) for each in SCORED if each in labelled_types}
+    kinds: dict[str, Sequence[str]] = {OVERALL: texts.types, POOLED: STRUCTURED}
+    kinds |= {each: (each,) for each in texts.types if each in labelled_types}
     figures = []
     for kind, types in kinds.items():
         counts = [pooled(sums, types) for sums in by_source.values()]
@@ -92,7 +102,9 @@ def _figures(scorer: Scorer, dataset: str, counts: Sequence[Counts]) -> Iterator
     for statistic, of in _STATISTICS.items():
 
         def resampled(drawn: Sequence[Counts], of: Callable[[Counts], float | None] = of) -> float | None:
-            return of(sum(drawn, Counts()))
+            n_right = sum([each.n_right for each in drawn])
+            n_wrong = sum([each.n_wrong for each in drawn])
+            return of(Counts(n_right, n_wrong, sum([each.n_missed for each in drawn])))
 
         value = of(total)
         interval = bootstrap_statistic_interval(resampled, (counts,), resamples=_RESAMPLES)

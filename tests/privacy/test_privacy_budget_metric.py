@@ -15,12 +15,15 @@ from agentunit.backends.quality import BackendUnavailable
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
+from agentunit.engine.compare import compare_runs
+from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import plan_run, record
-from agentunit.engine.scored_run import run_from_store
+from agentunit.engine.scored_run import ScoredRun, recorded_infos, run_from_store
 from agentunit.engine.suite import Suite
-from agentunit.metrics.base import CompositeMetric
+from agentunit.metrics.base import CompositeMetric, MetricInfo
 from agentunit.privacy import PrivacyBudgetMetric
+from agentunit.reports.figures import spoken_value
 from agentunit.store.sqlite import Store
 
 CATALOG_KEYS = ["epsilon_used", "total_spent", "remaining", "utilization", "budget_exceeded", "warning"]
@@ -176,6 +179,96 @@ def test_the_same_values_after_a_stop_and_resume(tmp_path: Path, as_instance: bo
         )
     assert resumed == uninterrupted
     assert uninterrupted[-1][1] == pytest.approx(1 - 3.6 / 10)
+
+
+# The value of a run
+
+
+def scored_run(tmp_path: Path, epsilons: list[float | None], **settings: Any) -> ScoredRun:
+    """A recorded and scored run whose cases spend these; ``None`` records no ε."""
+    cases = [DatasetCase(f"q{k}", "" if each is None else str(each)) for k, each in enumerate(epsilons)]
+    suite = Suite(cases, agent_that_may_spend, metrics=["privacy_budget"], **settings)
+    with Store(tmp_path / "runs.db") as store:
+        plan = plan_run(suite, store)
+        record(plan, store)
+        score_run(store, plan.header.id, suite.metrics)
+        return run_from_store(store, plan.header.id)
+
+
+def agent_that_may_spend(query: str, trace: TraceLog) -> str:
+    if query:
+        trace.metadata["epsilon"] = float(query)
+    return "done"
+
+
+def test_a_run_is_its_last_balance(tmp_path: Path) -> None:
+    run = scored_run(tmp_path, [1.0] * 12)  # 12 of 10: the mean balance is 0.375
+    (row,) = run.summary().metrics
+    assert (row.mean, row.low, row.high, row.aggregate) == (0.0, None, None, "last")
+    assert (row.minimum, row.maximum) == (0.0, 0.9)
+    (verdict,) = evaluate_gates(run, ["privacy_budget >= 0.2"])
+    assert (verdict.verdict, verdict.value, verdict.low) == ("fail", 0.0, None)
+    assert verdict.reason == "last value 0 misses >= 0.2"
+    assert set(verdict.cases) == {"q8", "q9", "q10", "q11"}
+    assert spoken_value(row, "score") == "0.00 at the end"
+
+
+def test_scoring_a_stream_gives_the_same_last_balance() -> None:
+    summary = agentunit.score(spending(*[1.0] * 12), ["privacy_budget"]).summary()
+    assert [(row.mean, row.low, row.interval) for row in summary.metrics] == [(0.0, None, None)]
+    both = agentunit.score(spending(4.0, 4.0), [CompositeMetric([PrivacyBudgetMetric()], name="both")]).summary()
+    assert both.metrics[0].mean == pytest.approx(0.2)
+
+
+def test_every_repeat_spends_and_the_last_one_counts(tmp_path: Path) -> None:
+    run = scored_run(tmp_path, [1.0, 2.0], repeats=2)  # 1, 1, 2, 2
+    assert [row.value for row in run.metrics["privacy_budget"]] == pytest.approx([0.9, 0.8, 0.6, 0.4])
+    (row,) = run.summary().metrics
+    assert row.mean == pytest.approx(0.4)
+    assert (row.n_repeats, row.within_case_sd, row.pass_all) == (2, None, None)
+    assert evaluate_gates(run, ["privacy_budget >= 0.4"])[0].verdict == "pass"
+    assert evaluate_gates(run, ["privacy_budget >= 0.5"])[0].verdict == "fail"
+
+
+def test_a_run_without_any_epsilon_has_no_value(tmp_path: Path) -> None:
+    run = scored_run(tmp_path, [None, None])
+    (row,) = run.summary().metrics
+    assert (row.mean, row.status, row.n_scored) == (None, "not_applicable", 0)
+    assert "no epsilon was recorded in this run" in run.summary().unscored[0].reason
+    (verdict,) = evaluate_gates(run, ["privacy_budget >= 0.2"])
+    assert verdict.verdict == "fail"
+    assert "no epsilon was recorded" in verdict.reason
+
+
+def test_cases_before_the_first_epsilon_have_no_value_and_later_ones_spend_nothing(tmp_path: Path) -> None:
+    run = scored_run(tmp_path, [None, None, None, 2.0, None, 0.0])
+    assert [row.value for row in run.metrics["privacy_budget"]] == [None, None, None, 0.8, 0.8, 0.8]
+    (verdict,) = evaluate_gates(run, ["privacy_budget >= 0.2"])
+    assert (verdict.verdict, verdict.n_scored, verdict.n_expected) == ("pass", 3, 3)
+
+
+def test_an_epsilon_of_zero_is_recorded() -> None:
+    assert values_of(agentunit.score(spending(0), ["privacy_budget"])) == [1.0]
+
+
+def test_two_runs_show_their_balances_and_test_nothing(tmp_path: Path) -> None:
+    before, after = scored_run(tmp_path, [0.5] * 8), scored_run(tmp_path, [1.0] * 8)
+    compared = {each.metric: each for each in compare_runs(after, before).metrics}["privacy_budget"]
+    assert (compared.verdict, compared.gated) == ("shown only", False)
+    assert (compared.baseline_mean, compared.candidate_mean) == pytest.approx((0.6, 0.2))
+    assert compared.difference == pytest.approx(-0.4)
+
+
+def test_a_run_scored_before_metrics_said_how_they_add_up(tmp_path: Path) -> None:
+    run = scored_run(tmp_path, [1.0] * 12)
+    facts = run.header.settings["metric_infos"]["privacy_budget"]
+    del facts["aggregate"]
+    assert recorded_infos(run.header.settings)["privacy_budget"].aggregate == "last"
+
+
+def test_an_unknown_aggregate_is_refused() -> None:
+    with pytest.raises(ValueError, match="aggregate must be one of mean, last; received 'sum'"):
+        MetricInfo("mine", "custom", "", aggregate="sum")  # type: ignore[arg-type]
 
 
 # True composition

@@ -251,6 +251,10 @@ def test_a_salt_makes_the_same_pseudonyms_in_any_order_and_another_salt_others()
     [
         ("phone", "+1 (212) 555-0147", "212.555.0147", True),
         ("phone", "+44 20 7946 0958", "+44 20 7946 0959", False),
+        ("phone", "+61 2 5550 1234", "125-550-1234", False),  # eleven digits, but not of the US
+        ("phone", "123-456-7890", "23-456-7890", False),  # a leading 1 that is no country code
+        ("phone", "+1 212 555 01470", "212 555 01470", False),  # one digit too many for the US
+        ("passport", "12345678901", "2345678901", False),  # no phone
         ("credit_card", "4111-1111-1111-1111", "4111 1111 1111 1111", True),
         ("iban", "de89 3704 0044 0532 0130 00", "DE89370400440532013000", True),
         ("name", "Mr. Bo  Ek", "bo ek", True),

@@ -1,18 +1,25 @@
-"""Finding personal data, on generated sentences with labelled spans and on messages of a customer-service agent."""
+"""Finding personal data: on templates written by someone who has not read the rules, and on sets they were tuned on."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import msgspec
 import re2
 
 from agentunit.metrics.trust import TrustFigure
 from agentunit.privacy.detection import PatternDetector
 from benchmarks.validity.data import LabelledData
 from benchmarks.validity.family import Family
-from benchmarks.validity.measure import Figure, Scorer, trust_figures
-from benchmarks.validity.pii_detection import OVERALL, POOLED, LabelledTexts, detection_figures, labelled_texts
+from benchmarks.validity.fresh_pii import rows
+from benchmarks.validity.measure import Figure, Scorer
+from benchmarks.validity.pii_detection import (
+    ALL_SCORED,
+    OVERALL,
+    POOLED,
+    LabelledTexts,
+    detection_figures,
+    labelled_texts,
+)
 from benchmarks.validity.pii_peers import RECORDED_FILE, Recorded, peer_figures, recorded_file
 from benchmarks.validity.rows.pii_matching import Span
 
@@ -26,12 +33,17 @@ _PLAIN_PATTERNS = {
     "phone": r"\b\d{3}[-. ]?\d{3}[-. ]?\d{4}\b",
     "name": r"\b[A-Z][a-z]+ [A-Z][a-z]+\b",
 }
-GENERATED, MESSAGES = "pii_spans", "pii_agent_trace"
+FRESH, GENERATED, MESSAGES = "fresh_pii", "pii_spans", "pii_agent_trace"
+_TUNED_ON = "{} (tuned on)"
 
 
 def measure(data: LabelledData) -> Family:
     """Count what each detector finds, and say what that is worth."""
-    sets = [labelled_texts(data, GENERATED, "template_id"), labelled_texts(data, MESSAGES, "task_id")]
+    sets = [
+        labelled_texts(rows(), FRESH, "template_id", ALL_SCORED),
+        labelled_texts(data.rows(GENERATED), _TUNED_ON.format(GENERATED), "template_id"),
+        labelled_texts(data.rows(MESSAGES), _TUNED_ON.format(MESSAGES), "task_id"),
+    ]
     figures: list[Figure] = []
     for texts in sets:
         found = [[Span(*each[:3]) for each in findings] for findings in PatternDetector().find(texts.texts)]
@@ -46,33 +58,38 @@ def measure(data: LabelledData) -> Family:
         figure
         for figure in figures
         if (figure.dataset, figure.statistic)
-        in ((f"{GENERATED}, {OVERALL}", "F1"), (f"{GENERATED}, {POOLED}", "recall"))
+        in ((f"{FRESH}, {OVERALL}", "F1"), (f"{FRESH}, {OVERALL}", "recall"), (f"{FRESH}, {POOLED}", "recall"))
     ]
     return Family(
         key="pii_leakage",
         title="Finding personal data",
         measured=(
             "What a detector finds is compared with labelled spans: a finding is right when it shares at least half of "
-            "the union with a labelled span of its type, and each label counts once. `pii_spans` holds generated "
-            "sentences with invented people (Presidio-research, synthetic v2). `pii_agent_trace` holds messages of "
-            "customers and an airline's agent; only what the customer's own record holds is labelled there, so other "
-            "people's names count as wrong and precision is a lower bound. *Recall* is the share of the labels that "
-            "was found, *precision* the share of the findings that is right, *F1* their harmonic mean. *Structured* "
+            "the union with a labelled span of its type, and each label counts once. `fresh_pii` holds templates with "
+            "names of 15 origins in five languages, written for this measurement by a language model that had not seen "
+            "the rules; no rule may be changed because of it, and its figures are those of the trust column. Rules "
+            "were written with the other two sets at hand (*tuned on*), so their figures flatter `patterns` and `ner`. "
+            "`pii_spans` holds generated sentences with invented people (Presidio-research, synthetic v2). "
+            "`pii_agent_trace` holds messages of customers and an airline's agent; only what the customer's own record "
+            "holds is labelled there, so other people's names count as wrong and precision is a lower bound. *Recall* "
+            "is the share of the labels that was found, *precision* the share of the findings that is right, *F1* "
+            "their harmonic mean. *Structured* "
             "types are telephone, e-mail, card, social security, IBAN and IP numbers."
         ),
         can=(
-            "Structured data is found nearly always, and what fails its check (a card number's last digit, a social "
-            "security number that is never issued) is left out. `redact` masks with the same detector."
+            "Numbers in the usual forms are found most of the time; how often, the table says type by type. A bare run "
+            "of digits counts when it passes its check (a card's last digit) or stands after its word. `redact` masks "
+            "with the same detector."
         ),
         cannot=(
             "Names and postal addresses without a clue beside them are missed, more so names that are unusual in "
-            "English or plain words as well. The sentences are generated from templates, and the rules were written "
-            "with such sentences at hand: on your own texts expect less. A clean score is no proof that nothing leaked."
+            "English or plain words as well. All sentences are generated from templates: your own texts may differ. A "
+            "clean score is no proof that nothing leaked."
         ),
         baselines=(),
         headline=headline,
         figures=figures,
-        trust=_trust(headline, figures, sets),
+        trust=_trust(headline, sets[0]),
         remarks=_remarks(peers, missing),
         unit="labelled spans",
         files={RECORDED_FILE: recorded_file(peers)} if peers else {},
@@ -85,16 +102,24 @@ def _plain(text: str) -> list[Span]:
     ]
 
 
-def _trust(headline: Sequence[Figure], figures: Sequence[Figure], sets: Sequence[LabelledTexts]) -> list[TrustFigure]:
-    """F1 beside the metric's scores; recall beside what 'redact' leaves."""
-    n_texts = len(sets[0].texts)
-    scored = [figure for figure in headline if figure.statistic == "F1"]
-    masked = [
-        msgspec.structs.replace(figure, scorer=Scorer("redact", figure.scorer.kind, figure.scorer.backend))
-        for figure in figures
-        if (figure.dataset, figure.statistic) == (f"{GENERATED}, {OVERALL}", "recall")
+def _trust(headline: Sequence[Figure], fresh: LabelledTexts) -> list[TrustFigure]:
+    """F1 beside the metric's scores, recall beside what 'redact' leaves: on the fresh templates alone."""
+    metric_of = {"F1": OURS.name, "recall": "redact"}
+    return [
+        TrustFigure(
+            metric=metric_of[figure.statistic],
+            backend=figure.scorer.backend,
+            statistic=figure.statistic,
+            value=figure.value,
+            low=figure.low,
+            high=figure.high,
+            n_sets=1,
+            n_cases=len(fresh.texts),
+        )
+        for figure in headline
+        if figure.dataset == f"{FRESH}, {OVERALL}" and figure.scorer.kind == "metric"
+        if figure.value is not None and figure.low is not None and figure.high is not None
     ]
-    return trust_figures(msgspec.structs.replace(figure, n=n_texts) for figure in [*scored, *masked])
 
 
 def _remarks(peers: dict[str, Recorded], missing: Sequence[str]) -> list[str]:

@@ -116,6 +116,7 @@ class MetricSummary(Struct, omit_defaults=False):
     look at. Where cases were repeated ``n_repeats`` times, ``within_case_sd`` says how much a case differs from run to
     run, ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
     ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
+    Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
     """
 
     metric: str
@@ -144,6 +145,7 @@ class MetricSummary(Struct, omit_defaults=False):
     elapsed_s: float = 0.0
     amount: AmountSummary | None = None
     judge: JudgeSpread | None = None
+    aggregate: str = "mean"
 
 
 class Unscored(Struct):

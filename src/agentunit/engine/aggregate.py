@@ -60,7 +60,7 @@ class WorstCases:
 class _Backend:
     """What one backend's scores of a metric add up to."""
 
-    __slots__ = ("amounts", "elapsed_s", "judge", "n_scored", "records", "repeated", "statistics", "worst")
+    __slots__ = ("amounts", "elapsed_s", "judge", "last", "n_scored", "records", "repeated", "statistics", "worst")
 
     def __init__(self, info: MetricInfo) -> None:
         # The mean and its interval are over cases; where cases were repeated, everything else is over the records.
@@ -72,6 +72,7 @@ class _Backend:
         self.judge = JudgeVariance()
         self.elapsed_s = 0.0
         self.n_scored = 0
+        self.last: float | None = None
 
 
 class MetricAggregate:
@@ -102,6 +103,7 @@ class MetricAggregate:
         if backend is None:
             backend = self._backends[key] = _Backend(self.info)
         backend.statistics.add(value)
+        backend.last = value
         backend.n_scored += 1
         if judged is not None:
             backend.judge.add([_said(judged, value)])
@@ -138,6 +140,7 @@ class MetricAggregate:
                 backend = self._backends.setdefault(key, _Backend(self.info))
                 mean = fsum(repeats) / len(repeats)
                 backend.statistics.add(mean)
+                backend.last = repeats[-1]
                 for value in repeats:
                     backend.records.add(value)
                 backend.n_scored += len(repeats)
@@ -188,8 +191,13 @@ class MetricAggregate:
         scored = self._backends[key]
         statistics = scored.statistics
         records = scored.records if scored.records.n else statistics
-        interval = statistics.interval(shares=are_shares(self.info))
+        is_last = self.info.aggregate == "last"
+        interval = None if is_last else statistics.interval(shares=are_shares(self.info))
         allowed = possible_range(self.info, records.minimum, records.maximum)
+        repeats = _repeats(scored.repeated)
+        if is_last and repeats:
+            # A balance differs from case to case because it is spent: that says nothing about how steady a case is.
+            repeats = {"n_repeats": repeats["n_repeats"]}
         return MetricSummary(
             metric=self.name,
             backend=backend,
@@ -197,7 +205,7 @@ class MetricAggregate:
             status=status,
             n_cases=self.n_cases,
             n_scored=scored.n_scored,
-            mean=statistics.mean,
+            mean=scored.last if is_last else statistics.mean,
             low=_within(interval.low, allowed) if interval else None,
             high=_within(interval.high, allowed) if interval else None,
             interval=interval.method if interval else None,
@@ -209,10 +217,11 @@ class MetricAggregate:
             exact_quantiles=records.exact,
             trust=trust_words(self.info, backend),
             worst_cases=scored.worst.case_ids(),
-            **_repeats(scored.repeated),
+            **repeats,
             elapsed_s=scored.elapsed_s,
             amount=self._amount(scored.amounts),
             judge=_judge_spread(scored.judge),
+            aggregate=self.info.aggregate,
         )
 
     def _amount(self, amounts: RunningStatistics | None) -> AmountSummary | None:

@@ -165,6 +165,8 @@ def _compare_metric(
             spoken = " and ".join("/".join(sorted(each)) for each in versions)
             reason = f"versions {spoken} of the metric may not mean the same: score the baseline again"
             compared.append(replace(start, reason=reason))
+        elif info.aggregate == "last":
+            compared.append(_last_values(start, old[backend], new[backend]))
         else:
             compared.append(_measure(start, info, old[backend].values, new[backend].values, settings))
     missing = [backend for backend in backends if backend not in shared]
@@ -184,6 +186,22 @@ def _compare_metric(
             )
         )
     return compared
+
+
+def _last_values(start: MetricComparison, old: BackendScores, new: BackendScores) -> MetricComparison:
+    """Two balances beside each other: one number a run has no spread, so no test can tell them apart."""
+    assert old.last is not None
+    assert new.last is not None
+    return replace(
+        start,
+        gated=False,
+        verdict="shown only",
+        reason="one balance a run, the last: hold it to a gate",
+        n_pairs=1,
+        baseline_mean=old.last,
+        candidate_mean=new.last,
+        difference=new.last - old.last,
+    )
 
 
 def _why_missing(before: str, after: str) -> str:

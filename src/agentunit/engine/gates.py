@@ -94,7 +94,7 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     verdict = replace(
         nothing,
         n_scored=len(scored),
-        n_expected=n_expected - (counts.total() - counts[backend]),
+        n_expected=n_expected - (counts.total() - counts[backend]) - _before_first_value(rows, info),
         backend=backend,
         unit="score" if gate.aggregate in ("all", "any") or gate.aggregate.startswith("pass") else info.unit,
     )
@@ -112,7 +112,9 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         gate.operator, -1.0 if info.direction == "lower" else 1.0
     )
     names = {record.position: record.case_id for record in run.records} | {row.position: row.case_id for row in rows}
-    return _judged(verdict, min_coverage, tuple(names[position] for position in _breaking(gate, by_case, worst_first)))
+    breaking = tuple(names[position] for position in _breaking(gate, by_case, worst_first))
+    is_last = gate.aggregate == "mean" and info.aggregate == "last"
+    return _judged(verdict, min_coverage, breaking, "last value" if is_last else gate.aggregate)
 
 
 def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], info: MetricInfo) -> GateVerdict:
@@ -132,6 +134,8 @@ def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], i
             reason = f"no case has {k} scored repeats, the most is {most_tries}: run with --repeats {k} or more"
             return replace(verdict, verdict="error", reason=reason)
         value, interval = fsum(known) / len(known), _within(mean_interval(known), (0.0, 1.0))
+    elif gate.aggregate == "mean" and info.aggregate == "last":
+        value = values_by_case[max(values_by_case)][-1]
     elif gate.aggregate == "mean":
         means = [fsum(case) / len(case) for case in by_case]
         value = fsum(means) / len(means)
@@ -163,7 +167,12 @@ def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], i
     return replace(verdict, value=value, low=interval.low, high=interval.high, near=near)
 
 
-def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]) -> GateVerdict:
+def _before_first_value(rows: Sequence[ScoreRow], info: MetricInfo) -> int:
+    """How many records a run's balance does not need: those to which it does not apply, nothing being spent yet."""
+    return sum(row.status == "not_applicable" for row in rows) if info.aggregate == "last" else 0
+
+
+def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...], aggregate: str) -> GateVerdict:
     gate, value = verdict.gate, verdict.value
     assert value is not None
     if gate.aggregate in ("all", "any"):
@@ -177,7 +186,7 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
             reason = f"{verdict.n_scored - meeting} of {verdict.n_scored} values are not {gate.condition}"
     else:
         holds = gate.holds(value)
-        reason = f"{gate.aggregate} {value:.4g} {'meets' if holds else 'misses'} {gate.condition}"
+        reason = f"{aggregate} {value:.4g} {'meets' if holds else 'misses'} {gate.condition}"
         if verdict.near:
             reason += f", within noise ({verdict.low:.4g} to {verdict.high:.4g})"
     covered = verdict.coverage >= min_coverage - 1e-12

@@ -24,13 +24,14 @@ ANSWERED = MetricInfo(
 class BackendScores:
     """What one backend made of a metric in one run; values by case, a case's repeats averaged.
 
-    ``models`` are those that a judge answered with.
+    ``models`` are those that a judge answered with, ``last`` is the last value in dataset order.
     """
 
     values: dict[str, float]
     versions: frozenset[str]
     informational: bool
     models: frozenset[str] = frozenset()
+    last: float | None = None
 
 
 def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
@@ -39,10 +40,12 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
     versions: dict[str, set[str]] = {}
     informational: set[str] = set()
     models: dict[str, set[str]] = {}
+    last: dict[str, float] = {}
     for row in rows:
         if row.value is not None:
             repeats.setdefault(row.backend, {}).setdefault(row.case_id, []).append(row.value)
             versions.setdefault(row.backend, set()).add(row.version)
+            last[row.backend] = row.value
             if row.status == "informational":
                 informational.add(row.backend)
             if row.judged is not None:
@@ -53,6 +56,7 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
             frozenset(versions[backend]),
             backend in informational,
             frozenset(models.get(backend, ())),
+            last[backend],
         )
         for backend, cases in repeats.items()
     }

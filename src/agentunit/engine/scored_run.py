@@ -146,6 +146,9 @@ def recorded_infos(settings: Mapping[str, Any]) -> dict[str, MetricInfo]:
     found: dict[str, MetricInfo] = {}
     for name, facts in (settings.get("metric_infos") or {}).items():
         with suppress(msgspec.ValidationError, ValueError, TypeError):
+            if facts.get("stateful") and "aggregate" not in facts:
+                # Written before metrics said how a run adds up.
+                facts = {**facts, "aggregate": info_of(name).aggregate}
             found[name] = msgspec.convert(facts, MetricInfo)
     return found
 

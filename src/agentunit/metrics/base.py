@@ -32,6 +32,7 @@ MetadataUse = Literal["answer_key", "shared"]
 """Who reads a field of a case's metadata: graders only, or agents as well."""
 _ANSWER_KEY: MetadataUse = "answer_key"
 _METADATA = "case.metadata."
+Aggregate = Literal["mean", "last"]
 
 
 @runtime_checkable
@@ -56,7 +57,8 @@ class MetricInfo:
     ``trust`` says, for each backend, what a score is worth where nobody has measured it ("exact", "descriptive", …);
     measured figures take its place. Scores of the backends in ``informational`` are shown but not gated. ``probes``
     are what must be measured while the agent runs. ``amount`` names a key of the detail and its unit: what tables show
-    in place of a score that says little by itself.
+    in place of a score that says little by itself. ``aggregate`` is how a run adds up: the mean over its cases, or
+    the last value in dataset order, for a balance that each case changes.
     """
 
     name: str
@@ -76,8 +78,13 @@ class MetricInfo:
     stateful: bool = False
     version: str = "1"
     metadata_inputs: Mapping[str, MetadataUse] = field(default_factory=dict)
+    aggregate: Aggregate = "mean"
 
     def __post_init__(self) -> None:
+        if self.aggregate not in get_args(Aggregate):
+            raise ValueError(
+                f"MetricInfo: aggregate must be one of {', '.join(get_args(Aggregate))}; received {self.aggregate!r}"
+            )
         if self.direction not in get_args(Direction):
             raise ValueError(
                 f"MetricInfo: direction must be one of {', '.join(get_args(Direction))}; received {self.direction!r}"
@@ -306,6 +313,7 @@ class CompositeMetric(ItemMetric):
             probes=tuple(dict.fromkeys(probe for info in infos for probe in info.probes)),
             stateful=any(info.stateful for info in infos),
             version="+".join(info.version for info in infos),
+            aggregate="last" if all(info.aggregate == "last" for info in infos) else "mean",
         )
 
     @property

@@ -23,11 +23,13 @@ _NAMES = ("epsilon", "privacy_epsilon")
 class PrivacyBudgetMetric(ItemMetric):
     """The share of a differential-privacy budget that is left after this case and all before it, in dataset order.
 
-    A case spends ``metadata["epsilon"]`` (of the trace, the outcome or the case; also ``privacy_epsilon``), else the
-    sum over its events' ``epsilon``; none recorded spends 0. ``composition="sum"`` adds ε up, ``"pld"`` composes the
-    distributions of privacy losses at ``delta``, which is tighter (extra ``dp``). ``warning`` is true from a
-    utilization of ``warn_threshold`` on. Each run begins with the whole budget; an ε that cannot be is an error and
-    spends nothing.
+    The value of a run is the last balance, not a mean: what is spent is gone, in every repeat of a case as well. A case
+    spends ``metadata["epsilon"]`` (of the trace, the outcome or the case; also ``privacy_epsilon``), else the
+    sum over its events' ``epsilon``; none recorded spends 0. In a run, cases before the first recorded ε have no value
+    (nobody knows whether anything was recorded at all), so a run without any has none. ``composition="sum"`` adds ε up,
+    ``"pld"`` composes the distributions of privacy losses at ``delta``, which is tighter (extra ``dp``). ``warning`` is
+    true from a utilization of ``warn_threshold`` on. Each run begins with the whole budget; an ε that cannot be is an
+    error and spends nothing.
 
     >>> budget = PrivacyBudgetMetric(total_budget=2.0)
     >>> [budget.evaluate({"id": "q", "metadata": {"epsilon": 0.5}}, None, "done").value for _ in range(3)]
@@ -50,6 +52,8 @@ class PrivacyBudgetMetric(ItemMetric):
         backend="sum",
         trust={"sum": "exact", "pld": "exact"},
         stateful=True,
+        version="2",
+        aggregate="last",
     )
     name = info.name
 
@@ -73,18 +77,24 @@ class PrivacyBudgetMetric(ItemMetric):
         if reason is not None:
             raise BackendUnavailable(f"PrivacyBudgetMetric: composition 'pld' cannot run: {reason}")
         self._lock = Lock()
+        self._in_run = False
+        self._is_recorded = False
         # Exact, so that thirty times 0.1 spends 3 and not a little more.
         self._summed = Fraction(0)
         self._composed = ComposedSpending(self.total_budget, self.delta) if self.composition == "pld" else None
 
     def fresh(self) -> PrivacyBudgetMetric:
         """The same metric with its whole budget: what a new run begins with."""
-        return PrivacyBudgetMetric(self.total_budget, self.warn_threshold, self.composition, self.delta)
+        made = PrivacyBudgetMetric(self.total_budget, self.warn_threshold, self.composition, self.delta)
+        made._in_run = True
+        return made
 
     def judge(self, item: Item) -> MetricResult:
         """Spend what the case says it spent."""
         epsilons = list(spent_epsilons(item))
         with self._lock:
+            self._is_recorded |= bool(epsilons)
+            is_unknown = self._in_run and not self._is_recorded
             self._summed += sum(map(Fraction, epsilons))
             summed = float(self._summed)
             spent = summed if self._composed is None else self._composed.spend(epsilons)
@@ -100,6 +110,10 @@ class PrivacyBudgetMetric(ItemMetric):
         }
         if self._composed is not None:
             detail.update(delta=self.delta, summed=summed)
+        if is_unknown:
+            return self.unscored(
+                "no epsilon was recorded in this run so far: neither in metadata['epsilon'] nor in an event", **detail
+            )
         return MetricResult(self.name, state.share_left, detail)
 
 

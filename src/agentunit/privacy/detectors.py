@@ -10,10 +10,10 @@ from agentunit.backends.presidio import PresidioAnalyzer
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.privacy.detection import PatternDetector
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
-from agentunit.privacy.findings import Detector, Finding
+from agentunit.privacy.findings import CATALOG_CONFIDENCE, Detector, Finding
 
 DETECTORS = ("patterns", "ner", "presidio")
-_NAME_CONFIDENCE = 0.75
+_NAME_CONFIDENCE = CATALOG_CONFIDENCE["name"]
 _WORD = re.compile(r"[^\W\d_]+")
 
 

@@ -17,6 +17,7 @@ from agentunit.privacy.findings import Detector, Finding
 from agentunit.privacy.hidden_inputs import PrivacyMetric, is_detector
 from agentunit.privacy.masking import masked
 from agentunit.privacy.places import Kind, Passage, passages
+from agentunit.privacy.pseudonyms import same_value
 from agentunit.privacy.values import KnownValue, SearchedText, plain
 
 SEVERITY_WEIGHTS: Mapping[str, float] = {
@@ -209,8 +210,7 @@ def _read(item: Item) -> list[Passage] | InputProblem:
 
 def _found(finding: Finding, passage: Passage) -> _Found:
     value = passage.text[finding.start : finding.end]
-    written = plain(value)
-    return _Found(finding, passage, value, (finding.type, "".join(filter(str.isalnum, written)) or written))
+    return _Found(finding, passage, value, (finding.type, same_value(finding.type, plain(value))))
 
 
 def _without_values(place: str, values: Mapping[str, str]) -> str:

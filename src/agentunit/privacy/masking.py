@@ -18,7 +18,8 @@ def masked(type: str, value: str) -> str:
     if type == "email":
         local, _, domain = value.partition("@")
         ending = domain.rpartition(".")[2]
-        shown = f".{ending}" if 0 < len(ending) <= _LONGEST_SHOWN_ENDING and ending != domain else ""
+        is_short = 0 < len(ending) <= _LONGEST_SHOWN_ENDING and ending.isalpha() and ending != domain
+        shown = f".{ending}" if is_short else ""
         return f"{_initial(local)}@{HIDDEN}{shown}"
     if type == "name":
         return " ".join(_initial(word) for word in value.split()[:4]) or HIDDEN

@@ -65,19 +65,21 @@ def _told_apart(name: str) -> list[str]:
     return words[:-1] if superfluous else words
 
 
-def held_values(item: Item, names: Sequence[str]) -> list[KnownValue]:
-    """The values of these fields in the case's metadata and in the results of tools, each once."""
-    wanted = FieldNames(names)
+def held_values(item: Item, names: Sequence[str], *, of_the_case: Sequence[str] = ()) -> list[KnownValue]:
+    """The values of these fields in the case's metadata and in the results of tools, each once.
+
+    Fields in ``of_the_case`` are looked for in the metadata only.
+    """
     found: dict[tuple[Any, ...], KnownValue] = {}
-    for value in _held(item, wanted):
+    for value in _held(item, FieldNames(names), FieldNames((*names, *of_the_case))):
         if value.usable:
             found.setdefault((value.field, value.identity), value)
     return list(found.values())
 
 
-def _held(item: Item, wanted: FieldNames) -> Iterator[KnownValue]:
+def _held(item: Item, wanted: FieldNames, wanted_of_the_case: FieldNames) -> Iterator[KnownValue]:
     metadata = {key: value for key, value in item.case_metadata.items() if key not in _NO_DATA}
-    yield from _named_values(metadata, wanted)
+    yield from _named_values(metadata, wanted_of_the_case)
     for call in item.tool_calls:
         result = as_data(call.get("result"))
         if isinstance(result, str):

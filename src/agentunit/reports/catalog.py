@@ -28,6 +28,7 @@ def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[
         "extra": info.extra,
         "probes": list(info.probes),
         "stateful": info.stateful,
+        "aggregate": info.aggregate,
         "version": info.version,
     }
 

@@ -13,7 +13,7 @@ INTERVAL_HEADING = "value, 95 %"
 
 
 def spoken_value(row: MetricSummary, unit: str) -> str:
-    """The middle of a table row: the mean with its 95 % interval, and the tail of a raw quantity.
+    """The middle of a table row: the mean with its 95 % interval, a raw quantity with its tail, or the last balance.
 
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> spoken_value(row, "USD")
@@ -26,6 +26,8 @@ def spoken_value(row: MetricSummary, unit: str) -> str:
         return "–"
     if row.amount is not None:
         return _spoken_amount(row.amount)
+    if row.aggregate == "last":
+        return f"{quantity(row.mean, unit)} at the end"
     value = with_interval(row.mean, row.low, row.high, unit)
     if unit == "score" or row.p95 is None:
         return value

@@ -156,7 +156,7 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
             interval = "" if row.low is None or row.high is None else f" [{row.low:.6g}, {row.high:.6g}]"
             status = "" if row.status == "ok" else f" ({row.status})"
             scored = f"scored {row.n_scored}/{row.n_cases}"
-            properties[f"{row.metric}[{row.backend}].mean{status}"] = f"{row.mean:.6g}{interval}, {scored}"
+            properties[f"{row.metric}[{row.backend}].{row.aggregate}{status}"] = f"{row.mean:.6g}{interval}, {scored}"
     return properties
 
 

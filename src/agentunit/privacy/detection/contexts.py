@@ -5,17 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agentunit.formulas.identifiers import calendar_date, luhn_valid, ssn_issuable
+from agentunit.formulas.identifiers import calendar_date, luhn_valid
 from agentunit.privacy.detection.engine import Candidate, Recogniser, Span
 from agentunit.privacy.detection.numbers import (
+    DASH,
     GAP,
     NUMBER_END,
     check_ipv4,
     digits_of,
+    is_part_of_code,
     joined,
     part_of_decimal,
     without_extension,
 )
+from agentunit.privacy.findings import CATALOG_CONFIDENCE
 
 _PHONE_WORD = (
     r"(?:tele?(?:phone|fon|fono)?|phone|t\xc3\xa9l|mobile|mob|cell(?:phone|ular)?|fax|desk|landline|hotline|whats ?app"
@@ -33,6 +36,8 @@ _DATE_FORM = re.compile(
 _DECIMAL = re.compile(rb"[0-9]+[.][0-9]+|(?:19|20)[0-9]{2}[-/ ](?:19|20)[0-9]{2}")
 _IN_PHONES = b"0123456789 ./-()+"
 _MOST_PHONE_BYTES = 28
+_CUE_REACH = 48
+_SHORTEST_CALLED_CARD = 13
 _MONTHS = (b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec")
 _MONTH_NAME = re.compile(rb"[A-Za-z]{3,}")
 _DIGITS = re.compile(rb"[0-9]+")
@@ -61,14 +66,20 @@ def check_phone_before_word(candidate: Candidate) -> Sequence[Span]:
 
 
 def check_spoken_ssn(candidate: Candidate) -> Sequence[Span]:
-    """Nine digits in any writing that can have been issued."""
-    return candidate.whole() if ssn_issuable(digits_of(candidate.written).decode("ascii")) else ()
+    """Nine digits in any writing, issued or not: the word before them says what they are."""
+    after = candidate.after(2)
+    goes_on = is_part_of_code(candidate) or (after[:1] == b"." and after[1:].isdigit())
+    return () if goes_on else candidate.whole()
 
 
 def check_spoken_card(candidate: Candidate) -> Sequence[Span]:
-    """Digits spoken of as a card that pass the Luhn check, whatever the issuer."""
-    digits = candidate.written
-    return candidate.whole() if luhn_valid(digits) and len(set(digits)) > 1 and not part_of_decimal(candidate) else ()
+    """Digits right after a word for a card; further from it, those that pass the Luhn check, whatever the issuer."""
+    digits = digits_of(candidate.written)
+    if part_of_decimal(candidate) or is_part_of_code(candidate):
+        return ()
+    if _CARD_IS.search(candidate.before(_CUE_REACH)):
+        return candidate.whole() if len(digits) >= _SHORTEST_CALLED_CARD or luhn_valid(digits) else ()
+    return candidate.whole() if luhn_valid(digits) and len(set(digits)) > 1 else ()
 
 
 def check_birth_date(candidate: Candidate) -> Sequence[Span]:
@@ -108,6 +119,9 @@ _IS = (
     rf"(?:(?i:is|was)\b|:|=|-|\xe2\x80\x93|\#|,)?{_WS}{_OPEN}"
 )
 _WORDS_BETWEEN = r"[A-Za-z ,.:=\"'\\()_*>|/\[\]-]{0,24}"
+_CARD_IS = re.compile(
+    rf"(?i:(?:\b|_)(?:cards?|visa|amex|mastercard|maestro|diners|discover|pan|cc)(?:\b|_)){_IS}\Z".encode("latin-1")
+)
 _NUMBER = rf"[+(]{{0,2}}[0-9](?:(?:{GAP}|[()]){{0,2}}[0-9]){{6,16}}"
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 _DAY = r"[0-3]?[0-9](?i:st|nd|rd|th)?"
@@ -129,16 +143,16 @@ CONTEXTS = (
         "ssn",
         "ssn_by_context",
         rf"(?:\b|_)(?i:ssn|social[ _]security|social insurance)\b{_IS}"
-        r"(?P<value>[0-8][0-9]{2}[ .]?[0-9]{2}[ .]?[0-9]{4})\b",
-        0.9,
+        rf"(?P<value>[0-9]{{3}}(?:[ .]|{DASH})?[0-9]{{2}}(?:[ .]|{DASH})?[0-9]{{4}})\b",
+        CATALOG_CONFIDENCE["ssn"],
         check_spoken_ssn,
     ),
     Recogniser(
         "credit_card",
         "card_by_context",
-        rf"(?:\b|_)(?i:cards?|credit|debit|visa|amex|mastercard|maestro|diners|pan|cc)(?:\b|_)"
-        rf"{_WORDS_BETWEEN}(?P<value>[0-9]{{12,19}})\b",
-        0.85,
+        rf"(?:\b|_)(?i:cards?|credit|debit|visa|amex|mastercard|maestro|diners|discover|pan|cc)(?:\b|_)"
+        rf"{_WORDS_BETWEEN}(?:\# ?)?(?P<value>[0-9]{{12,19}}|[0-9]{{4}}(?:(?:[ .]|{DASH})[0-9]{{4}}){{3}})\b",
+        CATALOG_CONFIDENCE["credit_card"],
         check_spoken_card,
     ),
     Recogniser(
@@ -178,7 +192,7 @@ CONTEXTS = (
         "phone",
         "phone_by_context",
         rf"(?i:(?:\b|_){_PHONE_WORD})(?:\b|_){_WORDS_BETWEEN}(?P<value>{_NUMBER}{NUMBER_END})",
-        0.9,
+        CATALOG_CONFIDENCE["phone"],
         check_spoken_phone,
     ),
     # The number is read backwards from its last digit: patterns that count digits from every start cost too much.
@@ -186,7 +200,7 @@ CONTEXTS = (
         "phone",
         "phone_before_context",
         r"(?P<value>[0-9])[ \t]{0,2}\(?(?i:office|fax|mobile|cell|home|work|desk|phone|tel)\b",
-        0.9,
+        CATALOG_CONFIDENCE["phone"],
         check_phone_before_word,
     ),
 )

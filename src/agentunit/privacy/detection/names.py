@@ -10,8 +10,9 @@ from agentunit.privacy.detection.gazetteer import entries, fold
 from agentunit.privacy.detection.name_context import points_after, points_before
 from agentunit.privacy.detection.name_evidence import ENOUGH, MOST_AROUND, Word, about
 from agentunit.privacy.detection.name_words import OPENERS, PARTICLES, SUFFIXES
-from agentunit.privacy.findings import Finding
+from agentunit.privacy.findings import CATALOG_CONFIDENCE, Finding
 
+_CONFIDENCE = CATALOG_CONFIDENCE["name"]
 LONGEST_WORD = 40
 LONGEST_NAME = 6
 """How many words a name has at most."""
@@ -117,9 +118,9 @@ class _Search:
         has_speakers = any(self._is_speaker(finding.start, finding.end) for finding in self._found)
         for start, end in self._doubtful:
             if self.text[start:end] in self._parts:
-                self._found.append(Finding("name", start, end, 0.6, "part of a full name"))
+                self._found.append(Finding("name", start, end, _CONFIDENCE, "part of a full name"))
             elif has_speakers and self._is_speaker(start, end):
-                self._found.append(Finding("name", start, end, 0.6, "speaker in a dialogue"))
+                self._found.append(Finding("name", start, end, _CONFIDENCE, "speaker in a dialogue"))
         self._found.sort(key=lambda finding: finding.start)
         return self._found
 
@@ -231,7 +232,7 @@ class _Search:
             if is_single and points > 0:
                 self._doubtful.append((start, end))
             return
-        self._found.append(Finding("name", start, end, round(min(0.9, 0.45 + 0.05 * points), 2), "name"))
+        self._found.append(Finding("name", start, end, _CONFIDENCE, "name"))
         if not is_single or first_word.is_surely_name:
             self._parts.update(word for _, _, word in words if len(word) > 2 and not _words[word].is_place)
 

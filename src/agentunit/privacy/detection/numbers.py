@@ -1,6 +1,8 @@
 """Recognisers of numbers by their form alone: cards, phones, social security numbers, IPv4 addresses.
 
-What has no telling form (nine bare digits, a local phone number) is found by the words around it, in ``contexts``.
+A number in the catalog's form (123-45-6789, 123-456-7890, 1234-5678-9012-3456) counts, issued or not. In other forms a
+checksum or issuing rule decides. What has no form of its own (nine bare digits, a local phone number) is found by the
+words around it, in ``contexts``.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from collections.abc import Sequence
 
 from agentunit.formulas.identifiers import card_range, longest_number, luhn_valid, ssn_issuable
 from agentunit.privacy.detection.engine import Candidate, Recogniser, Span
+from agentunit.privacy.findings import CATALOG_CONFIDENCE
 
 # Space, no-break space, narrow no-break space; hyphen-minus, hyphen, no-break hyphen, en dash.
 SPACE = r"(?: |\xc2\xa0|\xe2\x80\xaf)"
@@ -31,6 +34,8 @@ _SHORTEST_CLEAR_IPV4 = 9
 _NETWORK_WORD = re.compile(rb"(?i)(?:\b|_)(?:ip|ipv4|addr|address|host|server|dns|ping|gateway|client|remote)(?:\b|_)")
 _LAST_WORD = re.compile(rb"[a-z]+\Z")
 _GROUP = re.compile(rb"[0-9]+")
+_HYPHEN = re.compile(rb"-|\xe2\x80[\x90\x91\x93]")
+_CODE_JOINTS = (b"-", b"_")
 _EXTENSION_MARK = re.compile(rb"[xXeE#]")
 _MOST_CARDS_IN_A_ROW = 8
 _LONGEST_PHONE_BYTES = 32
@@ -62,10 +67,12 @@ def joined(candidate: Candidate, *, spaces_join: bool = False) -> bool:
 
 
 def check_card(candidate: Candidate) -> Sequence[Span]:
-    """A card number of a range in use, or several in groups of four one after the other."""
+    """A card number of a range in use, several in groups of four one after the other, or any four groups of four."""
     digits = digits_of(candidate.written)
     if len(digits) <= 19:
-        return candidate.whole() if _is_common_card(digits) and not part_of_decimal(candidate) else ()
+        if part_of_decimal(candidate):
+            return ()
+        return candidate.whole() if _is_common_card(digits) or _is_four_fours(candidate, digits) else ()
     groups = [match.span() for match in _GROUP.finditer(candidate.buffer, candidate.start, candidate.end)]
     # A year or another number may stand before a card; a longer row of numbers is a table.
     places = range(0, len(groups) - 3, 4 if len(groups) % 4 == 0 else 1)
@@ -86,6 +93,25 @@ def _is_common_card(digits: bytes) -> bool:
     return known is not None and len(digits) in known.common
 
 
+def _is_four_fours(candidate: Candidate, digits: bytes) -> bool:
+    """Whether digits are written as a card is: four groups of four and no more, which are not years nor binary."""
+    written = candidate.written
+    groups = _GROUP.findall(written)
+    if [len(group) for group in groups] != [4, 4, 4, 4] or is_part_of_code(candidate):
+        return False
+    if all(group[:2] in (b"19", b"20") for group in groups):
+        return False
+    has_spaces = not _HYPHEN.search(written)
+    is_binary = has_spaces and b"0" in digits and not digits.strip(b"01")
+    return not is_binary and not joined(candidate, spaces_join=has_spaces)
+
+
+def is_part_of_code(candidate: Candidate) -> bool:
+    """Whether a group of letters or digits goes on right before or after: ``ABCD-1234-…``, ``…-3456-A1B2``."""
+    before, after = candidate.before(2), candidate.after(2)
+    return (before[-1:] in _CODE_JOINTS and before[:1].isalnum()) or (after[:1] in _CODE_JOINTS and after[1:].isalnum())
+
+
 def part_of_decimal(candidate: Candidate) -> bool:
     """Whether digits belong to an amount, a signed number or a fraction."""
     after = candidate.after(2)
@@ -93,11 +119,11 @@ def part_of_decimal(candidate: Candidate) -> bool:
 
 
 def check_ssn(candidate: Candidate) -> Sequence[Span]:
-    """A number that can have been issued and is no part of a longer one."""
-    written = candidate.written
-    if not ssn_issuable(digits_of(written).decode("ascii")) or joined(candidate, spaces_join=b" " in written):
+    """A number with hyphens, issued or not; with spaces one that can have been issued. No part of a longer one."""
+    has_spaces = b" " in candidate.written
+    if joined(candidate, spaces_join=has_spaces) or is_part_of_code(candidate):
         return ()
-    return candidate.whole()
+    return candidate.whole() if not has_spaces or ssn_issuable(digits_of(candidate.written).decode("ascii")) else ()
 
 
 def check_ipv4(candidate: Candidate) -> Sequence[Span]:
@@ -119,14 +145,13 @@ def check_ipv4(candidate: Candidate) -> Sequence[Span]:
 
 
 def check_north_american(candidate: Candidate) -> Sequence[Span]:
-    """Ten digits, or eleven after the trunk's 1."""
+    """Ten digits, or eleven after the trunk's 1; the last four are the last group."""
     written = candidate.written
-    digits = digits_of(without_extension(written))
-    if len(digits) != 10 and (len(digits) != 11 or digits[:1] != b"1"):
+    groups = _GROUP.findall(without_extension(written))
+    lengths = [len(group) for group in groups]
+    if lengths != [3, 3, 4] and (lengths != [1, 3, 3, 4] or groups[0] != b"1"):
         return ()
-    if len(set(digits)) < 3 or joined(candidate, spaces_join=b"-" not in written and b"." not in written):
-        return ()
-    return candidate.whole()
+    return () if joined(candidate, spaces_join=b"-" not in written and b"." not in written) else candidate.whole()
 
 
 def check_national(candidate: Candidate) -> Sequence[Span]:
@@ -167,7 +192,7 @@ _IPV4 = "|".join(
     [r"\.".join(_LONG_OCTET if place == n else _OCTET for place in range(4)) for n in range(4)]
     + [r"\.".join(digit * 4) for digit in "123456789"]
 )
-_IN_FOURS = "[2-69][0-9]{{3}}(?:{gap}[0-9]{{4}}){{3,}}(?:{gap}[0-9]{{1,3}})?"
+_IN_FOURS = "[0-9]{{4}}(?:{gap}[0-9]{{4}}){{3,}}(?:{gap}[0-9]{{1,3}})?"
 # A chain of pairs with one separator is taken whole, so that a long one is one candidate.
 _PAIRS = "|".join(
     f"(?:{gap}[0-9]{{2}}){{4,}}" for gap in (" ", r"\.", "-", "/", r"\xc2\xa0", r"\xe2\x80[\x90\x91\x93\xaf]")
@@ -178,7 +203,7 @@ NUMBERS = (
         "phone",
         "phone_international",
         rf"(?:\+|\b00{GAP}?)[1-9](?:{GAP}?(?:[0-9]|\([0-9]{{1,5}}\))){{5,16}}{NUMBER_END}",
-        0.9,
+        CATALOG_CONFIDENCE["phone"],
         check_international,
     ),
     Recogniser(
@@ -186,7 +211,7 @@ NUMBERS = (
         "card_in_groups",
         rf"\b(?:{_IN_FOURS.format(gap=SPACE)}|{_IN_FOURS.format(gap=DASH)}"
         rf"|3[0-9]{{3}}[ -][0-9]{{6}}[ -][0-9]{{4,5}})\b",
-        0.85,
+        CATALOG_CONFIDENCE["credit_card"],
         check_card,
     ),
     Recogniser(
@@ -194,24 +219,24 @@ NUMBERS = (
         "card_digits",
         r"\b(?:(?:4[0-9]|5[0-8]|2[2-7]|6[0-9]|3[05689]|97)[0-9]{14}|(?:4|62)[0-9]{17,18}"
         r"|(?:3[47]|18|21)[0-9]{13}|3[0689][0-9]{12})\b",
-        0.85,
+        CATALOG_CONFIDENCE["credit_card"],
         check_card,
     ),
     Recogniser(
         "ssn",
         "ssn_in_groups",
-        rf"\b(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{{2}}|6[0-57-9][0-9]|66[0-57-9])"
-        rf"(?:{DASH}[0-9]{{2}}{DASH}| [0-9]{{2}} )[0-9]{{4}}\b",
-        0.98,
+        rf"\b(?:[0-9]{{3}}{DASH}[0-9]{{2}}{DASH}"
+        r"|(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9]) [0-9]{2} )[0-9]{4}\b",
+        CATALOG_CONFIDENCE["ssn"],
         check_ssn,
     ),
     Recogniser("ip_address", "ipv4", rf"\b(?:{_IPV4})(?:\.[0-9]{{1,3}})*\b", 0.9, check_ipv4),
     Recogniser(
         "phone",
         "phone_north_american",
-        rf"(?:\b1{GAP})?(?:\([2-9][0-9]{{2}}\)[ .-]?|\b[2-9][0-9]{{2}}{GAP})"
+        rf"(?:\b1{GAP})?(?:\([0-9]{{3}}\)[ .-]?|\b[0-9]{{3}}{GAP})"
         rf"[0-9]{{3}}{GAP}[0-9]{{4}}(?:[-./][0-9]+)*{NUMBER_END}",
-        0.9,
+        CATALOG_CONFIDENCE["phone"],
         check_north_american,
     ),
     Recogniser(
@@ -219,7 +244,7 @@ NUMBERS = (
         "phone_national",
         rf"(?:(?:\(0[1-9][0-9]{{0,4}}\){SPACE}?[0-9]{{2}}|\b0[1-9](?:[0-9]{{1,4}}{GAP}[0-9]{{2}}|{GAP}[0-9]{{3}}))"
         rf"(?:{GAP}?[0-9]){{3,9}}|\b0[1-9](?:{_PAIRS})){NUMBER_END}",
-        0.8,
+        CATALOG_CONFIDENCE["phone"],
         check_national,
     ),
 )
