@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import agentunit
+from agentunit import plugins
 from agentunit.backends import quality
 from agentunit.backends.quality import BackendUnavailable, QualityQuestion, Verdict, resolve_backend
 from agentunit.core.case import DatasetCase
@@ -58,10 +59,11 @@ Offer = Callable[..., str]
 def offer(install_package: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Offer:
     """Install a package with one backend; gives the name of its module, which remembers what it was asked."""
     monkeypatch.delenv(quality.BACKEND_VARIABLE)
-    find = quality.entry_points
-    # Backends that happen to be installed where the tests run must not take part.
+    find = plugins.installed
+    # Backends that happen to be installed where the tests run must not take part, nor AgentUnit's own.
+    monkeypatch.setattr(quality, "_OWN_BACKENDS", {})
     monkeypatch.setattr(
-        quality, "entry_points", lambda group: [p for p in find(group=group) if p.value.startswith("backend_")]
+        plugins, "installed", lambda *group: [each for each in find(*group) if each.target.startswith("backend_")]
     )
 
     def install(
@@ -207,7 +209,9 @@ def test_a_backend_that_is_named_must_measure_this(offer: Offer) -> None:
 
 def test_a_backend_that_is_named_must_load(offer: Offer) -> None:
     offer("judge", source="raise RuntimeError('out of order')")
-    with pytest.raises(BackendUnavailable, match="backend 'judge' cannot run: RuntimeError: out of order"):
+    with pytest.raises(
+        BackendUnavailable, match=r"backend 'judge' of judge-backend 1\.0 does not load: RuntimeError: out of order"
+    ):
         FaithfulnessMetric(backend="judge")
 
 

@@ -12,31 +12,11 @@ from agentunit.cli.show import find_reported_run
 from agentunit.core.codec import RecordError
 from agentunit.engine.gate_expressions import GateError
 from agentunit.reports.gate_words import verdicts_of
-from agentunit.reports.html import write_html
-from agentunit.reports.junit import write_junit
-from agentunit.reports.markdown import run_markdown
-from agentunit.reports.otel_events import send_scores
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.table_files import write_csv, write_parquet
-from agentunit.reports.whole_file import STDOUT, ReportError, whole_file
+from agentunit.reports.reporters import PORTABLE, format_for, known_endings, reporter_named, reporter_names
+from agentunit.reports.whole_file import STDOUT, ReportError
 from agentunit.store.portable import export_run
 from agentunit.store.schema import StoreError
-
-_FORMAT_OF_ENDING = {
-    ".json": "json",
-    ".jsonl": "json",
-    ".json.gz": "json",
-    ".jsonl.gz": "json",
-    ".xml": "junit",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".html": "html",
-    ".htm": "html",
-}
-_FORMATS = ("json", "junit", "markdown", "csv", "parquet", "html", "otel")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -46,8 +26,9 @@ _FORMATS = ("json", "junit", "markdown", "csv", "parquet", "html", "otel")
     "-f",
     "--format",
     "format_name",
-    type=click.Choice(_FORMATS),
-    help="Default: by the file's ending (.json, .jsonl, .json.gz, .xml, .md, .csv, .parquet, .html).",
+    metavar="NAME",
+    help="json, junit, markdown, csv, parquet, html, otel, or one of an installed package. Default: by the file's "
+    "ending (.json, .jsonl, .json.gz, .xml, .md, .csv, .parquet, .html).",
 )
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the run's own.")
 @store_option
@@ -65,7 +46,7 @@ def export(run_reference: str, target: str, format_name: str | None, gates: tupl
     agentunit export last --to junit.xml
     agentunit export last --to http://localhost:4318/v1/logs
     """
-    chosen = format_name or _format_of(target)
+    chosen = _known(format_name) if format_name else _format_of(target)
     _refuse_overwriting(target, run_reference, store_path)
     try:
         told = _write(chosen, run_reference, target, gates or None, store_path)
@@ -77,17 +58,22 @@ def export(run_reference: str, target: str, format_name: str | None, gates: tupl
         click.echo(f"{target}: {told}")
 
 
-def _format_of(target: str) -> str:
-    if target.startswith(("http://", "https://")):
-        return "otel"
-    name = os.path.basename(target).lower()
-    for ending in sorted(_FORMAT_OF_ENDING, key=len, reverse=True):
-        if name.endswith(ending):
-            return _FORMAT_OF_ENDING[ending]
-    endings = ", ".join(_FORMAT_OF_ENDING)
+def _known(format_name: str) -> str:
+    if format_name in reporter_names():
+        return format_name
     raise click.BadParameter(
-        f"name a file that ends in {endings}, or say --format; received {target!r}", param_hint="--to"
+        f"must be one of {', '.join(reporter_names())}; received {format_name!r}", param_hint="--format"
     )
+
+
+def _format_of(target: str) -> str:
+    found = format_for(target)
+    if found is None:
+        endings = ", ".join(known_endings())
+        raise click.BadParameter(
+            f"name a file that ends in {endings}, or say --format; received {target!r}", param_hint="--to"
+        )
+    return found
 
 
 def _refuse_overwriting(target: str, reference: str, store_path: str) -> None:
@@ -99,27 +85,12 @@ def _refuse_overwriting(target: str, reference: str, store_path: str) -> None:
 
 
 def _write(format_name: str, reference: str, target: str, gates: Sequence[str] | None, store_path: str) -> str:
-    if format_name == "json":
+    if format_name == PORTABLE:
         return _write_portable(reference, target, store_path)
+    reporter = reporter_named(format_name)
     with find_reported_run(reference, store_path) as reported:
-        return _write_report(format_name, reported, target, gates)
-
-
-def _write_report(format_name: str, reported: ReportedRun, target: str, gates: Sequence[str] | None) -> str:
-    if format_name == "otel":
-        return f"{send_scores(reported, target):,} events"
-    if format_name in ("csv", "parquet"):
-        write = write_csv if format_name == "csv" else write_parquet
-        return f"{write(reported, target):,} rows"
-    verdicts = verdicts_of(reported.run, gates)
-    if format_name == "junit":
-        return _cases(write_junit(reported, target, verdicts=verdicts))
-    if format_name == "html":
-        return _cases(write_html(reported, target, verdicts=verdicts))
-    text = run_markdown(reported.run, verdicts=verdicts, case_of=reported.case)
-    with whole_file(target) as stream:
-        stream.write(text.encode("utf-8", "replace"))
-    return f"{len(text):,} characters"
+        reported.verdicts = verdicts_of(reported.run, gates)
+        return reporter.write(reported, target)
 
 
 def _write_portable(reference: str, target: str, store_path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby
 from types import TracebackType
@@ -13,6 +13,7 @@ from msgspec import Struct
 from agentunit.core.codec import RecordError, decode_record
 from agentunit.core.records import Record
 from agentunit.core.results import RunSummary, Score
+from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.portable import read_portable
@@ -33,12 +34,13 @@ class ReportedCase(Struct):
 
 
 class ReportedRun:
-    """A run as reports read it."""
+    """A run as reports read it, with the ``verdicts`` of the gates that were held against it."""
 
     def __init__(self, run: ScoredRun, *, store: Store | None = None, path: str | None = None) -> None:
         self.run = run
         self._store = store
         self._path = path
+        self.verdicts: Sequence[GateVerdict] = ()
 
     def __enter__(self) -> ReportedRun:
         return self
