@@ -99,7 +99,7 @@ class PluginTable(Generic[T]):
             self._loaded[name] = self._load(self.entries[name])
         found = self._loaded[name]
         if isinstance(found, PluginError):
-            raise found
+            raise found.with_traceback(None)
         if name in self.refused:
             report_once(self.refused[name])
         return found
@@ -128,10 +128,15 @@ class PluginTable(Generic[T]):
 
 def installed(kind: str, group: str) -> list[Plugin]:
     """What installed packages offer in a group of entry points."""
-    return [
-        Plugin(kind, point.name, point.value, f"{point.dist.name} {point.dist.version}" if point.dist else point.value)
-        for point in installed_entry_points().select(group=group)
-    ]
+    points = installed_entry_points().select(group=group)
+    return [Plugin(kind, point.name, point.value, _package_of(point)) for point in points]
+
+
+def _package_of(point: Any) -> str:
+    try:
+        return f"{point.dist.name} {point.dist.version}"
+    except Exception:  # noqa: BLE001  # metadata that pip did not write may lack either
+        return str(point.value)
 
 
 @cache

@@ -187,6 +187,14 @@ def test_auto_passes_over_what_is_broken(offer: Offer, source: str) -> None:
     assert [scores.scores["faithfulness"].backend for scores in run] == ["local"]
 
 
+def test_auto_names_a_backend_that_does_not_load(offer: Offer, capsys: pytest.CaptureFixture[str]) -> None:
+    offer("local", source="raise RuntimeError('no weights')")
+    for _ in range(2):
+        assert evaluate(FaithfulnessMetric()).detail["backend"] == "lexical"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("warning: backend 'local' of local-backend 1.0 does not load: RuntimeError: no weights")
+
+
 def item_record(answer: str = "0.25") -> tuple[Any, Any, Any]:
     given = item(answer)
     return given.case, given.trace, given.outcome
