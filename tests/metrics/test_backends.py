@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import agentunit
+from agentunit import plugins
 from agentunit.backends import quality
 from agentunit.backends.quality import BackendUnavailable, QualityQuestion, Verdict, resolve_backend
 from agentunit.core.case import DatasetCase
@@ -58,10 +59,11 @@ Offer = Callable[..., str]
 def offer(install_package: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Offer:
     """Install a package with one backend; gives the name of its module, which remembers what it was asked."""
     monkeypatch.delenv(quality.BACKEND_VARIABLE)
-    find = quality.entry_points
-    # Backends that happen to be installed where the tests run must not take part.
+    find = plugins.installed
+    # Backends that happen to be installed where the tests run must not take part, nor AgentUnit's own.
+    monkeypatch.setattr(quality, "_OWN_BACKENDS", {})
     monkeypatch.setattr(
-        quality, "entry_points", lambda group: [p for p in find(group=group) if p.value.startswith("backend_")]
+        plugins, "installed", lambda *group: [each for each in find(*group) if each.target.startswith("backend_")]
     )
 
     def install(
@@ -185,6 +187,14 @@ def test_auto_passes_over_what_is_broken(offer: Offer, source: str) -> None:
     assert [scores.scores["faithfulness"].backend for scores in run] == ["local"]
 
 
+def test_auto_names_a_backend_that_does_not_load(offer: Offer, capsys: pytest.CaptureFixture[str]) -> None:
+    offer("local", source="raise RuntimeError('no weights')")
+    for _ in range(2):
+        assert evaluate(FaithfulnessMetric()).detail["backend"] == "lexical"
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("warning: backend 'local' of local-backend 1.0 does not load: RuntimeError: no weights")
+
+
 def item_record(answer: str = "0.25") -> tuple[Any, Any, Any]:
     given = item(answer)
     return given.case, given.trace, given.outcome
@@ -207,7 +217,9 @@ def test_a_backend_that_is_named_must_measure_this(offer: Offer) -> None:
 
 def test_a_backend_that_is_named_must_load(offer: Offer) -> None:
     offer("judge", source="raise RuntimeError('out of order')")
-    with pytest.raises(BackendUnavailable, match="backend 'judge' cannot run: RuntimeError: out of order"):
+    with pytest.raises(
+        BackendUnavailable, match=r"backend 'judge' of judge-backend 1\.0 does not load: RuntimeError: out of order"
+    ):
         FaithfulnessMetric(backend="judge")
 
 

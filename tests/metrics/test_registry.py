@@ -392,19 +392,34 @@ def test_two_packages_claim_one_name(install_package: Callable[..., Any]) -> Non
     assert isinstance(registry.create("politeness"), Own)
 
 
-def test_a_package_claims_one_of_agentunits_names(install_package: Callable[..., Any]) -> None:
+def test_a_package_cannot_take_one_of_agentunits_names(
+    install_package: Callable[..., Any], capsys: pytest.CaptureFixture[str]
+) -> None:
     install_package(
         "cheap-metrics",
         modules={"cheap_metrics": METRIC_SOURCE},
         entry_points={GROUP: {"cost": "cheap_metrics:Politeness"}},
     )
     registry = MetricRegistry()
-    with pytest.raises(
-        ValueError, match=r"two metrics are called 'cost': one of AgentUnit itself and one of cheap-metrics"
-    ):
-        registry.resolve("cost")
+    for _ in range(2):
+        assert isinstance(registry.create("cost"), CostMetric)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(
+        "warning: two metrics are called 'cost': one of AgentUnit itself and one of cheap-metrics 1.0"
+    )
     assert registry.names().count("cost") == 1
-    assert names_of(registry.resolve([CostMetric])) == ["cost"]
+    assert names_of(registry.resolve(["faithfulness"])) == ["faithfulness"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_package_may_offer_a_plain_function(install_package: Callable[..., Any]) -> None:
+    install_package(
+        "short-metrics",
+        modules={"short_metrics": "def measure(answer):\n    return len(answer) < 20\n"},
+        entry_points={GROUP: {"short": "short_metrics:measure"}},
+    )
+    (metric,) = MetricRegistry().resolve("short")
+    assert (metric.name, metric.evaluate({"id": "q1"}, None, "Yes.").value) == ("short", 1.0)  # type: ignore[arg-type]
 
 
 def test_a_group_nobody_offers_anything_in() -> None:

@@ -11,15 +11,17 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache, lru_cache
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache
 from typing import Any, Protocol
+
+from agentunit.plugins import Plugin, PluginError, PluginTable, report_once, require
 
 ENTRY_POINT_GROUP = "agentunit.backends"
 LEXICAL = "lexical"
 BACKEND_VARIABLE = "AGENTUNIT_BACKEND"
 SERVICES = frozenset({"judge", "ragas"})
 """The backends that ask a language model elsewhere: what they are asked leaves this process, and may cost money."""
+_OWN_BACKENDS = {"judge": "agentunit.backends.judge:backend", "ragas": "agentunit.backends.ragas:backend"}
 _AUTOMATIC = ("judge", "ragas", "local")
 
 
@@ -81,13 +83,16 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
     if requested != "auto":
         return _named(requested, measure, owner, found)
     loaded = [load_backend(name) for name in _AUTOMATIC if name in found]
+    for reason in loaded:
+        if isinstance(reason, str):
+            report_once(reason)
     usable = [each for each in loaded if not isinstance(each, str) and measure in each.measures]
     # What the user asked for by a setting of its own comes before the rest.
     usable.sort(key=lambda each: not getattr(each, "preferred", False))
     return next((each for each in usable if not why_unready(each)), None)
 
 
-def _named(requested: str, measure: str, owner: str, found: dict[str, EntryPoint]) -> QualityBackend:
+def _named(requested: str, measure: str, owner: str, found: dict[str, Plugin]) -> QualityBackend:
     if requested not in found:
         names = ["auto", LEXICAL, *sorted(found)]
         nearest = get_close_matches(requested, names, n=1)
@@ -97,7 +102,7 @@ def _named(requested: str, measure: str, owner: str, found: dict[str, EntryPoint
         )
     backend = load_backend(requested)
     if isinstance(backend, str):
-        raise BackendUnavailable(f"{owner}: backend {requested!r} cannot run: {backend}")
+        raise BackendUnavailable(f"{owner}: {backend}")
     if measure not in backend.measures:
         raise BackendUnavailable(f"{owner}: backend {requested!r} does not measure {measure}")
     reason = why_unready(backend)
@@ -106,22 +111,33 @@ def _named(requested: str, measure: str, owner: str, found: dict[str, EntryPoint
     return backend
 
 
-@lru_cache(maxsize=1)
-def installed_backends() -> dict[str, EntryPoint]:
-    """The backends that installed packages offer, by name; none of them is imported by looking."""
-    return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
+@cache
+def backend_table() -> PluginTable[QualityBackend]:
+    """The backends by name, AgentUnit's own and those of installed packages."""
+    return PluginTable("backend", ENTRY_POINT_GROUP, _OWN_BACKENDS, adopt=_adopted, reserved=("auto", LEXICAL))
+
+
+@cache
+def installed_backends() -> dict[str, Plugin]:
+    """The backends that are here, by name; none of them is imported by looking."""
+    return backend_table().entries
 
 
 @cache
 def load_backend(name: str) -> QualityBackend | str:
     """A backend, loaded once; a text with the reason when its package is broken."""
     try:
-        factory: Callable[[], QualityBackend] = installed_backends()[name].load()
-        backend = factory()
-    except Exception as error:  # noqa: BLE001  # a broken third-party package must not stop a run
-        return f"{type(error).__name__}: {error}"
-    lacking = [part for part in ("name", "measures", "unready", "judge") if not hasattr(backend, part)]
-    return f"what its package offers is no quality backend: it has no {lacking[0]!r}" if lacking else backend
+        return backend_table().load(name)
+    except PluginError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001  # a backend that is broken must not stop a run
+        return f"backend {name!r} does not load: {type(error).__name__}: {error}"
+
+
+def _adopted(make: Callable[[], QualityBackend], _: Plugin) -> QualityBackend:
+    backend = make()
+    require(backend, "quality backend", "name", "measures", "unready", "judge")
+    return backend
 
 
 def why_unready(backend: QualityBackend) -> str | None:

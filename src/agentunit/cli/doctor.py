@@ -6,6 +6,7 @@ import platform
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
+from typing import Any
 
 import click
 from msgspec import Struct
@@ -14,19 +15,22 @@ from rich.table import Table
 
 import agentunit
 from agentunit.backends.judge.settings import PREFIX, configured, why_not_configured
-from agentunit.backends.quality import SERVICES, installed_backends, load_backend, why_unready
+from agentunit.backends.quality import SERVICES, backend_table, installed_backends, load_backend, why_unready
 from agentunit.backends.spacy_model import spacy_unready, weights_command
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.trace_inputs import trace_files_from, trace_options
 from agentunit.core.results import encode_json
 from agentunit.metrics.registry import registry
+from agentunit.plugins import PluginError, PluginTable
 from agentunit.reports.console import Terminal
 from agentunit.reports.figures import duration
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.reading import reading_lines
+from agentunit.reports.reporters import reporter_table
 from agentunit.reports.trace_health import examine
 from agentunit.reports.trace_health_console import print_health
+from agentunit.traces.formats import format_table
 from agentunit.traces.grouping import GroupBy
 
 _DISTRIBUTION = "agentunit-eval"
@@ -86,7 +90,7 @@ def doctor(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, a
         return
     if format_name is not None or group_by != "trace":
         raise click.UsageError("--from and --group-by say how files are read: name a file or a folder")
-    findings = [*_base(), *_optional_parts(), *_backends(), *_models(), *_measurable(), *_metrics()]
+    findings = [*_base(), *_optional_parts(), *_backends(), *_models(), *_measurable(), *_metrics(), *_plugins()]
     answer = _judge_answers() if ask_judge else None
     if answer is not None:
         findings.append(answer)
@@ -102,7 +106,7 @@ def _print(findings: list[Finding]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("part", "state", "what for"):
         table.add_column(heading, overflow="fold")
-    colours = {"ok": "green", "missing": "yellow", "broken": "red", "not ready": "yellow"}
+    colours = {"ok": "green", "missing": "yellow", "broken": "red", "refused": "red", "not ready": "yellow"}
     for finding in findings:
         colour = colours.get(finding.state, "white")
         table.add_row(escape(finding.part), f"[{colour}]{finding.state}[/{colour}]", escape(finding.note))
@@ -179,10 +183,12 @@ def _backends() -> list[Finding]:
             continue
         reason = why_unready(backend)
         measures = ", ".join(sorted(backend.measures))
+        package = getattr(installed_backends()[name], "package", None)
+        origin = f"; from {package}" if package else ""
         if reason is None:
-            findings.append(Finding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}"))
+            findings.append(Finding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}{origin}"))
         else:
-            findings.append(Finding(f"backend {name}", "not ready", reason, _way_out(name)))
+            findings.append(Finding(f"backend {name}", "not ready", f"{reason}{origin}", _way_out(name)))
     return findings
 
 
@@ -240,7 +246,35 @@ def _measurable() -> list[Finding]:
 
 
 def _metrics() -> list[Finding]:
-    described = list(registry.describe_all())
-    broken = [Finding(f"metric {name}", "broken", str(info)) for name, info in described if isinstance(info, Exception)]
-    usable = len(described) - len(broken)
-    return [Finding(f"{usable} metrics", "ok", "agentunit metrics lists them"), *broken]
+    findings = []
+    usable = 0
+    for name, info in registry.describe_all():
+        plugin = registry.table.brought.get(name)
+        if isinstance(info, Exception):
+            origin = f"; from {plugin.package}" if plugin and str(plugin.package) not in str(info) else ""
+            findings.append(Finding(f"metric {name}", "broken", printable_line(f"{info}{origin}", 300)))
+            continue
+        usable += 1
+        if plugin is not None:
+            findings.append(Finding(f"metric {name}", "ok", f"from {plugin.package}"))
+    return [Finding(f"{usable} metrics", "ok", "agentunit metrics lists them"), *findings]
+
+
+def _plugins() -> list[Finding]:
+    """The trace formats and reporters that installed packages brought, and the names that were refused to packages."""
+    tables: list[PluginTable[Any]] = [format_table(), reporter_table()]
+    findings = []
+    for table in tables:
+        for name, plugin in table.brought.items():
+            try:
+                summary = table.load(name).summary
+                findings.append(Finding(f"{table.kind} {name}", "ok", f"{summary}; from {plugin.package}"))
+            except PluginError as error:
+                findings.append(Finding(f"{table.kind} {name}", "broken", printable_line(str(error), 300)))
+    refused = {
+        (table.kind, name): why
+        for table in (registry.table, backend_table(), *tables)
+        for name, why in table.refused.items()
+        if name not in table.brought
+    }
+    return findings + [Finding(f"{kind} {name}", "refused", why) for (kind, name), why in refused.items()]

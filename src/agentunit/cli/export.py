@@ -14,31 +14,11 @@ from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.decision import decide_run
 from agentunit.engine.gate_expressions import GateError
 from agentunit.reports.figures import counted_cases
-from agentunit.reports.html import write_html
-from agentunit.reports.junit import write_junit
-from agentunit.reports.markdown import run_markdown
-from agentunit.reports.otel_events import send_scores
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.table_files import write_csv, write_parquet
-from agentunit.reports.whole_file import STDOUT, ReportError, whole_file
+from agentunit.reports.reporters import PORTABLE, format_for, known_endings, reporter_named, reporter_names
+from agentunit.reports.whole_file import STDOUT, ReportError
 from agentunit.store.portable import export_run
 from agentunit.store.schema import StoreError
-
-_FORMAT_OF_ENDING = {
-    ".json": "json",
-    ".jsonl": "json",
-    ".json.gz": "json",
-    ".jsonl.gz": "json",
-    ".xml": "junit",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".html": "html",
-    ".htm": "html",
-}
-_FORMATS = ("json", "junit", "markdown", "csv", "parquet", "html", "otel")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -48,8 +28,9 @@ _FORMATS = ("json", "junit", "markdown", "csv", "parquet", "html", "otel")
     "-f",
     "--format",
     "format_name",
-    type=click.Choice(_FORMATS),
-    help="Default: by the file's ending (.json, .jsonl, .json.gz, .xml, .md, .csv, .parquet, .html).",
+    metavar="NAME",
+    help="json, junit, markdown, csv, parquet, html, otel, or one of an installed package. Default: by the file's "
+    "ending (.json, .jsonl, .json.gz, .xml, .md, .csv, .parquet, .html).",
 )
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the run's own.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run, as 'agentunit run --baseline' does.")
@@ -80,17 +61,17 @@ def export(
     agentunit export last --to junit.xml
     agentunit export last --to http://localhost:4318/v1/logs
     """
-    chosen = format_name or _format_of(target)
+    chosen = _known(format_name) if format_name else _format_of(target)
     _refuse_overwriting(target, run_reference, store_path)
     try:
-        if chosen == "json":
+        if chosen == PORTABLE:
             told = _write_portable(run_reference, target, store_path)
         else:
             with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
                 old = None if baseline is None else load_run(baseline, store_path)
                 comparison = None if old is None else compared(reported.run, old, (), (), DEFAULT_ALPHA)
                 reported.decision = decide_run(reported.run, gates or None, comparison)
-                told = _write_report(chosen, reported, target)
+                told = reporter_named(chosen).write(reported, target)
     except GateError as error:
         raise click.UsageError(str(error)) from None
     except (StoreError, RecordError, ReportError) as error:
@@ -99,17 +80,22 @@ def export(
         click.echo(f"{target}: {told}")
 
 
-def _format_of(target: str) -> str:
-    if target.startswith(("http://", "https://")):
-        return "otel"
-    name = os.path.basename(target).lower()
-    for ending in sorted(_FORMAT_OF_ENDING, key=len, reverse=True):
-        if name.endswith(ending):
-            return _FORMAT_OF_ENDING[ending]
-    endings = ", ".join(_FORMAT_OF_ENDING)
+def _known(format_name: str) -> str:
+    if format_name in reporter_names():
+        return format_name
     raise click.BadParameter(
-        f"name a file that ends in {endings}, or say --format; received {target!r}", param_hint="--to"
+        f"must be one of {', '.join(reporter_names())}; received {format_name!r}", param_hint="--format"
     )
+
+
+def _format_of(target: str) -> str:
+    found = format_for(target)
+    if found is None:
+        endings = ", ".join(known_endings())
+        raise click.BadParameter(
+            f"name a file that ends in {endings}, or say --format; received {target!r}", param_hint="--to"
+        )
+    return found
 
 
 def _refuse_overwriting(target: str, reference: str, store_path: str) -> None:
@@ -118,21 +104,6 @@ def _refuse_overwriting(target: str, reference: str, store_path: str) -> None:
             raise click.UsageError(f"{target} is where the run is read from: writing there would destroy it")
     if os.path.isdir(target):
         raise click.UsageError(f"{target} is a folder: name a file")
-
-
-def _write_report(format_name: str, reported: ReportedRun, target: str) -> str:
-    if format_name == "otel":
-        return f"{send_scores(reported, target):,} events"
-    if format_name in ("csv", "parquet"):
-        write = write_csv if format_name == "csv" else write_parquet
-        return f"{write(reported, target):,} rows"
-    if format_name == "markdown":
-        text = run_markdown(reported.run, reported.decision, mask=reported.mask, case_of=reported.case)
-        with whole_file(target) as stream:
-            stream.write(text.encode("utf-8", "replace"))
-        return f"{len(text):,} characters"
-    n_records = write_junit(reported, target) if format_name == "junit" else write_html(reported, target)
-    return counted_cases(reported.run.n_cases, reported.run.n_repeats, n_records)
 
 
 def _write_portable(reference: str, target: str, store_path: str) -> str:

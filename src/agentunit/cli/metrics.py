@@ -87,7 +87,7 @@ def _show_one(name: str, as_json: bool) -> None:
     for key, value in rows.items():
         table.add_row(key, Text(value))
     console.print(table)
-    documentation = (type(metric).__doc__ or "").partition(">>>")[0].strip()
+    documentation = (metric.__doc__ or "").partition(">>>")[0].strip()
     if documentation:
         console.print(
             "\n" + "\n".join(line.strip() for line in documentation.splitlines()), markup=False, highlight=False

@@ -39,7 +39,7 @@ def made_with(make: Callable[..., Any], parameters: Mapping[str, Any], who: str)
     kinds = {each.kind for each in signature.parameters.values()}
     if inspect.Parameter.VAR_KEYWORD not in kinds:
         positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL)
-        _refuse_unknown(parameters, [n for n, each in signature.parameters.items() if each.kind not in positional], who)
+        refuse_unknown(parameters, [n for n, each in signature.parameters.items() if each.kind not in positional], who)
     return make(**parameters)
 
 
@@ -50,13 +50,16 @@ def adjusted(metric: Any, parameters: Mapping[str, Any], who: str) -> Any:
     >>> adjusted(FaithfulnessMetric(), {"backend": "lexical"}, "metric 'faithfulness'").backend
     'lexical'
     """
+    if callable(getattr(metric, "with_parameters", None)):
+        return metric.with_parameters(parameters)
     if not is_dataclass(metric) or isinstance(metric, type):
         raise ParameterError(f"{who} is made already, and its parameters stay; received {', '.join(parameters)}")
-    _refuse_unknown(parameters, [field.name for field in fields(metric) if field.init], who)
+    refuse_unknown(parameters, [field.name for field in fields(metric) if field.init], who)
     return replace(metric, **parameters)
 
 
-def _refuse_unknown(parameters: Mapping[str, Any], known: list[str], who: str) -> None:
+def refuse_unknown(parameters: Mapping[str, Any], known: list[str], who: str) -> None:
+    """Refuse a parameter that is not known, with the nearest that is."""
     for name in parameters:
         if name not in known:
             nearest = get_close_matches(name, known, n=1)

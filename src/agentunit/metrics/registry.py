@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from difflib import get_close_matches
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +24,9 @@ from agentunit.metrics.base import (
     metadata_inputs,
     renamed_method,
 )
+from agentunit.metrics.functions import FunctionMetric, is_metric_function
 from agentunit.metrics.parameters import adjusted, made_with, named_with_parameters
+from agentunit.plugins import Plugin, PluginTable
 
 ENTRY_POINT_GROUP = "agentunit.metrics"
 
@@ -78,8 +79,8 @@ _PUBLIC_MODULES = {
     "agentunit.multiagent.conversation_metrics": "agentunit.multiagent",
 }
 
-MetricSource = Metric | type | Callable[[], Metric]
-"""What may stand behind a name: an instance, a class, or a function that makes one."""
+MetricSource = Metric | type | Callable[..., Any]
+"""What may stand behind a name: an instance, a class, a function that makes one, or a function that scores."""
 
 
 class UnknownMetricError(ValueError):
@@ -92,9 +93,7 @@ class MetricRegistry:
     def __init__(self, own: dict[str, str] | None = None, *, entry_point_group: str | None = ENTRY_POINT_GROUP) -> None:
         self._own = dict(_OWN_METRICS if own is None else own)
         self._registered: dict[str, MetricSource] = {}
-        self._entry_point_group = entry_point_group
-        self._entry_points: dict[str, EntryPoint] | None = None
-        self._conflicts: dict[str, str] = {}
+        self.table: PluginTable[Any] = PluginTable("metric", entry_point_group, self._own, adopt=_adopted)
 
     def register(self, name: str, source: MetricSource, *, replace: bool = False) -> None:
         """Give a metric a name. A name that is taken is refused unless ``replace`` is true.
@@ -105,7 +104,7 @@ class MetricRegistry:
             raise ValueError(f"register_metric: name must be a text without ':' or ','; received {name!r}")
         if not _can_be_metric(source):
             raise TypeError(
-                "register_metric: metric must be an instance with 'name' and 'evaluate', a class or a factory; "
+                "register_metric: metric must be an instance with 'name' and 'evaluate', a class or a function; "
                 f"received {source!r:.80}{renamed_method(source)}"
             )
         if isinstance(source, type) and (hint := renamed_method(source)):
@@ -125,20 +124,16 @@ class MetricRegistry:
     def create(self, name: str, parameters: Mapping[str, Any] | None = None) -> Metric:
         """A metric of this name, with these parameters in place of their defaults."""
         if name in self._registered:
-            return instantiate(self._registered[name], f"the metric registered as {name!r}", parameters)
-        plugins = self._plugins()
-        if name in self._conflicts:
-            raise ValueError(self._conflicts[name])
-        if name in self._own:
-            return instantiate(_load(self._own[name]), f"metric {name!r}", parameters)
-        if name in plugins:
-            return _from_package(plugins[name], parameters)
+            return instantiate(self._registered[name], f"the metric registered as {name!r}", parameters, name)
+        if name in self.table.entries:
+            return instantiate(self.table.load(name), str(self.table.entries[name]), parameters, name)
         nearest = get_close_matches(name, self.names(), n=1, cutoff=0.65)
-        hint = f"did you mean {nearest[0]!r}?" if nearest else "'agentunit metrics' lists them; your own: module:Class"
+        others = "'agentunit metrics' lists them; your own: module:Class or module:function"
+        hint = f"did you mean {nearest[0]!r}?" if nearest else others
         raise UnknownMetricError(f"no metric is called {name!r}; {hint}")
 
     def resolve(self, metrics: Iterable[Any] | Any | None = None) -> list[Metric]:
-        """Metrics of names, ``module:attribute`` references, classes, factories or instances, in any mixture.
+        """Metrics of names, ``module:attribute`` references, classes, functions or instances, in any mixture.
 
         A name with parameters is a mapping of one to the other: ``{"faithfulness": {"backend": "judge"}}``.
         """
@@ -200,33 +195,26 @@ class MetricRegistry:
         if _can_be_metric(source):
             return instantiate(source, f"metric {getattr(source, '__name__', type(source).__name__)}")
         raise TypeError(
-            "resolve_metrics: a metric must be a name, a class, a factory or an instance; "
+            "resolve_metrics: a metric must be a name, a class, a function or an instance; "
             f"received {source!r:.80}{renamed_method(source)}"
         )
 
-    def _plugins(self) -> dict[str, EntryPoint]:
-        if self._entry_points is None:
-            found = entry_points(group=self._entry_point_group) if self._entry_point_group else ()
-            plugins: dict[str, EntryPoint] = {}
-            for point in found:
-                earlier = plugins.setdefault(point.name, point)
-                if point.name in self._own or earlier.value != point.value:
-                    rival = "AgentUnit itself" if point.name in self._own else _distribution(earlier)
-                    self._conflicts[point.name] = (
-                        f"two metrics are called {point.name!r}: one of {rival} and one of {_distribution(point)}; "
-                        "uninstall one package, or register yours under another name"
-                    )
-            self._entry_points = plugins
-        return self._entry_points
+    def _plugins(self) -> dict[str, Plugin]:
+        return self.table.brought
 
     def _owner(self, name: str) -> str:
         if name in self._registered:
             return "registered already"
-        return "AgentUnit's own" if name in self._own else f"a metric of {_distribution(self._plugins()[name])}"
+        return "AgentUnit's own" if name in self._own else f"a metric of {self._plugins()[name].package}"
 
 
-def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = None) -> Metric:
-    """A metric of an instance, a class or a factory; what is not a metric is refused by name."""
+def instantiate(source: Any, who: str, parameters: Mapping[str, Any] | None = None, name: str | None = None) -> Metric:
+    """A metric of an instance, a class, a factory or a function; what is not a metric is refused by name.
+
+    A function that scores is called ``name`` where it is known by one, else as it is defined.
+    """
+    if is_metric_function(source, parameters or ()):
+        return FunctionMetric(source, name, parameters)
     if parameters:
         made = adjusted(source, parameters, who) if _is_instance(source) else made_with(source, parameters, who)
     else:
@@ -259,6 +247,8 @@ def import_path(metric: Any) -> str:
 
 def parameters(metric: Any) -> dict[str, Any]:
     """The parameters a metric was made with, as far as it tells."""
+    if isinstance(metric, FunctionMetric):
+        return dict(metric.options)
     if is_dataclass(metric):
         return {field.name: getattr(metric, field.name) for field in fields(metric) if field.name != "name"}
     return {
@@ -269,8 +259,8 @@ def parameters(metric: Any) -> dict[str, Any]:
 
 
 def parameter_defaults(metric: Any) -> dict[str, Any]:
-    """The parameters of one of AgentUnit's metrics with their defaults."""
-    defaults: dict[str, Any] = {}
+    """The parameters of one of AgentUnit's metrics, or of a function, with their defaults."""
+    defaults: dict[str, Any] = dict(metric.options) if isinstance(metric, FunctionMetric) else {}
     for field in fields(metric) if is_dataclass(metric) else ():
         factory = field.default_factory
         defaults[field.name] = factory() if factory is not MISSING else field.default
@@ -279,6 +269,12 @@ def parameter_defaults(metric: Any) -> dict[str, Any]:
 
 def _is_instance(source: Any) -> bool:
     return not isinstance(source, type) and isinstance(getattr(source, "name", None), str) and has_evaluate(source)
+
+
+def _adopted(source: Any, _: Plugin) -> Any:
+    if not _can_be_metric(source):
+        raise TypeError(f"what its package offers is no metric; received {source!r:.80}")
+    return source
 
 
 def _can_be_metric(source: Any) -> bool:
@@ -327,24 +323,11 @@ def _module_of_file(path: str) -> ModuleType:
     return module
 
 
-def _from_package(point: EntryPoint, parameters: Mapping[str, Any] | None) -> Metric:
-    who = f"metric {point.name!r} of the installed package {_distribution(point)}"
-    try:
-        source = point.load()
-    except Exception as error:  # whatever a package raises, its user must learn which package it was
-        raise ImportError(f"{who} does not load: {type(error).__name__}: {error}") from error
-    return instantiate(source, who, parameters)
-
-
-def _distribution(point: EntryPoint) -> str:
-    return point.dist.name if point.dist is not None else point.value
-
-
 registry = MetricRegistry()
 
 
 def register_metric(name: str, metric: MetricSource, *, replace: bool = False) -> None:
-    """Make a metric available by name: a class, a factory or an instance.
+    """Make a metric available by name: a class, an instance, or a function such as ``def brevity(answer): …``.
 
     A name that is taken raises ``ValueError``; ``replace=True`` takes its place. Registering the same metric again is
     no conflict: the newer one counts.
@@ -353,7 +336,7 @@ def register_metric(name: str, metric: MetricSource, *, replace: bool = False) -
 
 
 def resolve_metrics(metrics: Iterable[Any] | Any | None = None) -> list[Metric]:
-    """Metrics of names, ``module:attribute`` references, classes, factories or instances; default: the standard set.
+    """Metrics of names, ``module:attribute`` references, classes, functions or instances; default: the standard set.
 
     >>> [metric.name for metric in resolve_metrics(["faithfulness", {"contains": {"name": "polite"}}])]
     ['faithfulness', 'polite']

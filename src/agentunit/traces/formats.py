@@ -1,59 +1,80 @@
-"""Every trace format, and how the one of a file is told."""
+"""Every trace format, and how the one of a file is told.
+
+A package adds one through the entry-point group ``agentunit.formats``: a ``TraceFormat``.
+"""
 
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 import msgspec
 
-from agentunit.core.results import decode_json
+from agentunit.core.records import Record
+from agentunit.core.results import InputError, decode_json
+from agentunit.plugins import Plugin, PluginTable, report_once, require
 from agentunit.traces.compressed import BROKEN_STREAM
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.json_files.stream import RawValue, json_values
 from agentunit.traces.native import NATIVE_FORMAT
+from agentunit.traces.spans import PackedSpan, ReadingNotes, Span
+
+ENTRY_POINT_GROUP = "agentunit.formats"
 
 _HEAD_BYTES = 1 << 16
 _OPENING_BYTES = 1 << 20
 _NATIVE_KEYS = frozenset(("case", "outcome"))
 
 
+# In this order: of two formats that match a file, the first is taken.
+_OWN_FORMATS = {
+    "otlp-json": "agentunit.traces.otlp.json_requests:OTLP_JSON",
+    "otlp-protobuf": "agentunit.traces.otlp.protobuf_requests:OTLP_PROTOBUF",
+    "mlflow": "agentunit.traces.exports.mlflow:MLFLOW_TRACES",
+    "langfuse": "agentunit.traces.exports.langfuse:LANGFUSE_EXPORT",
+    "span-json": "agentunit.traces.exports.rows:SPAN_JSON",
+    "span-json-camel": "agentunit.traces.exports.rows:SPAN_JSON_CAMEL",
+    "clickhouse": "agentunit.traces.exports.rows:CLICKHOUSE",
+    "trulens": "agentunit.traces.exports.rows:TRULENS",
+    "jaeger": "agentunit.traces.exports.rows:JAEGER",
+    "zipkin": "agentunit.traces.exports.rows:ZIPKIN",
+    "inspect": "agentunit.traces.chats.inspect_logs:INSPECT_LOG",
+    "inspect-eval": "agentunit.traces.chats.inspect_logs:INSPECT_ARCHIVE",
+    "adk-session": "agentunit.traces.chats.adk_sessions:ADK_SESSION",
+    "tau2": "agentunit.traces.chats.tau2:TAU2",
+    "tau-bench": "agentunit.traces.chats.tau:TAU_BENCH",
+    "marble": "agentunit.traces.chats.marble:MARBLE",
+    "autogen-console": "agentunit.traces.chats.console_logs:AUTOGEN_CONSOLE",
+    "autogen": "agentunit.traces.chats.autogen:AUTOGEN",
+    "chat": "agentunit.traces.chats.chat_logs:CHAT",
+}
+
+
 @cache
+def format_table() -> PluginTable[TraceFormat]:
+    """All formats but AgentUnit's own records, by name; those of installed packages come last."""
+    return PluginTable("trace format", ENTRY_POINT_GROUP, _OWN_FORMATS, adopt=_adopted, reserved=(NATIVE_FORMAT,))
+
+
 def trace_formats() -> tuple[TraceFormat, ...]:
     """All formats but AgentUnit's own records; of two that match a file, the first is taken."""
-    from agentunit.traces.chats.adk_sessions import ADK_SESSION
-    from agentunit.traces.chats.autogen import AUTOGEN
-    from agentunit.traces.chats.chat_logs import CHAT
-    from agentunit.traces.chats.console_logs import AUTOGEN_CONSOLE
-    from agentunit.traces.chats.inspect_logs import INSPECT_ARCHIVE, INSPECT_LOG
-    from agentunit.traces.chats.marble import MARBLE
-    from agentunit.traces.chats.tau import TAU_BENCH
-    from agentunit.traces.chats.tau2 import TAU2
-    from agentunit.traces.exports.langfuse import LANGFUSE_EXPORT
-    from agentunit.traces.exports.mlflow import MLFLOW_TRACES
-    from agentunit.traces.exports.rows import SPAN_ROW_FORMATS
-    from agentunit.traces.otlp.json_requests import OTLP_JSON
-    from agentunit.traces.otlp.protobuf_requests import OTLP_PROTOBUF
-
-    spans = (OTLP_JSON, OTLP_PROTOBUF, MLFLOW_TRACES, LANGFUSE_EXPORT, *SPAN_ROW_FORMATS)
-    chats = (INSPECT_LOG, INSPECT_ARCHIVE, ADK_SESSION, TAU2, TAU_BENCH, MARBLE, AUTOGEN_CONSOLE, AUTOGEN, CHAT)
-    return (*spans, *chats)
+    return tuple(each for _, each in format_table().usable())
 
 
 def format_names() -> list[str]:
     """The names for ``--from``."""
-    return [NATIVE_FORMAT, *(each.name for each in trace_formats())]
+    return [NATIVE_FORMAT, *format_table().entries]
 
 
 def format_named(name: str) -> TraceFormat | None:
     """The format of this name, ``None`` for AgentUnit's own records."""
     if name == NATIVE_FORMAT:
         return None
-    found = next((each for each in trace_formats() if each.name == name), None)
-    if found is None:
+    if name not in format_table().entries:
         raise ValueError(f"the format must be one of {', '.join(format_names())}; received {name!r}")
-    return found
+    return format_table().load(name)
 
 
 def detect(opening: Opening) -> TraceFormat | None:
@@ -62,7 +83,7 @@ def detect(opening: Opening) -> TraceFormat | None:
     >>> detect(opening_of("spans.json", b'{"resourceSpans": []}')).name
     'otlp-json'
     """
-    return next((each for each in trace_formats() if _matches(each, opening)), None)
+    return next((each for _, each in format_table().usable() if _matches(each, opening)), None)
 
 
 def _matches(format: TraceFormat, opening: Opening) -> bool:
@@ -72,6 +93,34 @@ def _matches(format: TraceFormat, opening: Opening) -> bool:
         raise
     except Exception:  # noqa: BLE001  # what a format cannot even look at is not of that format
         return False
+
+
+def _adopted(made: Any, plugin: Plugin) -> TraceFormat:
+    """A format under the name of its entry point. What another package's format does wrong is reported by its name."""
+    if plugin.package is None:
+        own: TraceFormat = made
+        return own
+    require(made, "trace format", "summary", "matches", "read")
+
+    def matches(opening: Opening) -> bool:
+        try:
+            return bool(made.matches(opening))
+        except Exception as error:  # noqa: BLE001  # a format that cannot look at a file does not match it
+            report_once(f"{plugin} cannot look at {opening.path}: {type(error).__name__}: {error}")
+            return False
+
+    def read(source: Source, notes: ReadingNotes) -> Iterator[Span | PackedSpan | Record | InputError]:
+        try:
+            for each in made.read(source, notes):
+                if isinstance(each, (Record, Span, PackedSpan, InputError)):
+                    yield each
+                else:
+                    reason = f"{plugin} must yield records or spans; received {each!r:.80}"
+                    yield InputError(source.name, None, reason)
+        except Exception as error:  # noqa: BLE001  # one file that cannot be read must not cost the others
+            yield InputError(source.name, None, f"{plugin} cannot read on: {type(error).__name__}: {error}")
+
+    return TraceFormat(plugin.name, str(made.summary), matches, read)
 
 
 def is_native(opening: Opening) -> bool:

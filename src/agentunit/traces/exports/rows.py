@@ -173,7 +173,7 @@ def _quoted(path: str) -> bytes:
     return f'"{path.rpartition(".")[2]}"'.encode()
 
 
-SPAN_ROW_FORMATS = tuple(
+SPAN_JSON, SPAN_JSON_CAMEL, CLICKHOUSE, TRULENS, JAEGER, ZIPKIN = (
     TraceFormat(spelling.name, spelling.summary, partial(_matches, spelling=spelling), read_span_rows)
     for spelling in SPELLINGS
 )

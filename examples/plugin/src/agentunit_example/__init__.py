@@ -1,0 +1,1 @@
+"""One metric, one backend, one trace format and one reporter for AgentUnit."""

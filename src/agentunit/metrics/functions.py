@@ -1,0 +1,164 @@
+"""A plain function as a metric: what it names as parameters is what it gets, and what it returns is the score."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Container, Mapping
+from typing import Any
+
+from agentunit.core.results import MetricResult
+from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.inputs import Item, no_answer, nothing_expected
+from agentunit.metrics.parameters import refuse_unknown
+
+_READINGS: dict[str, Callable[[Item], Any]] = {
+    "answer": lambda item: item.answer,
+    "query": lambda item: getattr(item.case, "query", None) or None,
+    "expected": lambda item: getattr(item.case, "expected_output", None),
+    "context": lambda item: item.context or None,
+    "tool_calls": lambda item: item.tool_calls,
+    "case": lambda item: item.case,
+    "trace": lambda item: item.trace,
+    "outcome": lambda item: item.outcome,
+}
+NAMES = tuple(_READINGS)
+"""What a metric function may ask for by naming a parameter."""
+
+_MISSING: dict[str, Callable[[Item], str]] = {
+    "answer": no_answer,
+    "query": lambda _: "no question: case.query is missing",
+    "expected": nothing_expected,
+    "context": lambda _: "no context: case.context is missing, and the trace recorded no retrieved documents",
+    "case": lambda _: "no case",
+    "outcome": lambda _: "no outcome",
+}
+_INPUTS = {
+    "answer": "outcome.output",
+    "query": "case.query",
+    "expected": "case.expected_output",
+    "context": "case.context or retrieval events",
+}
+
+
+class FunctionMetric(ItemMetric):
+    """A metric made of a function that returns a number, a bool, ``None`` (does not apply) or a ``MetricResult``.
+
+    Its parameters are filled by name: ``answer``, ``query``, ``expected``, ``context``, ``tool_calls``, ``case``,
+    ``trace``, ``outcome``. What a record does not have gets the parameter's default; without a default, the function is
+    not called, and the score is ``None`` with the reason. Further parameters need a default, and can be set by name.
+
+    >>> def brevity(answer, most_words=3):
+    ...     return len(answer.split()) <= most_words
+    >>> FunctionMetric(brevity).evaluate({"id": "q1"}, None, "On Monday.").value
+    1.0
+    >>> FunctionMetric(brevity).evaluate({"id": "q1"}, None, None).detail["reason"]
+    'no answer: outcome.output is missing'
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], name: str | None = None, parameters: Mapping[str, Any] | None = None
+    ) -> None:
+        self.name = name or _defined_name(function)
+        self._function = function
+        asked = _parameters(function)
+        self._read = {each.name: each.default for each in asked if each.name in _READINGS}
+        self._positional = [each.name for each in asked if each.kind is each.POSITIONAL_ONLY]
+        options = {each.name: each.default for each in asked if each.name not in _READINGS}
+        refuse_unknown(parameters or {}, list(options), f"metric {self.name!r}")
+        self.options = {**options, **(parameters or {})}
+        lacking = [each for each, value in self.options.items() if value is inspect.Parameter.empty]
+        if lacking:
+            raise TypeError(
+                f"metric {self.name!r}: parameters of a metric function must be among {', '.join(NAMES)}, or have a "
+                f"default; received {lacking[0]!r}"
+            )
+        if inspect.iscoroutinefunction(inspect.unwrap(_innermost(function))):
+            raise TypeError(f"metric {self.name!r}: a metric function must not be async; received {function!r:.80}")
+        self.__doc__ = inspect.getdoc(_innermost(function))
+        self.info = _info(self.name, function, self._read)  # type: ignore[misc]  # its facts are the function's
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> FunctionMetric:
+        """The same metric with some of its parameters changed."""
+        refuse_unknown(parameters, list(self.options), f"metric {self.name!r}")
+        return FunctionMetric(self._function, self.name, {**self.options, **parameters})
+
+    def judge(self, item: Item) -> MetricResult:
+        """Call the function with what it asks for."""
+        arguments = dict(self.options)
+        for name, default in self._read.items():
+            value = _READINGS[name](item)
+            if value is None and default is inspect.Parameter.empty:
+                return self.unscored(_MISSING[name](item))
+            arguments[name] = default if value is None else value
+        positional = [arguments.pop(name) for name in self._positional]
+        return self._result(self._function(*positional, **arguments))
+
+    def _result(self, returned: Any) -> MetricResult:
+        if isinstance(returned, MetricResult):
+            return MetricResult(self.name, returned.value, returned.detail)
+        if returned is None:
+            return self.unscored(f"{self.name} returned None: it does not apply to this case")
+        # Numbers of other libraries offer __float__, and so does their kind of bool.
+        if isinstance(returned, (str, bytes)) or not hasattr(returned, "__float__"):
+            raise TypeError(
+                f"{self.name}: a metric function must return a number, a bool, None or a MetricResult; "
+                f"received {returned!r:.80}"
+            )
+        return MetricResult(self.name, float(returned), {"backend": self.info.backend})
+
+
+def is_metric_function(source: Any, parameters: Container[str] = ()) -> bool:
+    """Whether a callable scores by itself, because it asks for part of a record; a class or a factory does not.
+
+    >>> is_metric_function(lambda answer: 1.0), is_metric_function(lambda: 1.0), is_metric_function(dict)
+    (True, False, False)
+    """
+    if isinstance(source, type) or not callable(source) or hasattr(source, "evaluate"):
+        return False
+    try:
+        asked = _parameters(source)
+    except (TypeError, ValueError):  # a callable of C, which does not say what it takes
+        return False
+    # Required and of an unknown name: what was meant as a metric function, and is refused with the names there are.
+    # A factory with such a parameter gets it by name.
+    return any(each.name in _READINGS or (each.default is each.empty and each.name not in parameters) for each in asked)
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters that are filled by name; what a partial has filled stays as its author chose."""
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    settled = function.keywords if isinstance(function, functools.partial) else {}
+    found = inspect.signature(function).parameters.values()
+    return [each for each in found if each.kind not in variable and each.name not in settled]
+
+
+def _innermost(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function if inspect.isroutine(function) else type(function).__call__
+
+
+def _defined_name(function: Any) -> str:
+    while isinstance(function, functools.partial):
+        function = function.func
+    name = getattr(function, "__name__", None) or type(function).__name__
+    if name == "<lambda>":
+        raise TypeError("a lambda has no name that a metric could have: register_metric('my_metric', lambda answer: …)")
+    return str(name)
+
+
+def _info(name: str, function: Any, read: Container[str]) -> MetricInfo:
+    documentation = (inspect.getdoc(_innermost(function)) or "").strip().splitlines()
+    # The return annotation is the one thing that a function says about its values.
+    passes = inspect.signature(function).return_annotation in (bool, "bool")
+    return MetricInfo(
+        name=name,
+        family="custom",
+        summary=documentation[0] if documentation else "",
+        direction="higher" if passes else "none",
+        range=(0.0, 1.0) if passes else (None, None),
+        # A function that reads the whole case does not say which part it needs.
+        inputs=() if "case" in read else tuple(place for each, place in _INPUTS.items() if each in read),
+        version=str(getattr(function, "version", "1")),
+    )
