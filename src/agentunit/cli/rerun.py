@@ -90,5 +90,6 @@ def _rerun(
     finally:
         line.clear()
     leave_if_stopped(recording, plan, path)
-    score_with_progress(store, header.id, suite.metrics, len(case_ids), f"agentunit run {path} --resume {header.id}")
+    again = f"agentunit run {path} --resume {header.id}"
+    score_with_progress(store, header.id, suite.metrics, len(case_ids), again, plan.cases)
     finish(store, header.id, suite, None, as_json=as_json)

@@ -13,7 +13,7 @@ import click
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.gate import next_command, print_decision
 from agentunit.cli.judge_options import JudgeChoice, judge_options
-from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.cli.options import InputFailure, media_root_option, metrics_from, open_store, store_option
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
@@ -55,6 +55,7 @@ _STOPPED = 130
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@media_root_option
 @judge_options
 @store_option
 def run(
@@ -133,7 +134,7 @@ def _run(
     recording = record_with_progress(plan, store)
     leave_if_stopped(recording, plan, suite_path)
     again = f"agentunit run {suite_path} --resume {plan.header.id}"
-    score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again)
+    score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases)
     finish(store, plan.header.id, suite, base, as_json=as_json)
 
 
@@ -227,7 +228,14 @@ def leave_if_stopped(recording: Recording, plan: Plan, suite_path: str) -> None:
         raise click.exceptions.Exit(_STOPPED)
 
 
-def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cases: int | None, again: str) -> None:
+def score_with_progress(
+    store: Store,
+    run_id: str,
+    metrics: Sequence[Any],
+    n_cases: int | None,
+    again: str,
+    cases: Sequence[DatasetCase] | None = None,
+) -> None:
     """Score what a run lacks, showing how it goes. ``again`` is the command that goes on after Ctrl-C."""
     scored = [0]
     progress = Progress("scored", fraction=lambda: scored[0] / n_cases if n_cases else None)
@@ -239,7 +247,7 @@ def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cas
 
     try:
         with redirect_stdout(sys.stderr):
-            score_run(store, run_id, metrics, on_case=on_case)
+            score_run(store, run_id, metrics, on_case=on_case, cases=cases)
     except KeyboardInterrupt:
         progress.clear()
         click.echo("stopped: every case is recorded, and the scores so far are kept", err=True)

@@ -18,7 +18,7 @@ from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
-from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.cli.options import InputFailure, media_root_option, metrics_from, open_store, store_option
 from agentunit.cli.trace_inputs import (
     expected_option,
     finish_output,
@@ -83,6 +83,7 @@ _READ_BEFORE_ASKING = 1000
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@media_root_option
 @judge_options
 @trace_options
 @expected_option

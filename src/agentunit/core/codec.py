@@ -51,8 +51,8 @@ _KNOWN: dict[type[Struct], frozenset[str]] = {
 _OF_THE_PAYLOAD = frozenset(
     (
         "name", "arguments", "status", "result", "error", "cost", "model", "usage", "documents", "query", "role",
-        "content", "agent", "to_agent", "energy_kwh", "prompt_tokens", "completion_tokens", "input_tokens", "output_tokens",
-        "total_tokens",
+        "content", "agent", "to_agent", "energy_kwh", "prompt_tokens", "completion_tokens", "input_tokens",
+        "output_tokens", "total_tokens",
     )
 )  # fmt: skip
 
