@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
 from agentunit.backends.judge.settings import JudgeSettings, configure_judge
+from agentunit.backends.media.limits import configure_media_root
+
+_UNCHANGED: Any = object()
 
 
-def configure(*, judge: JudgeSettings | Mapping[str, Any] | None) -> None:
+def configure(
+    *,
+    judge: JudgeSettings | Mapping[str, Any] | None = _UNCHANGED,
+    media_root: str | os.PathLike[str] | None = _UNCHANGED,
+) -> None:
     """Configure the judge that quality metrics and rubrics ask: explicit configuration is consent to sending.
 
     ``judge`` is a ``JudgeSettings`` or some of its fields (``url``, ``model``, ``api_key``, ``repeats``,
-    ``max_spend_usd``, …), which go before ``AGENTUNIT_JUDGE_…`` one by one. ``None`` forgets what was set here.
+    ``max_spend_usd``, …), which go before ``AGENTUNIT_JUDGE_…`` one by one. ``media_root`` is the folder that pictures,
+    videos and recordings named in files may be read from. ``None`` forgets what was set here.
 
     >>> configure(judge={"url": "http://127.0.0.1:8000/v1", "model": "qwen3-8b"})
     >>> from agentunit.backends.judge.settings import configured
@@ -21,6 +30,10 @@ def configure(*, judge: JudgeSettings | Mapping[str, Any] | None) -> None:
     'qwen3-8b'
     >>> configure(judge=None)
     """
+    if media_root is not _UNCHANGED:
+        configure_media_root(media_root)
+    if judge is _UNCHANGED:
+        return
     if judge is None:
         configure_judge()
         return

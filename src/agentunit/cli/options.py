@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
+from agentunit.backends.media.limits import configure_media_root
 from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
@@ -48,6 +49,22 @@ def show_personal_data_option(command: _Command) -> _Command:
         "--show-personal-data",
         is_flag=True,
         help="Show e-mail addresses, card numbers, credentials and the like, which are masked otherwise.",
+    )(command)
+
+
+def media_root_option(command: _Command) -> _Command:
+    """``--media-root``: the folder that pictures, videos and recordings may be read from."""
+
+    def configure(_: click.Context, __: click.Parameter, folder: str | None) -> None:
+        configure_media_root(folder)
+
+    return click.option(
+        "--media-root",
+        type=click.Path(exists=True, file_okay=False),
+        metavar="FOLDER",
+        callback=configure,
+        expose_value=False,
+        help="Where pictures, videos and recordings that cases name may lie. Default: beside the file that names them.",
     )(command)
 
 

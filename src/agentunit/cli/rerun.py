@@ -101,5 +101,6 @@ def _rerun(
         raise InputFailure(str(error)) from None
     recording = record_with_progress(plan, store, case_ids)
     leave_if_stopped(recording, plan, path)
-    score_with_progress(store, header.id, suite.metrics, len(case_ids), f"agentunit run {path} --resume {header.id}")
+    again = f"agentunit run {path} --resume {header.id}"
+    score_with_progress(store, header.id, suite.metrics, len(case_ids), again, plan.cases)
     finish(store, header.id, suite, None, as_json=as_json, show_personal_data=show_personal_data)

@@ -12,7 +12,14 @@ from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.gate import next_command
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
-from agentunit.cli.options import InputFailure, metrics_from, open_store, show_personal_data_option, store_option
+from agentunit.cli.options import (
+    InputFailure,
+    media_root_option,
+    metrics_from,
+    open_store,
+    show_personal_data_option,
+    store_option,
+)
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
@@ -57,6 +64,7 @@ from agentunit.store.sqlite import RunHeader, Store
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option
+@media_root_option
 @judge_options
 @store_option
 def run(
@@ -139,7 +147,7 @@ def _run(
     recording = record_with_progress(plan, store)
     leave_if_stopped(recording, plan, suite_path)
     again = f"agentunit run {suite_path} --resume {plan.header.id}"
-    score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again)
+    score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases)
     finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data)
 
 
@@ -244,7 +252,14 @@ def leave_if_stopped(recording: Recording, plan: Plan, suite_path: str) -> None:
         raise click.exceptions.Exit(EXIT_STOPPED)
 
 
-def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cases: int | None, again: str) -> None:
+def score_with_progress(
+    store: Store,
+    run_id: str,
+    metrics: Sequence[Any],
+    n_cases: int | None,
+    again: str,
+    cases: Sequence[DatasetCase] | None = None,
+) -> None:
     """Score what a run lacks, showing how it goes. ``again`` is the command that goes on after Ctrl-C."""
     scored = [0]
     progress = Progress("scored", fraction=lambda: scored[0] / n_cases if n_cases else None)
@@ -256,7 +271,7 @@ def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cas
 
     try:
         with output_to_stderr():
-            score_run(store, run_id, metrics, on_case=on_case)
+            score_run(store, run_id, metrics, on_case=on_case, cases=cases)
     except KeyboardInterrupt:
         progress.clear()
         click.echo("stopped: every case is recorded, and the scores so far are kept", err=True)

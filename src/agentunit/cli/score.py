@@ -17,7 +17,14 @@ from agentunit.backends.judge.settings import why_not_configured
 from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
-from agentunit.cli.options import InputFailure, metrics_from, open_store, show_personal_data_option, store_option
+from agentunit.cli.options import (
+    InputFailure,
+    media_root_option,
+    metrics_from,
+    open_store,
+    show_personal_data_option,
+    store_option,
+)
 from agentunit.cli.trace_inputs import (
     expected_option,
     finish_output,
@@ -85,6 +92,7 @@ _READ_BEFORE_ASKING = 1000
 )
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
 @show_personal_data_option
+@media_root_option
 @judge_options
 @trace_options
 @expected_option

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct, field
 
 
-class DatasetCase(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class DatasetCase(Struct, forbid_unknown_fields=True, omit_defaults=True, dict=True):
     """One case of a dataset.
 
     ``expected_output`` is any JSON value; a list of strings means several acceptable answers. ``tools`` are the
@@ -25,3 +25,22 @@ class DatasetCase(Struct, forbid_unknown_fields=True, omit_defaults=True):
     context: list[str] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] | None = field(default=None, name="__extra__")
+
+
+def set_origin(case: DatasetCase, folder: str | None) -> None:
+    """Note in which folder the file lies that a case was read from; paths in the case are confined to it.
+
+    The note is no field: it is never written, and nothing in a file can set it.
+    """
+    vars(case)["origin"] = folder
+
+
+def origin_of(case: object) -> str | None:
+    """The folder of the file that a case was read from; ``None`` for a case that was made in Python.
+
+    >>> case = DatasetCase("q1")
+    >>> set_origin(case, "/data")
+    >>> origin_of(case), origin_of(DatasetCase("q1")), origin_of({"id": "q1"})
+    ('/data', None, None)
+    """
+    return vars(case).get("origin") if isinstance(case, DatasetCase) else None

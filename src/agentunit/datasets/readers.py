@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from agentunit.core.case import DatasetCase
+from agentunit.core.case import DatasetCase, set_origin
 from agentunit.core.records import LooseRecord, Record
 from agentunit.datasets.rows import BadRow, CaseCollector, DatasetError
 from agentunit.datasets.structured import collect_json, collect_lines, collect_yaml
@@ -95,7 +95,11 @@ def _of_file(path: Path) -> list[DatasetCase]:
         raise
     except Exception as error:  # noqa: BLE001  # a hostile file must end as a sentence about it
         cases.refuse(None, cannot_be_read(error))
-    return cases.finish()
+    read = cases.finish()
+    folder = str(path.absolute().parent)
+    for case in read:
+        set_origin(case, folder)
+    return read
 
 
 def _format_of(path: Path) -> tuple[str, Callable[[io.BufferedIOBase, CaseCollector], None]]:

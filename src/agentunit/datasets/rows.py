@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agentunit.core.case import DatasetCase
+from agentunit.core.case import DatasetCase, origin_of, set_origin
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.results import without_lone_surrogates
 from agentunit.traces.limits import LimitExceeded, raised_by, read_limits
@@ -136,7 +136,11 @@ class CaseCollector:
 
 
 def _with_id(case: DatasetCase, case_id: str) -> DatasetCase:
-    return case if case.id == case_id else msgspec.structs.replace(case, id=case_id)
+    if case.id == case_id:
+        return case
+    renamed = msgspec.structs.replace(case, id=case_id)
+    set_origin(renamed, origin_of(case))
+    return renamed
 
 
 def case_of_fields(fields: Any) -> DatasetCase:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from agentunit.core.case import DatasetCase, origin_of, set_origin
 from agentunit.core.records import Record
 from agentunit.engine.judge_plan import SAMPLE_SIZE, Sending, judge_described, plan_sending
 from agentunit.engine.judging import judged_metrics
@@ -24,8 +26,12 @@ def score_run(
     *,
     again: bool = False,
     on_case: Callable[[int], None] = lambda n_scored: None,
+    cases: Sequence[DatasetCase] | None = None,
 ) -> int:
     """Score the records of a run that lack a score of these metrics (with ``again``: all of them).
+
+    ``cases`` are those of the run's dataset, where it is at hand: they know in which folder the paths in them lead.
+    Else paths stay in the working directory.
 
     A metric that keeps state from case to case is always scored over the whole run, in order. Returns how many
     records were scored.
@@ -41,14 +47,25 @@ def score_run(
     n_scored = 0
     for group in _groups(resolved):
         lacking = None if again else [metric.name for metric in group]
-        n_new, problems = _score(store, run_id, store.records(run_id, unscored_by=lacking), group, on_case)
+        n_new, problems = _score(
+            store, run_id, _placed(store.records(run_id, unscored_by=lacking), cases), group, on_case
+        )
         n_scored = max(n_scored, n_new)
         if n_new and judged_metrics(group):
             settings["judge_problems"] = problems
             store.update_run(run_id, settings, n_planned=header.n_planned)
     if stateful:
-        n_scored = max(n_scored, _score(store, run_id, store.records(run_id), stateful, on_case)[0])
+        n_scored = max(n_scored, _score(store, run_id, _placed(store.records(run_id), cases), stateful, on_case)[0])
     return n_scored
+
+
+def _placed(records: Iterator[StoredRecord], cases: Sequence[DatasetCase] | None) -> Iterator[StoredRecord]:
+    """The records, each with the folder that paths in its case are confined to."""
+    here = os.getcwd()
+    for stored in records:
+        known = cases is not None and stored.position < len(cases)
+        set_origin(stored.record.case, origin_of(cases[stored.position]) if cases is not None and known else here)
+        yield stored
 
 
 def _groups(metrics: Sequence[Any]) -> list[list[Any]]:

@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, Unencodable
 from agentunit.backends.clip.loading import label_of, load_clip, resolved_name
-from agentunit.backends.media.limits import MediaAccess
+from agentunit.backends.media.limits import MediaAccess, MediaProblem
+from agentunit.backends.media.sources import confined, shown_source
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric
@@ -20,10 +20,11 @@ from agentunit.metrics.inputs import InputProblem, Item, no_answer
 
 
 class Asked(NamedTuple):
-    """One answer to compare, and what it is compared with."""
+    """One answer to compare, and what it is compared with: as the case names it, and where it is read from."""
 
     answer: str
     sources: tuple[Any, ...]
+    places: tuple[Any, ...]
 
 
 class Refused(ValueError):
@@ -34,8 +35,10 @@ class Refused(ValueError):
 class ClipMetric(ItemMetric):
     """Reads the answer and the media of each item, has all of them encoded together, and compares.
 
-    Relative paths start at ``media_root``, outside of which nothing is read when it is given. URLs are fetched only
-    with ``allow_urls``. ``prompt`` is put before every answer. ``encoder`` takes one of your own in place of CLIP.
+    Relative paths start at ``media_root``, outside of which nothing is read when it is given. Without it, paths of a
+    case that was read from a file stay in that file's folder; paths of a case made in Python lead anywhere. URLs are
+    fetched only with ``allow_urls``. ``prompt`` is put before every answer. ``encoder`` takes one of your own in place
+    of CLIP.
     """
 
     _: KW_ONLY
@@ -73,7 +76,8 @@ class ClipMetric(ItemMetric):
 
     @cached_property
     def _access(self) -> MediaAccess:
-        return MediaAccess(None if self.media_root is None else Path(self.media_root), self.allow_urls)
+        # Paths were confined when the case was read, each to what its own case allows.
+        return MediaAccess(None, self.allow_urls)
 
     def judge(self, item: Item) -> MetricResult:
         """Score one item."""
@@ -122,7 +126,16 @@ class ClipMetric(ItemMetric):
             return self.unscored(no_answer(item), backend=self.current_backend)
         if not item.answer.strip():
             return self.unscored("the answer is blank: nothing to compare", backend=self.current_backend)
-        return Asked(item.answer, sources)
+        access = MediaAccess.for_case(item.case, self.media_root, self.allow_urls)
+        asked = Asked(item.answer, sources, sources)
+        for position, source in enumerate(sources):
+            try:
+                place = confined(source, access)
+            except MediaProblem as problem:
+                reason = f"{shown_source(source)} {problem}"
+                return self.refused(Refused(reason), reason, asked)
+            asked = asked._replace(places=(*asked.places[:position], place, *asked.places[position + 1 :]))
+        return asked
 
 
 def named_media(metadata: Mapping[str, Any], keys: Sequence[str]) -> tuple[Any, ...]:

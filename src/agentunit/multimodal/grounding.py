@@ -74,7 +74,7 @@ class CrossModalGroundingMetric(ClipMetric):
         self, encoder: ClipEncoder, asked: Sequence[Asked], texts: Sequence[EncodedText | Unencodable]
     ) -> list[MetricResult]:
         """Encode all pictures together, then score each answer."""
-        vectors = iter(encoder.encode_images([source for each in asked for source in each.sources], self._access))
+        vectors = iter(encoder.encode_images([place for each in asked for place in each.places], self._access))
         results = []
         for each, text in zip(asked, texts, strict=True):
             pictures = [next(vectors) for _ in each.sources]

@@ -34,7 +34,7 @@ class AudioTranscriptionMetric(ItemMetric):
     ``recognizer`` is for cases without a reference: what it hears in ``case.metadata["audio_path"]`` becomes the
     reference, and the backend names it, since agreement with a machine is other evidence than agreement with a person.
     It is a function from a path to a text, ``"module:attribute"`` of one, or ``"faster-whisper"``. Files must lie in
-    ``media_root`` when it is given, and relative paths start there.
+    ``media_root`` when it is given, else beside the file that the case was read from; relative paths start there.
 
     >>> case = {"id": "q1", "expected_output": "four queen of clubs"}
     >>> AudioTranscriptionMetric().evaluate(case, None, "For Queen of Clubs.").value
@@ -83,7 +83,7 @@ class AudioTranscriptionMetric(ItemMetric):
         if not references:
             if self._recogniser is None or not item.case_metadata.get("audio_path"):
                 return self.unscored(self._nothing_to_compare(item), n_references=0)
-            references = [self._heard(item.case_metadata["audio_path"], *self._recogniser)]
+            references = [self._heard(item, *self._recogniser)]
             backend = f"{BACKEND}, {self._recogniser[0]}"
         return self._result(item.answer, references, backend)
 
@@ -116,10 +116,10 @@ class AudioTranscriptionMetric(ItemMetric):
             return f"{reason} (recognizer= makes one of case.metadata.audio_path)"
         return reason
 
-    def _heard(self, path: Any, name: str, recognise: Recogniser) -> str:
-        root = None if self.media_root is None else Path(self.media_root)
+    def _heard(self, item: Item, name: str, recognise: Recogniser) -> str:
+        path = item.case_metadata["audio_path"]
         try:
-            text = recognise(checked_audio(path, MediaAccess(root=root, limits=AUDIO_LIMITS)))
+            text = recognise(checked_audio(path, MediaAccess.for_case(item.case, self.media_root, limits=AUDIO_LIMITS)))
         except MediaProblem as problem:
             raise InputProblem(f"case.metadata['audio_path'] {problem}; received {path!r:.200}") from None
         except Exception as error:  # a recogniser of the user's may raise anything

@@ -105,9 +105,9 @@ class VideoResponseRelevanceMetric(ClipMetric):
         self, encoder: ClipEncoder, asked: Sequence[Asked], texts: Sequence[EncodedText | Unencodable]
     ) -> list[MetricResult]:
         """Sample and encode each distinct video, then score each answer."""
-        keys = [(encoder.name, source_identity(each.sources[0], self._access)) for each in asked]
+        keys = [(encoder.name, source_identity(each.places[0], self._access)) for each in asked]
         videos = {key: self._encoded.get(key) for key in keys}
-        new = {key: each.sources[0] for key, each in zip(keys, asked, strict=True) if videos[key] is None}
+        new = {key: each.places[0] for key, each in zip(keys, asked, strict=True) if videos[key] is None}
         for key, video in zip(new, self._encode(encoder, list(new.values())), strict=True):
             self._encoded.put(key, video)
             videos[key] = video

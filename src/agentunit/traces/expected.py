@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from agentunit.core.case import DatasetCase
+from agentunit.core.case import DatasetCase, origin_of, set_origin
 from agentunit.core.records import Record
 
 
@@ -63,7 +63,10 @@ class ExpectedAnswers:
             case.expected_output = known.expected_output
         case.context = known.context or case.context
         case.tools = known.tools or case.tools
-        case.metadata = {**case.metadata, **known.metadata}
+        if known.metadata:
+            case.metadata = {**case.metadata, **known.metadata}
+            # Its paths are those of the dataset now, which the user chose to go by.
+            set_origin(case, origin_of(known) or origin_of(case))
         return True
 
     def _position(self, record: Record) -> int | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from agentunit.core.case import origin_of, set_origin
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.traces.assembly.record import assemble
@@ -87,6 +88,9 @@ class TraceFiles:
         seen: set[int] | None = set() if len(self._files) > 1 else None
         for found in self._by_session(self._records()):
             if isinstance(found, Record):
+                if origin_of(found.case) is None:
+                    # Put together from several files: paths in it are looked up beside the first of them.
+                    set_origin(found.case, _folder_of(self._files[0][0]))
                 if seen is not None:
                     self._note_repeated(found.case.id, seen)
                 if self.expected is not None:
@@ -130,7 +134,7 @@ class TraceFiles:
             yield InputError(name, None, spoken_os_error(error))
             return
         try:
-            yield from self._few_errors(name, self._stream(name, path, named, groups))
+            yield from self._few_errors(path, name, self._stream(name, path, named, groups))
         except ZstandardMissing as error:
             yield InputError(name, None, str(error))
         except BROKEN_STREAM as error:
@@ -146,10 +150,13 @@ class TraceFiles:
                 self._raw.close()
             self._raw = None
 
-    def _few_errors(self, name: str, found: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
+    def _few_errors(self, path: str, name: str, found: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
         """What was found, unless next to nothing of a large file can be read."""
         n_errors, limit = 0, read_limits().bad_items
+        folder = _folder_of(path)
         for each in found:
+            if isinstance(each, Record):
+                set_origin(each.case, folder)
             n_errors += isinstance(each, InputError)
             if n_errors > limit:
                 reason = f"more than {limit:,.0f} parts of the file cannot be read; the rest is left out"
@@ -266,6 +273,10 @@ def _files_in(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
             for name in sorted([*names, *linked]):
                 if not name.startswith("."):
                     yield os.path.join(folder, name), False
+
+
+def _folder_of(path: str) -> str:
+    return os.getcwd() if path == STDIN else os.path.dirname(os.path.abspath(path))
 
 
 def _size(path: str) -> int:

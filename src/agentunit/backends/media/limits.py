@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from pathlib import Path
+
+from agentunit.core.case import origin_of
 
 EXTRA = 'pip install "agentunit-eval[multimodal]"'
 
@@ -37,13 +40,43 @@ class MediaLimits:
                 raise ValueError(f"MediaLimits: {each.name} must be a finite number above 0; received {value!r}")
 
 
+_configured: Path | None = None
+
+
+def configure_media_root(root: str | os.PathLike[str] | None) -> None:
+    """Let every metric without a ``media_root`` of its own read media in this folder; ``None`` forgets it."""
+    global _configured  # one setting of the process, as that of the judge
+    if root is not None and not (isinstance(root, (str, os.PathLike)) and os.path.isdir(root)):
+        raise ValueError(f"media_root must be a folder; received {root!r:.200}")
+    _configured = None if root is None else Path(root)
+
+
 @dataclass(frozen=True)
 class MediaAccess:
     """Where media may come from: files under ``root`` only, when there is one; URLs only when they are allowed.
 
-    Relative paths start at ``root``, else at the working directory.
+    Relative paths start at ``root``, else at the working directory. ``foreign`` is true when the root is nobody's
+    choice but the folder of the file that names the media.
     """
 
     root: Path | None = None
     allow_urls: bool = False
     limits: MediaLimits = MediaLimits()
+    foreign: bool = False
+
+    @classmethod
+    def for_case(
+        cls,
+        case: object,
+        media_root: str | os.PathLike[str] | None,
+        allow_urls: bool = False,
+        limits: MediaLimits | None = None,
+    ) -> MediaAccess:
+        """What the media of a case may be: under the root that the user names, else beside the file of the case.
+
+        A case that was made in Python names files as its program does: anywhere.
+        """
+        chosen = _configured if media_root is None else Path(media_root)
+        origin = origin_of(case) if chosen is None else None
+        root = Path(origin) if origin is not None else chosen
+        return cls(root, allow_urls, limits or MediaLimits(), origin is not None)

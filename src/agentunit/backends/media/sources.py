@@ -96,8 +96,21 @@ def located(path: str | os.PathLike[str], access: MediaAccess) -> Path:
         where = f" under {root}" if root is not None else ""
         raise MediaProblem(f"cannot be found{where}: {_why(error)}") from None
     if not found.is_relative_to(inside):
+        if access.foreign:
+            raise MediaProblem(
+                f"lies outside of {root}, the folder of the file that names it; --media-root FOLDER "
+                "(media_root=… of the metric) allows another folder"
+            )
         raise MediaProblem(f"lies outside of the allowed folder {root}")
     return found
+
+
+def confined(source: MediaSource, access: MediaAccess) -> MediaSource:
+    """A source that may be read without a further look: a path becomes the place inside the root that it leads to."""
+    if isinstance(source, (bytes, bytearray, memoryview)) or access.root is None:
+        return source
+    text = os.fspath(source)
+    return source if is_data_uri(text) or is_url(text) else str(located(text, access))
 
 
 def _from_data_uri(text: str, access: MediaAccess) -> bytes:
