@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from agentunit.metrics.inputs import InputProblem
 from agentunit.privacy import ConsentComplianceMetric
 from agentunit.privacy.findings import Finding
 
@@ -124,6 +125,7 @@ def test_an_unclear_place_leaves_the_other_fields_checked() -> None:
         ({"city": False}, {}, "You are in Oslo.", None),  # no detector tells a city from a country
         ({"phone": False}, {"mobile": "212-555-0187"}, "Call 2125550187.", 0.0),
         ({"mobile": False}, {"phone": "212-555-0187"}, "Call 2125550187.", 0.0),
+        ({"mobile": False, "phone": True}, {"phone": "212-555-0187"}, "Call 2125550187.", 1.0),
         ({"dob": False}, {"birthday": "1990-04-05"}, "Born 1990-04-05.", 0.0),
         ({"social_security_number": False}, {"ssn": "536-22-6789"}, "It is 536226789.", 0.0),
         ({"mood": False}, {"mood": ""}, "You seem sad.", None),
@@ -176,6 +178,13 @@ def test_unusable_consent_is_an_error(consent: Any) -> None:
     assert result.value is None
     assert "case.metadata['consent'] must" in result.detail["reason"]
     assert result.detail["error"]["type"] == "InputProblem"
+
+
+def test_an_unusable_input_is_not_repeated_in_the_reason() -> None:
+    for problem in ("must be a list; received 'jane.doe@example.com'", "must be a list"):
+        refused = ConsentComplianceMetric().refused(InputProblem(problem))
+        assert refused.detail["reason"] == "must be a list"
+        assert "jane" not in repr(refused)
 
 
 def test_a_detector_must_be_one() -> None:

@@ -259,6 +259,7 @@ def test_a_salt_makes_the_same_pseudonyms_in_any_order_and_another_salt_others()
         ("iban", "de89 3704 0044 0532 0130 00", "DE89370400440532013000", True),
         ("name", "Mr. Bo  Ek", "bo ek", True),
         ("name", "Dr", "Mr", False),
+        ("name", "Dr", "DR.", True),  # a title alone is all there is
         ("address", "12 High St.,\nLeeds", "12 high st, leeds", True),
         ("api_key", "sk-Abc", "sk-abc", False),
     ],
