@@ -173,8 +173,9 @@ def _quoted(path: str) -> bytes:
     return f'"{path.rpartition(".")[2]}"'.encode()
 
 
-SPAN_JSON, SPAN_JSON_CAMEL, CLICKHOUSE, TRULENS, JAEGER, ZIPKIN = (
+SPAN_ROW_FORMATS = tuple(
     TraceFormat(spelling.name, spelling.summary, partial(_matches, spelling=spelling), read_span_rows)
     for spelling in SPELLINGS
 )
 """One format for each spelling; all are read alike, row by row, so that a mixture does no harm."""
+SPAN_JSON, SPAN_JSON_CAMEL, CLICKHOUSE, TRULENS, JAEGER, ZIPKIN = SPAN_ROW_FORMATS
