@@ -8,7 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Fault:
-    """One misbehaviour of the server; what is not set behaves as usual."""
+    """One misbehaviour of the server; what is not set behaves as usual.
+
+    ``twice``: the response is sent two times in a row. ``again_first``: it is sent once more when the next request of
+    its connection comes, a moment before the response to that one.
+    """
 
     wait_s: float = 0.0
     before: bytes = b""
@@ -21,6 +25,8 @@ class Fault:
     trickle_s: float | None = None
     then_close: bool = False
     chunked: bool = False
+    twice: bool = False
+    again_first: bool = False
     message: dict[str, Any] | None = None
     choice: dict[str, Any] = field(default_factory=dict)
     top: dict[str, Any] = field(default_factory=dict)

@@ -12,6 +12,7 @@ import msgspec
 from agentunit.backends.judge.attempt import Attempt, attempt
 from agentunit.backends.judge.completion import Completion
 from agentunit.backends.judge.dialect import Dialect
+from agentunit.backends.judge.fencing import answers_another
 from agentunit.backends.judge.health import LONGEST_WAIT_S, Health
 from agentunit.backends.judge.messages import JudgeRequest
 from agentunit.backends.judge.pace import Pace
@@ -33,7 +34,8 @@ _PATIENCE_WHEN_TURNED_AWAY = 4
 class Call:
     """What came of a question so far. ``attempts`` are plain data, for transcripts.
 
-    ``was_stale``: a kept connection turned out to be closed, so a new one is used from then on.
+    ``was_stale``: a kept connection turned out to be closed, so a new one is used from then on. ``was_astray``: the
+    reply to another question came, which is asked about once more.
     """
 
     completion: Completion = field(default_factory=Completion)
@@ -43,6 +45,7 @@ class Call:
     cost_usd: float | None = None
     n_unstated: int = 0
     was_stale: bool = False
+    was_astray: bool = False
     attempts: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -80,6 +83,9 @@ class Caller:
             made = await self._turn(request, call, ticket)
             if made is None:
                 return call
+            if made.kind == "answered" and not call.was_astray and _is_astray(request, made):
+                call.was_astray = call.was_stale = True
+                continue
             if made.kind in ("answered", "final", "hopeless"):
                 call.problem, call.completion = made.problem, made.completion
                 return call
@@ -298,3 +304,7 @@ class Caller:
         if left_s is not None:
             longest_s = min(longest_s, left_s)
         return longest_s * random.uniform(0.5, 1.0)
+
+
+def _is_astray(request: JudgeRequest, made: Attempt) -> bool:
+    return request.mark is not None and answers_another(made.completion.text or "", request.mark)

@@ -73,11 +73,12 @@ def _read(received: dict[str, Any], response_model: Any) -> Any:
     if len(said) == 1 and not names & said.keys():
         (inside,) = said.values()
         said = inside if isinstance(inside, dict) else said
-    check_nothing_beside(said, names)
     try:
-        return response_model.model_validate(said)
+        reply = response_model.model_validate(said)
     except ValueError as error:
         raise UnreadableReply(f"the reply must follow the schema: {_broken_rule(error)}") from None
+    check_nothing_beside(said, names)
+    return reply
 
 
 def _broken_rule(error: ValueError) -> str:
