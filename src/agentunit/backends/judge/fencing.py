@@ -35,11 +35,11 @@ def fenced(parts: Sequence[tuple[str, str]], task: str = "") -> Fenced:
     The mark comes from the task and the texts: the same question gives the same prompt, which a cache can know again.
 
     >>> print(fenced([("answer", "Paris")]).text)
-    The mark of this message is #MARK.
+    The mark of this message is #226d45b3e03e.
     <BLANKLINE>
-    [BEGIN answer #MARK]
+    [BEGIN answer #226d45b3e03e]
     Paris
-    [END answer #MARK]
+    [END answer #226d45b3e03e]
     """
     readable = [(name, readable_text(text)) for name, text in parts]
     mark = _mark([readable_text(task), *(each for part in readable for each in part)])

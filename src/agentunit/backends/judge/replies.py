@@ -111,9 +111,9 @@ def field_of(entry: Any, *names: str) -> Any:
         return None
     plain: dict[str, Any] = {}
     for name, value in entry.items():
-        if plain.setdefault(_plain(str(name)), value) != value:
+        if plain.setdefault(_plain_name(str(name)), value) != value:
             raise UnreadableReply(f"{name!r:.40} is given twice, with different values")
-    return next((plain[name] for name in map(_plain, names) if plain.get(name) is not None), None)
+    return next((plain[name] for name in map(_plain_name, names) if plain.get(name) is not None), None)
 
 
 def deciding_field_of(entry: Any, *names: str) -> Any:
@@ -122,6 +122,11 @@ def deciding_field_of(entry: Any, *names: str) -> Any:
     if any(value != found[0] for value in found):
         raise UnreadableReply(f"{names[0]!r} is given twice, with different values")
     return found[0] if found else None
+
+
+def _plain_name(name: str) -> str:
+    # Nearly every name is plain already.
+    return name if name.isalpha() and name.islower() and name.isascii() else _plain(name)
 
 
 def _plain(text: str) -> str:

@@ -56,10 +56,26 @@ class ExchangeFailed(Exception):
         self.is_untrusted = is_untrusted
 
 
+class _Watch:
+    """Tells whether the system holds bytes of a connection that the event loop has not read yet."""
+
+    def __init__(self, fileno: int) -> None:
+        self._fileno = fileno
+        self._poll = select.poll() if hasattr(select, "poll") else None
+        if self._poll is not None:
+            self._poll.register(fileno, select.POLLIN)
+
+    def is_readable(self) -> bool:
+        if self._poll is None:
+            return bool(select.select([self._fileno], [], [], 0)[0])
+        return bool(self._poll.poll(0))
+
+
 class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
         self.is_fresh = True
+        self._watch = _Watch(writer.get_extra_info("socket").fileno())
 
     @property
     def is_usable(self) -> bool:
@@ -75,7 +91,7 @@ class _Connection:
             return True
         # Nothing in the reader, and nothing lost: the step waits for bytes.
         step.close()
-        return _is_readable(self.writer.get_extra_info("socket"))
+        return self._watch.is_readable()
 
     def cut(self) -> None:
         self.writer.transport.abort()
@@ -119,7 +135,8 @@ class Transport:
             raise
         if mark is not None and response.status < 300 and mark.encode() not in response.body:
             may_stay_open = False
-        if may_stay_open and connection.is_usable:
+        if may_stay_open and not connection.writer.transport.is_closing():
+            # Whether anything comes after the response is looked at before it is used again.
             connection.is_fresh = False
             self._idle.append(connection)
         else:
@@ -267,15 +284,6 @@ async def _until_closed(reader: asyncio.StreamReader) -> bytes:
         _check_size(total)
         parts.append(part)
     return b"".join(parts)
-
-
-def _is_readable(connected: socket.socket) -> bool:
-    """Whether the system holds bytes of this connection that the event loop has not read yet."""
-    if not hasattr(select, "poll"):
-        return bool(select.select([connected.fileno()], [], [], 0)[0])
-    poll = select.poll()
-    poll.register(connected.fileno(), select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def _check_size(n_bytes: int) -> None:
