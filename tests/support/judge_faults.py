@@ -94,9 +94,9 @@ def content_filter() -> Fault:
     return Fault(message={"role": "assistant", "content": None}, choice={"finish_reason": "content_filter"})
 
 
-def cut_off() -> Fault:
+def cut_off(reason: str = "length") -> Fault:
     """A reply that reached the limit of tokens."""
-    return Fault(choice={"finish_reason": "length"})
+    return Fault(choice={"finish_reason": reason})
 
 
 def empty_choices() -> Fault:

@@ -117,6 +117,10 @@ def test_what_is_odd_but_right_is_taken(fault: Fault) -> None:
 FINAL: dict[str, tuple[Fault, str]] = {
     "refusal": (refusal("I'd rather not."), "the model refused: I'd rather not."),
     "content filter": (content_filter(), "a content filter of the server held the reply back"),
+    "safety filter": (
+        Fault(choice={"finish_reason": "SAFETY"}),
+        "a content filter of the server held the reply back",
+    ),
     "400": (failing(400, "context too long"), "HTTP 400: context too long"),
     "403": (failing(403, "not for you"), "HTTP 403: not for you"),
     "413": (failing(413, "too much"), "HTTP 413: too much"),
@@ -135,8 +139,9 @@ def test_a_no_is_final(fault: Fault, problem: str) -> None:
     assert len(server.calls) == 1
 
 
-def test_a_reply_that_was_cut_off_keeps_its_text_and_is_not_kept(tmp_path: object) -> None:
-    with JudgeServer(echo, faults={0: cut_off()}) as server:
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length"])
+def test_a_reply_that_was_cut_off_keeps_its_text_and_is_not_kept(tmp_path: object, reason: str) -> None:
+    with JudgeServer(echo, faults={0: cut_off(reason)}) as server:
         client = JudgeClient(settings_for(server, cache=str(tmp_path)))
         first, second = ask_all(client, [question()])[0], ask_all(client, [question()])[0]
         client.close()

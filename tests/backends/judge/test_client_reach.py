@@ -98,6 +98,15 @@ def test_a_server_that_stays_away_is_not_waited_for_by_every_question(monkeypatc
     assert client.usage.calls <= 1 + 2 * 4
 
 
+def test_the_time_of_a_run_ends_the_wait() -> None:
+    with JudgeServer(echo) as server:
+        client = JudgeClient(settings_for(server, concurrency=4, run_timeout_s=0.5))
+        ask_all(client, [question("before")])
+    replies = ask_all(client, (question(f"number {number}") for number in range(10)))
+    client.close()
+    assert {reply.problem for reply in replies} == {"the time for all calls of the run (0.5 s) is up"}
+
+
 def test_every_call_forbidden_is_found_soon_and_one_is_not() -> None:
     with JudgeServer(echo, faults=lambda _: failing(403, "not for you")) as server:
         client = JudgeClient(settings_for(server, concurrency=1))

@@ -318,6 +318,17 @@ def test_an_answer_that_states_nothing_is_not_correct_and_a_reference_that_state
     assert blank.value is None
 
 
+def test_facts_that_contradict_each_other_are_no_score() -> None:
+    def reply(request: Any) -> Any:
+        texts = texts_of(body_of(request))
+        return {"claims": []} if texts.get("answer") == "Well, red." else decide(body_of(request))
+
+    question = QualityQuestion("?", [], "Well, red.", ["Red."])
+    verdict = judged("answer_correctness", question, ScriptedJudge(reply))
+    assert verdict.value is None
+    assert verdict.detail["reason"] == "the judge found no fact in the answer, but every expected fact in it"
+
+
 def passages(*useful: Any) -> dict[str, Any]:
     return {"passages": [{"passage": at, "reason": "r", "useful": each} for at, each in enumerate(useful, 1)]}
 
