@@ -65,7 +65,9 @@ class Sorted(Model):
 
 
 def ask(judge: Scripted, wanted: type[Model], **given: Any) -> Any:
-    prompt = f"Task.\n\nNow perform the same with the following input\ninput: {json.dumps(given)}\nOutput: "
+    # The task shows an example of a reply, as RAGAS' own do: ending like it is no fault.
+    task = f"Task. Example: {json.dumps({'statements': [YES, NO]})}"
+    prompt = f"{task}\n\nNow perform the same with the following input\ninput: {json.dumps(given)}\nOutput: "
     return asyncio.run(JudgeModel(Asking(judge), "ragas_test").agenerate(prompt, wanted))
 
 

@@ -17,7 +17,9 @@ _BEGIN = "Now perform the same with the following input"
 
 def decide(body: dict[str, Any]) -> dict[str, Any]:
     """The reply to one of RAGAS' prompts."""
-    return {"mark": mark_of(body), **_decided(input_of(body))}
+    decided = _decided(input_of(body))
+    # RAGAS by itself puts no mark into its prompts.
+    return {"mark": mark_of(body), **decided} if "mark of this message" in body["messages"][-1]["content"] else decided
 
 
 def _decided(given: dict[str, Any]) -> dict[str, Any]:

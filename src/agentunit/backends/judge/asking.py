@@ -69,7 +69,7 @@ class Asking:
         request = JudgeRequest(purpose, system, data.message, schema, max_tokens, self._sample, data.mark)
         reply = await self._reply(request)
         try:
-            return reader(own_object(_whole_text(reply), data.mark, data.text))
+            return reader(own_object(_whole_text(reply), data.mark, data.judged))
         except UnreadableReply as error:
             if not isinstance(error, UnprovenReply):
                 self._judge.forget(request)
@@ -79,7 +79,7 @@ class Asking:
         request = replace(request, user=request.user + asked_again, max_tokens=room)
         reply = await self._reply(request)
         try:
-            return reader(own_object(_whole_text(reply), data.mark, data.text))
+            return reader(own_object(_whole_text(reply), data.mark, data.judged))
         except UnprovenReply as error:
             return cast(T, error.otherwise)
         except UnreadableReply as error:

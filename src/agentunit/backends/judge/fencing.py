@@ -18,10 +18,14 @@ _REPLY_RULE = 'Reply with the JSON alone. It begins with {{"mark": "{mark}", '
 
 
 class Fenced(NamedTuple):
-    """Named texts between fences. ``mark`` stands in none of them, so only a reply to this message can carry it."""
+    """Named texts between fences. ``mark`` stands in none of them, so only a reply to this message can carry it.
+
+    ``judged`` is the texts without their fences.
+    """
 
     text: str
     mark: str
+    judged: str
 
     @property
     def message(self) -> str:
@@ -44,7 +48,8 @@ def fenced(parts: Sequence[tuple[str, str]], task: str = "") -> Fenced:
     readable = [(name, readable_text(text)) for name, text in parts]
     mark = _mark([readable_text(task), *(each for part in readable for each in part)])
     blocks = [f"[BEGIN {name} #{mark}]\n{text}\n[END {name} #{mark}]" for name, text in readable]
-    return Fenced("\n\n".join([f"The mark of this message is #{mark}.", *blocks]), mark)
+    text = "\n\n".join([f"The mark of this message is #{mark}.", *blocks])
+    return Fenced(text, mark, "\n".join(text for _, text in readable))
 
 
 def answers_another(text: str, mark: str) -> bool:

@@ -67,7 +67,7 @@ def own_object(text: str, mark: str, judged: str = "") -> dict[str, Any]:
 
 
 def _squeezed(text: str) -> str:
-    return "".join(text.split()).removesuffix("```")
+    return "".join(text.split()).replace("\\", "").removesuffix("```")
 
 
 def _marked(value: Any, mark: str, deeper: int) -> dict[str, Any] | None:
