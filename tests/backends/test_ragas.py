@@ -208,15 +208,11 @@ warnings.warn("all of this is deprecated", DeprecationWarning)
     assert backend().unready() is None
 
 
-@pytest.mark.parametrize(
-    ("given", "preferred"), [(None, False), ("", False), ("0", False), ("off", False), ("1", True)]
-)
-def test_auto_prefers_it_only_when_asked_to(
-    monkeypatch: pytest.MonkeyPatch, given: str | None, preferred: bool
-) -> None:
+@pytest.mark.parametrize(("given", "taken"), [(None, True), ("", True), ("1", True), ("0", False), (" Off ", False)])
+def test_auto_takes_it_unless_told_not_to(monkeypatch: pytest.MonkeyPatch, given: str | None, taken: bool) -> None:
     if given is not None:
         monkeypatch.setenv("AGENTUNIT_RAGAS", given)
-    assert backend().preferred is preferred
+    assert backend().automatic is taken
 
 
 # Scores and failures

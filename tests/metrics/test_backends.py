@@ -121,34 +121,33 @@ def test_auto_is_the_default_and_falls_back_to_lexical_without_any() -> None:
         assert evaluate(metric()).detail["backend"] == "lexical"
 
 
-def test_auto_prefers_a_judge_then_ragas_then_local_and_takes_no_other_unasked(offer: Offer) -> None:
+def test_auto_prefers_ragas_then_a_judge_then_local_and_takes_no_other_unasked(offer: Offer) -> None:
     offer("another")
     assert evaluate(FaithfulnessMetric()).detail["backend"] == "lexical"
     assert evaluate(FaithfulnessMetric(backend="another")).detail["backend"] == "another"
-    for name in ("local", "ragas", "judge"):
+    for name in ("local", "judge", "ragas"):
         offer(name)
         assert evaluate(FaithfulnessMetric()).detail["backend"] == name
 
 
 @pytest.mark.parametrize(
-    ("preferred", "unready", "taken"),
+    ("automatic", "unready", "taken"),
     [("True", "None", "ragas"), ("False", "None", "judge"), ("True", "'set AGENTUNIT_JUDGE_MODEL'", "judge")],
-    ids=["preferred", "not preferred", "preferred, but not ready"],
+    ids=["ready", "only by its name", "not ready"],
 )
-def test_auto_takes_what_the_user_prefers_first(offer: Offer, preferred: str, unready: str, taken: str) -> None:
+def test_auto_goes_on_to_the_judge(offer: Offer, automatic: str, unready: str, taken: str) -> None:
     offer("judge")
     offer("local")
     source = BACKEND_SOURCE.format(name="ragas", measures=ALL_MEASURES, unready=unready, verdicts=NUMBER_IN_THE_ANSWER)
-    offer("ragas", source=f"{source}\n    preferred = {preferred}\n")
+    offer("ragas", source=f"{source}\n    automatic = {automatic}\n")
     assert evaluate(FaithfulnessMetric()).detail["backend"] == taken
+    if unready == "None":
+        assert evaluate(FaithfulnessMetric(backend="ragas")).detail["backend"] == "ragas"
 
 
-def test_what_is_preferred_for_one_measure_is_not_asked_for_another(offer: Offer) -> None:
+def test_what_does_not_measure_this_leaves_it_to_the_next(offer: Offer) -> None:
     offer("judge")
-    source = BACKEND_SOURCE.format(
-        name="ragas", measures=("faithfulness",), unready="None", verdicts=NUMBER_IN_THE_ANSWER
-    )
-    offer("ragas", source=f"{source}\n    preferred = True\n")
+    offer("ragas", measures=("faithfulness",))
     assert evaluate(FaithfulnessMetric()).detail["backend"] == "ragas"
     assert evaluate(AnswerCorrectnessMetric()).detail["backend"] == "judge"
 

@@ -11,7 +11,7 @@ from typing import Any
 _FENCED = re.compile(
     r"\[BEGIN (?P<name>[^\]\n#]+) #(?P<mark>[0-9a-f]{12})\]\n(?P<text>.*?)\n\[END (?P=name) #(?P=mark)\]", re.S
 )
-_MARK = re.compile(r"\AThe mark of this message is #([0-9a-f]{12})\.\n")
+_MARK = re.compile(r"^The mark of this message is #([0-9a-f]{12})\.\n", re.M)
 _SENTENCE = re.compile(r"[^.!?\n]+(?:\.\d[^.!?\n]*)*[.!?]*")
 _PLAIN_WORDS = "a an the is are was were be been in of on at to and or it its that this for by with as has have had"
 _PLAIN = set(_PLAIN_WORDS.split())
@@ -21,14 +21,23 @@ _ENOUGH = 0.7
 
 def texts_of(body: dict[str, Any]) -> dict[str, str]:
     """The fenced texts of a request by their names, found by the mark that the message states first."""
-    user = body["messages"][-1]["content"]
-    mark = _MARK.match(user)
-    assert mark, f"no mark in {user!r:.80}"
-    return {each["name"]: each["text"] for each in _FENCED.finditer(user) if each["mark"] == mark[1]}
+    user, mark = body["messages"][-1]["content"], mark_of(body)
+    return {each["name"]: each["text"] for each in _FENCED.finditer(user) if each["mark"] == mark}
+
+
+def mark_of(body: dict[str, Any]) -> str:
+    """The mark that a message states first, which the reply has to carry."""
+    mark = _MARK.search(body["messages"][-1]["content"])
+    assert mark, f"no mark in {body['messages'][-1]['content']!r:.80}"
+    return mark[1]
 
 
 def decide(body: dict[str, Any]) -> dict[str, Any]:
     """The reply to one of our prompts."""
+    return {"mark": mark_of(body), **_decided(body)}
+
+
+def _decided(body: dict[str, Any]) -> dict[str, Any]:
     system, texts = body["messages"][0]["content"], texts_of(body)
     if system.startswith("You split an answer into claims"):
         return {"claims": claims_of(texts["answer"])}

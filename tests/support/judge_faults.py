@@ -8,7 +8,11 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Fault:
-    """One misbehaviour of the server; what is not set behaves as usual."""
+    """One misbehaviour of the server; what is not set behaves as usual.
+
+    ``twice``: the response is sent two times in a row. ``again_first``: it is sent once more when the next request of
+    its connection comes, a moment before the response to that one.
+    """
 
     wait_s: float = 0.0
     before: bytes = b""
@@ -21,6 +25,8 @@ class Fault:
     trickle_s: float | None = None
     then_close: bool = False
     chunked: bool = False
+    twice: bool = False
+    again_first: bool = False
     message: dict[str, Any] | None = None
     choice: dict[str, Any] = field(default_factory=dict)
     top: dict[str, Any] = field(default_factory=dict)
@@ -88,9 +94,9 @@ def content_filter() -> Fault:
     return Fault(message={"role": "assistant", "content": None}, choice={"finish_reason": "content_filter"})
 
 
-def cut_off() -> Fault:
+def cut_off(reason: str = "length") -> Fault:
     """A reply that reached the limit of tokens."""
-    return Fault(choice={"finish_reason": "length"})
+    return Fault(choice={"finish_reason": reason})
 
 
 def empty_choices() -> Fault:

@@ -38,6 +38,8 @@ from judge_faults import Fault, failing
 from judge_numbers import embeddings_reply, n_tokens
 
 _ROUNDS_TO_A_HANDLER = 10
+# So long that the client has taken the copy for its response.
+_AFTER_A_COPY_S = 0.05
 
 Decide = Callable[[dict[str, Any]], "str | dict[str, Any]"]
 
@@ -81,6 +83,7 @@ class JudgeServer:
         api_key: str | None = None,
         keep_requests: bool = True,
         tls: ssl.SSLContext | None = None,
+        port: int = 0,
     ) -> None:
         self.decide = decide
         self.faults: Faults = {} if faults is None else faults
@@ -91,6 +94,7 @@ class JudgeServer:
         self.api_key = api_key
         self.keep_requests = keep_requests
         self.tls = tls
+        self.port = port
         self.requests: list[Received] = []
         self.errors: list[Exception] = []
         self.n_calls = 0
@@ -98,6 +102,7 @@ class JudgeServer:
         self.most_at_once = 0
         self.url = ""
         self._at_once = 0
+        self._copies: dict[asyncio.StreamWriter, bytes] = {}
         self._loop = asyncio.new_event_loop()
         self._handlers: set[asyncio.Task[None]] = set()
         self._thread = threading.Thread(target=self._serve, name="judge-server", daemon=True)
@@ -127,7 +132,7 @@ class JudgeServer:
 
     async def _until_stopped(self) -> None:
         self._stop = asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", 0, backlog=1024, ssl=self.tls)
+        server = await asyncio.start_server(self._connected, "127.0.0.1", self.port, backlog=1024, ssl=self.tls)
         place = "http://127.0.0.1" if self.tls is None else "https://localhost"
         self.url = f"{place}:{server.sockets[0].getsockname()[1]}/v1"
         self._started.set()
@@ -182,7 +187,13 @@ class JudgeServer:
             wait_s = fault.wait_s + (self.latency_s if is_call else 0.0)
             if wait_s:
                 await asyncio.sleep(wait_s)
+            if (copy := self._copies.pop(writer, None)) is not None:
+                writer.write(copy)
+                await writer.drain()
+                await asyncio.sleep(_AFTER_A_COPY_S)
             status, body = self._reply(path, request, fault)
+            if fault.again_first:
+                self._copies[writer] = _whole(status, body, fault)
             return await _send(writer, status, body, fault)
         finally:
             self._at_once -= is_call
@@ -244,7 +255,7 @@ class JudgeServer:
         }
 
 
-async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, fault: Fault) -> bool:
+def _whole(status: int, body: bytes, fault: Fault) -> bytes:
     headers = {"Content-Type": fault.content_type}
     if fault.trickle_s is not None or fault.chunked:
         headers["Transfer-Encoding"] = "chunked"
@@ -254,15 +265,21 @@ async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, fault: F
     head = f"HTTP/1.1 {status} Scripted\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     whole = fault.before + head.encode("latin-1") + b"\r\n"
     if fault.trickle_s is not None:
+        return whole
+    return whole + (_chunks(body) if fault.chunked else body)
+
+
+async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, fault: Fault) -> bool:
+    whole = _whole(status, body, fault)
+    if fault.trickle_s is not None:
         writer.write(whole)
         while True:
             writer.write(b"1\r\n \r\n")
             await writer.drain()
             await asyncio.sleep(fault.trickle_s)
-    whole += _chunks(body) if fault.chunked else body
     if fault.drop_after is not None:
         whole = whole[: int(len(whole) * fault.drop_after)]
-    writer.write(whole)
+    writer.write(whole * 2 if fault.twice else whole)
     await writer.drain()
     return fault.drop_after is None and not fault.then_close
 

@@ -9,13 +9,20 @@ import json
 import re
 from typing import Any
 
+from judge_decisions import mark_of
+
 _EMPTY_WORDS = {"a", "an", "and", "are", "by", "in", "is", "it", "of", "on", "or", "the", "to", "was", "were", "with"}
 _BEGIN = "Now perform the same with the following input"
 
 
 def decide(body: dict[str, Any]) -> dict[str, Any]:
     """The reply to one of RAGAS' prompts."""
-    given = input_of(body)
+    decided = _decided(input_of(body))
+    # RAGAS by itself puts no mark into its prompts.
+    return {"mark": mark_of(body), **decided} if "mark of this message" in body["messages"][-1]["content"] else decided
+
+
+def _decided(given: dict[str, Any]) -> dict[str, Any]:
     if "statements" in given:
         return {"statements": [_inferred(each, given["context"]) for each in given["statements"]]}
     if "ground_truth" in given:

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Future
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,13 +33,18 @@ class ScriptedJudge:
         self.forgotten: list[JudgeRequest] = []
 
     async def ask(self, request: JudgeRequest) -> JudgeReply:
-        """The next reply; a dict is sent as JSON, a ``JudgeReply`` as it is."""
+        """The next reply; a dict is sent as JSON with the request's mark, a ``JudgeReply`` as it is.
+
+        ``<mark>`` in a text stands for the mark.
+        """
         self.asked.append(request)
         replies = self._replies
         given = replies(request) if callable(replies) else next(replies)
-        if isinstance(given, JudgeReply):
-            return given
-        return reply_of(given if isinstance(given, str) else json.dumps(given, ensure_ascii=False))
+        if isinstance(given, dict):
+            given = json.dumps({"mark": "<mark>", **given}, ensure_ascii=False)
+        reply = given if isinstance(given, JudgeReply) else reply_of(given)
+        text = None if reply.text is None else reply.text.replace("<mark>", request.mark or "")
+        return replace(reply, text=text)
 
     def forget(self, request: JudgeRequest) -> None:
         """Keep in mind what should not be cached."""

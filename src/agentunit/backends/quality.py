@@ -22,7 +22,7 @@ BACKEND_VARIABLE = "AGENTUNIT_BACKEND"
 SERVICES = frozenset({"judge", "ragas"})
 """The backends that ask a language model elsewhere: what they are asked leaves this process, and may cost money."""
 _OWN_BACKENDS = {"judge": "agentunit.backends.judge:backend", "ragas": "agentunit.backends.ragas:backend"}
-_AUTOMATIC = ("judge", "ragas", "local")
+_AUTOMATIC = ("ragas", "judge", "local")
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class QualityBackend(Protocol):
     One that waits for a service may also have ``start(measure, questions)``, which returns at once with a
     ``concurrent.futures.Future`` of what ``judge`` would return: the engine then has several batches under way. A batch
     that was started is never asked again, so a question that fails is a verdict without a value, with ``error``
-    (``type`` and ``message``) in its detail. One whose attribute ``preferred`` is true comes first in ``auto``.
+    (``type`` and ``message``) in its detail. One whose attribute ``automatic`` is false is used only by its name.
     """
 
     name: str
@@ -71,9 +71,9 @@ class BackendUnavailable(RuntimeError):
 def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend | None:
     """The backend to use for a measure; ``None`` stands for the lexical fallback.
 
-    ``auto`` takes the first that is installed, measures this and is ready: a configured judge or RAGAS (with
-    ``AGENTUNIT_RAGAS=1`` RAGAS first), then the local model. Any other backend is used only when it is named, and one
-    that is named must be able to run. The environment variable ``AGENTUNIT_BACKEND`` may name what ``auto`` means.
+    ``auto`` takes the first that is installed, measures this and is ready: RAGAS with a configured judge (unless
+    ``AGENTUNIT_RAGAS=0``), the judge itself, then the local model. Any other backend is used only when it is named, and
+    one that is named must be able to run. The environment variable ``AGENTUNIT_BACKEND`` may name what ``auto`` means.
     """
     if requested == "auto":
         requested = os.environ.get(BACKEND_VARIABLE) or requested
@@ -87,9 +87,7 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
         if isinstance(reason, str):
             report_once(reason)
     usable = [each for each in loaded if not isinstance(each, str) and measure in each.measures]
-    # What the user asked for by a setting of its own comes before the rest.
-    usable.sort(key=lambda each: not getattr(each, "preferred", False))
-    return next((each for each in usable if not why_unready(each)), None)
+    return next((each for each in usable if getattr(each, "automatic", True) and not why_unready(each)), None)
 
 
 def _named(requested: str, measure: str, owner: str, found: dict[str, Plugin]) -> QualityBackend:

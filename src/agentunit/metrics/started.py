@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import Future, wait
 from typing import Any
 
 from agentunit.core.results import MetricResult
@@ -35,12 +34,10 @@ class StartedBatch:
 
     def result(self) -> Sequence[MetricResult]:
         """Wait for the answers; what the service raised is raised here."""
-        while True:
-            try:
-                return self._finish(self._answers.result(timeout=_TICK_S))
-            except NotYet:
-                if self._answers.done():
-                    raise
+        # Asked for only when it is there: a timeout of the service's own is then told from one of waiting.
+        while not self._answers.done():
+            wait([self._answers], timeout=_TICK_S)
+        return self._finish(self._answers.result())
 
     def cancel(self) -> None:
         """Nobody waits any more: what has not been sent yet need not be."""

@@ -11,6 +11,7 @@ from judge_asking import SCHEMA, ask_all, echo, question, settings_for
 from judge_faults import Fault, failing
 from judge_server import JudgeServer, Received
 
+from agentunit.backends.judge import calling
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.dialect import Dialect
 
@@ -113,10 +114,71 @@ def test_new_names_and_fixed_temperatures_are_learnt() -> None:
     assert len(server.calls) == 5 + 3
 
 
+REFUSALS_OF_TEMPERATURE = [
+    "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) value is supported.",
+    "Unsupported parameter: 'temperature' is not supported with this model.",
+    "Unrecognized request argument supplied: temperature",
+    "temperature: Extra inputs are not permitted",
+    "`temperature` is deprecated for this model",
+    "invalid temperature: only 1 is allowed for this model",
+    "Unknown parameter: 'temperature'.",
+]
+OTHER_REFUSALS = [
+    "This model's maximum context length is 8192 tokens; the temperature of the message is irrelevant",
+    "the content about body temperature was flagged",
+    "error while sampling with temperature 0.0: out of memory",
+]
+
+
+@pytest.mark.parametrize("message", REFUSALS_OF_TEMPERATURE)
+def test_a_refused_temperature_is_left_out_and_the_run_says_so(message: str) -> None:
+    def refuse(request: Received) -> Fault | None:
+        return failing(400, message) if "temperature" in request.body else None
+
+    with JudgeServer(echo, faults=refuse) as server:
+        client = JudgeClient(settings_for(server, concurrency=1))
+        replies = ask_all(client, (question(f"number {number}") for number in range(5)))
+        problems = client.usage.problems
+        client.begin_run()
+        ask_all(client, [question("in the next run")])
+        client.close()
+
+    assert [reply.problem for reply in replies] == [None] * 5
+    assert len(server.calls) == 5 + 1 + 1
+    assert problems == client.usage.problems == [calling.NO_TEMPERATURE]
+
+
+@pytest.mark.parametrize("message", OTHER_REFUSALS)
+def test_an_error_that_mentions_temperature_does_not_drop_it(message: str) -> None:
+    with JudgeServer(echo, faults={2: failing(400, message)}) as server:
+        client = JudgeClient(settings_for(server, concurrency=1))
+        problems = [ask_all(client, [question(f"number {number}")])[0].problem for number in range(5)]
+        client.close()
+
+    assert problems == [None, None, f"HTTP 400: {message}", None, None]
+    assert {call.body["temperature"] for call in server.calls} == {0}
+    assert client.usage.problems == []
+
+
+def test_a_temperature_whose_refusal_was_not_the_reason_is_kept() -> None:
+    def refuse(request: Received) -> Fault | None:
+        is_bad = "number 2" in request.body["messages"][-1]["content"]
+        return failing(400, "'temperature' is not supported here") if is_bad else None
+
+    with JudgeServer(echo, faults=refuse) as server:
+        client = JudgeClient(settings_for(server, concurrency=1))
+        problems = [ask_all(client, [question(f"number {number}")])[0].problem for number in range(5)]
+        client.close()
+
+    assert problems == [None, None, "HTTP 400: 'temperature' is not supported here", None, None]
+    assert [call.body.get("temperature") for call in server.calls][-2:] == [0, 0]
+    assert client.usage.problems == []
+
+
 @given(st.sampled_from([400, 415, 422, 501]), st.text(max_size=60), st.booleans())
 def test_a_dialect_can_only_get_easier_so_trying_ends(status: int, message: str, had_schema: bool) -> None:
     dialect = Dialect()
-    message += " max_completion_tokens temperature"
+    message += "; use max_completion_tokens; unsupported parameter: temperature"
     while (found := dialect.easier(status, message, had_schema=had_schema)) is not None:
         assert found[0].ease == dialect.ease + 1
         dialect = found[0]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from judge_asking import ask_all, ask_one, echo, question, settings_for
+from judge_decisions import decide
 from judge_faults import (
     Fault,
     content_filter,
@@ -30,6 +33,9 @@ from judge_server import JudgeServer
 
 from agentunit.backends.judge import calling
 from agentunit.backends.judge.client import JudgeClient
+from agentunit.backends.judge.judge_backend import JudgeBackend
+from agentunit.backends.judge.transport import Transport
+from agentunit.backends.quality import QualityQuestion
 
 ECHO = '{"echo": "is it so?"}'
 
@@ -68,6 +74,13 @@ PASSING = {
     "compressed": Fault(headers={"Content-Encoding": "gzip"}),
     "strange transfer encoding": Fault(headers={"Transfer-Encoding": "gzip"}),
     "a length that is no number": Fault(headers={"Content-Length": "many"}),
+    "two lengths": Fault(before=b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\nContent-Length: 5\r\n\r\n"),
+    "a chunk longer than its size": Fault(
+        before=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nabc\r\n0\r\n\r\n"
+    ),
+    "a chunk with a size that Python would read": Fault(
+        before=b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0_1\r\na\r\n0\r\n\r\n"
+    ),
     "a head without end": Fault(headers={"X-Long": "x" * 70_000}),
 }
 
@@ -104,6 +117,10 @@ def test_what_is_odd_but_right_is_taken(fault: Fault) -> None:
 FINAL: dict[str, tuple[Fault, str]] = {
     "refusal": (refusal("I'd rather not."), "the model refused: I'd rather not."),
     "content filter": (content_filter(), "a content filter of the server held the reply back"),
+    "safety filter": (
+        Fault(choice={"finish_reason": "SAFETY"}),
+        "a content filter of the server held the reply back",
+    ),
     "400": (failing(400, "context too long"), "HTTP 400: context too long"),
     "403": (failing(403, "not for you"), "HTTP 403: not for you"),
     "413": (failing(413, "too much"), "HTTP 413: too much"),
@@ -122,8 +139,9 @@ def test_a_no_is_final(fault: Fault, problem: str) -> None:
     assert len(server.calls) == 1
 
 
-def test_a_reply_that_was_cut_off_keeps_its_text_and_is_not_kept(tmp_path: object) -> None:
-    with JudgeServer(echo, faults={0: cut_off()}) as server:
+@pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length"])
+def test_a_reply_that_was_cut_off_keeps_its_text_and_is_not_kept(tmp_path: object, reason: str) -> None:
+    with JudgeServer(echo, faults={0: cut_off(reason)}) as server:
         client = JudgeClient(settings_for(server, cache=str(tmp_path)))
         first, second = ask_all(client, [question()])[0], ask_all(client, [question()])[0]
         client.close()
@@ -173,14 +191,52 @@ def test_attempts_are_bounded_and_the_last_problem_is_told() -> None:
     assert len(server.calls) == 3
 
 
-def test_nobody_listens() -> None:
-    with JudgeServer(echo) as server:
-        url = server.url
-    reply = ask_one(settings_for(url, max_attempts=2))
+@pytest.mark.parametrize("n_faulty", [1, 5])
+def test_a_response_sent_twice_is_never_the_reply_to_the_next_question(n_faulty: int) -> None:
+    with JudgeServer(echo, faults=dict.fromkeys(range(2, 2 + n_faulty), Fault(twice=True))) as server:
+        client = JudgeClient(settings_for(server, concurrency=1))
+        replies = ask_all(client, (question(f"number {number}") for number in range(20)))
+        client.close()
 
-    assert reply.text is None
-    assert reply.problem is not None
-    assert reply.problem.startswith("gave up after 2 attempts; the last: cannot connect")
+    assert [reply.text for reply in replies] == [f'{{"echo": "number {number}"}}' for number in range(20)]
+    assert server.n_connections == 1 + n_faulty
+
+
+def test_bytes_that_come_after_a_connection_was_put_aside_close_it() -> None:
+    async def exchanged() -> list[bytes]:
+        found: list[bytes] = []
+        transport = Transport(settings_for(server).address)
+        for _ in range(3):
+            found.append((await transport.post(b"{}")).body)
+            (kept,) = transport._idle
+            # Bytes in the reader, or only with the system: both make the connection useless.
+            kept.reader.feed_data(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
+        transport.close()
+        return found
+
+    with JudgeServer(echo, faults=lambda _: Fault(body=b"{}")) as server:
+        assert asyncio.run(exchanged()) == [b"{}"] * 3
+    assert server.n_connections == 3
+
+
+def test_a_reply_to_another_question_is_refused_and_not_kept_whatever_the_connection_does(tmp_path: Path) -> None:
+    questions = [QualityQuestion("?", [f"Item {at} is red."], f"Item {at} is {'red' if at % 2 else 'blue'}.")
+                 for at in range(20)]  # fmt: skip
+    wanted = [float(at % 2) for at in range(20)]
+    faults = dict.fromkeys((3, 10, 11, 30), Fault(again_first=True))
+    with JudgeServer(decide, faults=faults) as server:
+        client = JudgeClient(settings_for(server, concurrency=1, cache=str(tmp_path)))
+        backend = JudgeBackend(client)
+        values = [verdict.value for verdict in backend.judge("faithfulness", questions)]
+        n_calls = server.n_calls
+        from_cache = [verdict.value for verdict in backend.judge("faithfulness", questions)]
+        client.close()
+
+    assert values == wanted
+    assert from_cache == wanted
+    # The questions that got the reply to another one were sent again, and everything in the cache is their own.
+    assert 40 < n_calls <= 40 + len(faults)
+    assert server.n_calls == n_calls
 
 
 def test_a_kept_connection_that_the_server_closed_is_no_failed_attempt() -> None:

@@ -162,12 +162,15 @@ def test_a_trusted_certificate_is_taken(certificate: tuple[Path, Path], monkeypa
 
 def test_an_unknown_certificate_gets_no_request(certificate: tuple[Path, Path]) -> None:
     with JudgeServer(echo, tls=_tls(certificate)) as server:
-        reply = ask_one(settings_for(server, max_attempts=1, api_key=KEY))
+        client = JudgeClient(settings_for(server, concurrency=4, api_key=KEY))
+        replies = ask_all(client, (question(f"number {number}") for number in range(40)))
+        client.close()
 
-    assert (reply.problem or "").startswith(
-        "gave up after 1 attempts; the last: cannot connect: the certificate is not trusted"
-    )
+    assert {reply.text for reply in replies} == {None}
+    assert all((reply.problem or "").startswith("cannot connect: the certificate is not trusted") for reply in replies)
     assert not server.requests
+    # Found by the first calls, at once, and not again by the others: a certificate does not change.
+    assert client.usage.calls <= 4
 
 
 def test_a_certificate_for_another_name_gets_no_request(

@@ -16,6 +16,7 @@ from agentunit.backends.judge.judge_backend import MEASURES, JudgeBackend, judge
 from agentunit.backends.judge.questions import RubricQuestion
 from agentunit.backends.quality import QualityQuestion, Verdict
 
+PARIS = "Paris is in France."
 CLAIMS = {"claims": [{"claim": "Paris is in France.", "quote": "Paris is in France"}, {"claim": "It has 9 people."}]}
 QUESTION = QualityQuestion(
     "Where is Paris?", ["Paris is in France.", "It has 2 million people."], "Paris is in France."
@@ -24,7 +25,9 @@ QUESTION = QualityQuestion(
 
 def verdicts(*words: str, **first: Any) -> dict[str, Any]:
     entries = [
-        {"claim": number, "passage": None if word.startswith("not") else 1, "quote": None, "verdict": word}
+        {"claim": number, "passage": None, "quote": None, "verdict": word}
+        if word.startswith("not")
+        else {"claim": number, "passage": 1, "quote": PARIS, "verdict": word}
         for number, word in enumerate(words, 1)
     ]
     entries[0].update(first)
@@ -75,8 +78,9 @@ def test_what_a_verdict_took() -> None:
         "completion_tokens": 20,
         "cost_usd": 0.002,
     }
-    kept = reply_of(json.dumps(CLAIMS), cached=True, cost_usd=0.0, attempts=0)
-    unpriced = reply_of(json.dumps(verdicts("supported", "supported")), cost_usd=None, attempts=3)
+    kept = reply_of(json.dumps({"mark": "<mark>", **CLAIMS}), cached=True, cost_usd=0.0, attempts=0)
+    said = {"mark": "<mark>", **verdicts("supported", "supported")}
+    unpriced = reply_of(json.dumps(said), cost_usd=None, attempts=3)
     spent = judged("faithfulness", QUESTION, ScriptedJudge([kept, unpriced])).detail["judge"]
     assert spent == {
         "model": "judge-1",
@@ -88,24 +92,60 @@ def test_what_a_verdict_took() -> None:
     }
 
 
+@pytest.mark.parametrize(("named", "decides"), [(1, 1), (2, 1), (None, 1)])
+def test_a_quote_counts_for_the_passage_it_stands_in(named: int | None, decides: int) -> None:
+    judge = ScriptedJudge([CLAIMS, verdicts("supported", "supported", quote="paris is in france", passage=named)])
+    verdict = judged("faithfulness", QUESTION, judge)
+    claim = verdict.detail["claims"][0]
+    assert (verdict.value, claim["passage"], claim["quote_found"]) == (1.0, decides, True)
+
+
 @pytest.mark.parametrize(
-    ("quote", "passage", "found"),
-    [
-        ("Paris is in France", 1, True),
-        ("Paris is in Spain", 1, False),
-        ("Paris is in France", 2, False),
-        (None, 1, None),
-    ],
+    ("quote", "found"), [("Paris is in Spain", False), ("aris is in Franc", False), (None, None), ("…", False)]
 )
-def test_a_quote_is_looked_up_in_the_passage_it_is_said_to_come_from(
-    quote: str | None, passage: int, found: bool | None
+def test_a_supported_claim_whose_quote_stands_nowhere_is_asked_about_again_and_does_not_count(
+    quote: str | None, found: bool | None
 ) -> None:
-    judge = ScriptedJudge([CLAIMS, verdicts("supported", "supported", quote=quote, passage=passage)])
+    bad = verdicts("supported", "supported", quote=quote)
+    judge = ScriptedJudge([CLAIMS, bad, bad])
+    verdict = judged("faithfulness", QUESTION, judge)
+    assert verdict.value == 0.5
+    claim = verdict.detail["claims"][0]
+    assert (claim["verdict"], claim["quote"], claim["quote_found"]) == ("unproven", quote, found)
+    assert "the quote of claim 1 stands in no passage" in judge.asked[-1].user
+    # Both replies stay in the cache: asked again, the same question gets the same score without a call.
+    assert judge.forgotten == []
+
+
+def test_a_quote_that_is_found_at_the_second_attempt_counts() -> None:
+    judge = ScriptedJudge(
+        [CLAIMS, verdicts("supported", "supported", quote="x y z"), verdicts("supported", "supported")]
+    )
+    verdict = judged("faithfulness", QUESTION, judge)
+    assert (verdict.value, verdict.detail["claims"][0]["quote_found"]) == (1.0, True)
+
+
+def test_a_contradiction_without_its_quote_stays_one() -> None:
+    judge = ScriptedJudge([CLAIMS, verdicts("contradicted", "supported", quote="x y z")])
     claim = judged("faithfulness", QUESTION, judge).detail["claims"][0]
-    assert (claim["passage"], claim["quote_found"]) == (passage, found)
+    assert (claim["verdict"], claim["quote_found"], len(judge.asked)) == ("contradicted", False, 2)
 
 
-@pytest.mark.parametrize("said", [{"claims": []}, "[]", '```json\n{"claims": []}\n```'])
+def test_evidence_in_a_later_batch_of_passages_counts() -> None:
+    def reply(request: Any) -> Any:
+        texts = texts_of(body_of(request))
+        if "answer" in texts:
+            return {"claims": ["B is blue."]}
+        quote = "B is blue." if "B is blue." in texts["passage 1"] else "invented"
+        return {"verdicts": [{"claim": 1, "passage": 1, "quote": quote, "verdict": "supported"}]}
+
+    context = ["x " * (PASSAGE_BUDGET // 2), "B is blue."]
+    verdict = judged("faithfulness", QualityQuestion(None, context, "B is blue."), ScriptedJudge(reply))
+    (claim,) = verdict.detail["claims"]
+    assert (verdict.value, claim["verdict"], claim["passage"]) == (1.0, "supported", 2)
+
+
+@pytest.mark.parametrize("said", [{"claims": []}, '```json\n{"mark": "<mark>", "claims": []}\n```'])
 def test_an_answer_without_claims_has_no_score(said: Any) -> None:
     verdict = judged("faithfulness", QUESTION, ScriptedJudge([said]))
     assert verdict.value is None
@@ -149,7 +189,8 @@ def test_two_bad_replies_are_an_error_with_the_raw_text(bad: Any) -> None:
     verdict = judged("faithfulness", QUESTION, judge)
     assert verdict.value is None
     assert verdict.detail["error"]["type"] == "JudgeFailed"
-    assert verdict.detail["raw"] == (bad if isinstance(bad, str) else json.dumps(bad))
+    mark = judge.asked[1].mark
+    assert verdict.detail["raw"] == (bad if isinstance(bad, str) else json.dumps({"mark": mark, **bad}))
     assert "asked twice" in verdict.detail["reason"]
     assert verdict.detail["judge"]["calls"] == 3
     assert len(judge.forgotten) == 2
@@ -166,32 +207,17 @@ def test_no_reply_is_an_error_and_is_not_asked_again() -> None:
 
 
 def test_a_reply_that_was_cut_off_is_not_used_even_if_it_reads_well() -> None:
-    cut = reply_of(json.dumps(CLAIMS), "the reply was cut off at its limit of tokens")
+    cut = reply_of(json.dumps({"mark": "<mark>", **CLAIMS}), "the reply was cut off at its limit of tokens")
     judge = ScriptedJudge([cut, CLAIMS, verdicts("supported", "supported")])
     assert judged("faithfulness", QUESTION, judge).value == 1.0
     assert "cut off" in judge.asked[1].user
     assert judge.asked[1].max_tokens == 4 * judge.asked[0].max_tokens
 
 
-def test_words_without_json() -> None:
-    judge = ScriptedJudge([CLAIMS, "Claim 1: Supported (passage 1)\nClaim 2: Contradicted"])
-    assert judged("faithfulness", QUESTION, judge).value == 0.5
-
-
-@pytest.mark.parametrize("said", ["Supported.", "**supported**", "supported (passage [1])"])
-def test_one_word_is_enough_for_one_claim(said: str) -> None:
-    judge = ScriptedJudge([{"claims": ["Paris is in France."]}, said])
-    assert judged("faithfulness", QUESTION, judge).value == 1.0
-
-
-def test_words_beside_json_that_cannot_be_used_do_not_count() -> None:
-    said = '{"verdicts": []} {"verdicts": [{"claim": 1, "verdict": "contradicted"}]}\n1: supported\n2: supported'
-    assert judged("faithfulness", QUESTION, ScriptedJudge([CLAIMS, said, said])).value is None
-
-
 def test_claims_named_by_their_text() -> None:
-    said = {"verdicts": [{"claim": "It has 9 people.", "verdict": "contradicted", "passage": 2},
-                         {"claim": "paris is in france.", "verdict": "Supported", "passage": "Passage 1"}]}  # fmt: skip
+    first = {"claim": "It has 9 people.", "verdict": "contradicted", "passage": 2}
+    second = {"claim": "paris is in france.", "verdict": "Supported", "passage": "Passage 1", "quote": PARIS}
+    said = {"verdicts": [first, second]}
     claims = judged("faithfulness", QUESTION, ScriptedJudge([CLAIMS, said])).detail["claims"]
     assert [claim["verdict"] for claim in claims] == ["supported", "contradicted"]
 
@@ -292,6 +318,17 @@ def test_an_answer_that_states_nothing_is_not_correct_and_a_reference_that_state
     assert blank.value is None
 
 
+def test_facts_that_contradict_each_other_are_no_score() -> None:
+    def reply(request: Any) -> Any:
+        texts = texts_of(body_of(request))
+        return {"claims": []} if texts.get("answer") == "Well, red." else decide(body_of(request))
+
+    question = QualityQuestion("?", [], "Well, red.", ["Red."])
+    verdict = judged("answer_correctness", question, ScriptedJudge(reply))
+    assert verdict.value is None
+    assert verdict.detail["reason"] == "the judge found no fact in the answer, but every expected fact in it"
+
+
 def passages(*useful: Any) -> dict[str, Any]:
     return {"passages": [{"passage": at, "reason": "r", "useful": each} for at, each in enumerate(useful, 1)]}
 
@@ -369,11 +406,6 @@ def test_a_score_off_the_scale_is_an_error(said: Any) -> None:
     verdict = judged("rubric", rubric_question(["polite"]), ScriptedJudge([scores(said)] * 2))
     assert verdict.value is None
     assert verdict.detail["error"]["type"] == "JudgeFailed"
-
-
-@pytest.mark.parametrize("said", ["4", "Score: 4/5", "**4**"])
-def test_a_bare_score_is_enough_for_one_criterion(said: str) -> None:
-    assert judged("rubric", rubric_question(["polite"]), ScriptedJudge([said])).value == 0.75
 
 
 def test_repeats_are_asked_anew_and_averaged() -> None:

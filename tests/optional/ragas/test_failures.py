@@ -13,6 +13,7 @@ from typing import Any
 
 import judge_faults
 import pytest
+from judge_decisions import mark_of
 from judge_server import JudgeServer, Received
 from ragas_decisions import decide, input_of
 
@@ -92,20 +93,25 @@ def test_a_judge_that_never_answers_is_given_up() -> None:
     ("reply", "rule"),
     [
         ("I am sorry, Dave.", "JSON object"),
-        ('{"statements": "none"}', "statements: Input should be a valid list"),
-        ('{"verdicts": []}', "statements: Field required"),
+        ('{"mark": "<mark>", "statements": "none"}', "statements: Input should be a valid list"),
+        ('{"mark": "<mark>", "verdicts": []}', "statements: Field required"),
+        ('{"statements": []}', '"mark": "<mark>"'),
     ],
 )
 def test_a_reply_that_cannot_be_read_is_asked_for_again_and_then_kept_as_it_is(reply: str, rule: str) -> None:
     def hostile(body: dict[str, Any]) -> Any:
-        return reply if "trouble" in json.dumps(input_of(body)) else decide(body)
+        if "trouble" not in json.dumps(input_of(body)):
+            return decide(body)
+        marks.append(mark_of(body))
+        return reply.replace("<mark>", marks[0])
 
+    marks: list[str] = []
     with judging(hostile) as (server, backend):
         bad, good = backend.judge("faithfulness", [asked(BAD), asked(PARIS)])
         asked_again = [call for call in server.calls if "could not be used" in call.body["messages"][-1]["content"]]
     assert (bad.value, good.value) == (None, 1.0)
-    assert rule in bad.detail["reason"]
-    assert bad.detail["raw"] == reply
+    assert rule.replace("<mark>", marks[0]) in bad.detail["reason"]
+    assert bad.detail["raw"] == reply.replace("<mark>", marks[0])
     assert bad.detail["judge"]["calls"] == 2
     assert len(asked_again) == 1
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 from agentunit.backends.judge.client import JudgeReply, JudgeRequest
-from agentunit.backends.judge.fencing import DATA_RULE, readable_text
-from agentunit.backends.judge.replies import UnreadableReply
+from agentunit.backends.judge.fencing import DATA_RULE, Fenced, readable_text
+from agentunit.backends.judge.replies import UnprovenReply, UnreadableReply, own_object
 
 T = TypeVar("T")
 
@@ -54,26 +54,34 @@ class Asking:
         self,
         purpose: str,
         task: str,
-        data: str,
+        data: Fenced,
         schema: dict[str, Any],
-        reader: Callable[[str], T],
+        reader: Callable[[dict[str, Any]], T],
         *,
         max_tokens: int = 1024,
     ) -> T:
-        """What ``reader`` makes of the reply; a reply that it cannot read is asked for once more, with its reason."""
-        request = JudgeRequest(purpose, f"{task}\n\n{DATA_RULE}", data, schema, max_tokens, self._sample)
+        """What ``reader`` makes of the reply: of the one JSON object that carries the mark of ``data``.
+
+        A reply that it cannot read is asked for once more, with its reason. One that lacks evidence too; it stays in
+        the cache, because the second reply decides what it is worth.
+        """
+        system = f"{task}\n\n{DATA_RULE}"
+        request = JudgeRequest(purpose, system, data.message, schema, max_tokens, self._sample, data.mark)
         reply = await self._reply(request)
         try:
-            return reader(_whole_text(reply))
+            return reader(own_object(_whole_text(reply), data.mark, data.judged))
         except UnreadableReply as error:
-            self._judge.forget(request)
+            if not isinstance(error, UnprovenReply):
+                self._judge.forget(request)
             asked_again = _ASKED_AGAIN.format(error=readable_text(str(error)))
         # A reply that was cut off gets more room: models that think before they reply need it.
         room = max_tokens * (_MORE_ROOM if reply.problem is not None else 1)
         request = replace(request, user=request.user + asked_again, max_tokens=room)
         reply = await self._reply(request)
         try:
-            return reader(_whole_text(reply))
+            return reader(own_object(_whole_text(reply), data.mark, data.judged))
+        except UnprovenReply as error:
+            return cast(T, error.otherwise)
         except UnreadableReply as error:
             self._judge.forget(request)
             raw = readable_text(reply.text or "")

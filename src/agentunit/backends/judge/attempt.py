@@ -15,7 +15,7 @@ _OVERLOADED = (429, 503, 529)
 # What is wrong with every call alike: the key, the account, the address, the model's name.
 _WRONG_FOR_ALL = (401, 402, 404, 405)
 
-Kind = Literal["answered", "final", "hopeless", "again", "stale", "turned_away", "too_slow"]
+Kind = Literal["answered", "final", "hopeless", "again", "stale", "turned_away", "too_slow", "unreachable"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Attempt:
 
     ``kind``: answered; final (repeating it changes nothing); hopeless (no other request will fare better); again; stale
     (the connection had been closed); turned_away (the server has too much to do; ``wait_s`` is what it asked for);
-    too_slow.
+    too_slow; unreachable (no connection could be made).
     """
 
     kind: Kind
@@ -36,14 +36,24 @@ class Attempt:
 
 
 async def attempt(
-    transport: Transport, address: Address, body: bytes, timeout_s: float, *, on_new: bool = False
+    transport: Transport,
+    address: Address,
+    body: bytes,
+    timeout_s: float,
+    *,
+    on_new: bool = False,
+    mark: str | None = None,
 ) -> Attempt:
     """Send a request once (``on_new``: on a new connection); whatever the server does, it ends after ``timeout_s``."""
     try:
-        response = await asyncio.wait_for(transport.post(body, on_new=on_new), timeout_s)
+        response = await asyncio.wait_for(transport.post(body, on_new=on_new, mark=mark), timeout_s)
     except asyncio.TimeoutError:
         return Attempt("too_slow", f"no answer within {timeout_s:.3g} s", may_be_billed=True)
     except ExchangeFailed as error:
+        if error.is_untrusted:
+            return Attempt("hopeless", str(error))
+        if error.is_unreachable:
+            return Attempt("unreachable", str(error))
         return Attempt("stale" if error.was_stale else "again", str(error), may_be_billed=error.was_sent)
     return _judged(response._replace(body=address.hidden(response.body)), address)
 

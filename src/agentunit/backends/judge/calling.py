@@ -12,14 +12,18 @@ import msgspec
 from agentunit.backends.judge.attempt import Attempt, attempt
 from agentunit.backends.judge.completion import Completion
 from agentunit.backends.judge.dialect import Dialect
+from agentunit.backends.judge.fencing import answers_another
 from agentunit.backends.judge.health import LONGEST_WAIT_S, Health
 from agentunit.backends.judge.messages import JudgeRequest
 from agentunit.backends.judge.pace import Pace
 from agentunit.backends.judge.settings import JudgeSettings
 from agentunit.backends.judge.spend import SpendCap, Tariff
-from agentunit.backends.judge.transport import Transport
+from agentunit.backends.judge.transport import ExchangeFailed, Transport
 from agentunit.backends.judge.usage import JudgeUsage
 
+NO_TEMPERATURE = (
+    "the server refuses temperature 0, so the judge is asked at the server's own temperature and its verdicts may vary"
+)
 _FIRST_BACKOFF_S = 0.5
 _MOST_BACKOFF_S = 8.0
 # A busy server costs a call no attempt of its own: it may be turned away this many times as often as it may fail.
@@ -30,7 +34,8 @@ _PATIENCE_WHEN_TURNED_AWAY = 4
 class Call:
     """What came of a question so far. ``attempts`` are plain data, for transcripts.
 
-    ``was_stale``: a kept connection turned out to be closed, so a new one is used from then on.
+    ``was_stale``: a kept connection turned out to be closed, so a new one is used from then on. ``was_astray``: the
+    reply to another question came, which is asked about once more.
     """
 
     completion: Completion = field(default_factory=Completion)
@@ -40,6 +45,7 @@ class Call:
     cost_usd: float | None = None
     n_unstated: int = 0
     was_stale: bool = False
+    was_astray: bool = False
     attempts: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -58,6 +64,10 @@ class Caller:
         self._health = Health(settings)
         self._ends_at: float | None = None
         self._format_is_proven = False
+        # Under way while the server cannot be reached: one looks out for it, the others wait.
+        self._outage: asyncio.Task[None] | None = None
+        if not dialect.with_temperature:
+            usage.add_problem(NO_TEMPERATURE)
         # For those who were sent on without a turn, and find that its time has passed.
         self._given_up_because: str | None = None
 
@@ -73,11 +83,17 @@ class Caller:
             made = await self._turn(request, call, ticket)
             if made is None:
                 return call
+            if made.kind == "answered" and not call.was_astray and _is_astray(request, made):
+                call.was_astray = call.was_stale = True
+                continue
             if made.kind in ("answered", "final", "hopeless"):
                 call.problem, call.completion = made.problem, made.completion
                 return call
             if made.kind == "stale":
                 call.was_stale = True
+                continue
+            if made.kind == "unreachable":
+                self._look_out(made.problem or "")
                 continue
             if made.kind == "turned_away":
                 n_turned_away += 1
@@ -92,32 +108,78 @@ class Caller:
 
     async def _turn(self, request: JudgeRequest, call: Call, ticket: int) -> Attempt | None:
         """What came of one turn; ``None`` when nothing was sent, with the reason in the call."""
-        call.problem = self._why_stop()
-        if call.problem is not None:
-            return None
-        if not await self._pace.enter(ticket, self._ends_at):
-            call.problem = self._why_stop() or self._given_up_because or self._time_is_up()
-            return None
+        while True:
+            if self._outage is not None:
+                await asyncio.wait([self._outage], timeout=self._time_left())
+            call.problem = self._why_stop()
+            if call.problem is not None:
+                return None
+            if not await self._pace.enter(ticket, self._ends_at):
+                call.problem = self._why_stop() or self._given_up_because or self._time_is_up()
+                return None
+            if self._outage is None:
+                break
+            self._pace.leave()
         try:
             return await self._understood(request, call)
         finally:
             self._pace.leave()
 
+    def _look_out(self, problem: str) -> None:
+        """Let one look out for a server that cannot be reached, for all calls."""
+        if self._outage is None:
+            self._outage = asyncio.get_running_loop().create_task(self._outlast(problem))
+
+    async def _outlast(self, problem: str) -> None:
+        """Wait until a connection can be made, or give the server up for the run."""
+        n_attempts = 1
+        try:
+            while self._why_stop() is None:
+                pause_s = self._backoff_s(n_attempts)
+                if not self._health.more_waiting(pause_s):
+                    self._given_up_because = f"gave up after {n_attempts} attempts; the last: {problem}"
+                    self._health.give_up(self._given_up_because, for_good=True)
+                    self._pace.wake_all()
+                    return
+                await asyncio.sleep(pause_s)
+                n_attempts += 1
+                try:
+                    await asyncio.wait_for(self._transport.reach(), self._time_for_one())
+                except asyncio.TimeoutError:
+                    problem = "cannot connect: no answer in time"
+                except ExchangeFailed as error:
+                    problem = str(error)
+                else:
+                    return
+        finally:
+            self._outage = None
+
     async def _understood(self, request: JudgeRequest, call: Call) -> Attempt | None:
-        """Send a request, and where the server refuses how it is put, put it in an easier way."""
+        """Send a request, and where the server refuses how it is put, put it in an easier way.
+
+        Others are asked in that way only when the server has taken it.
+        """
         dialect = self.dialect
         refused: Attempt | None = None
         while True:
             made = await self._sent(request, call, dialect)
             if made is None:
                 return None
-            if made.kind == "answered" and request.schema is not None and not self._format_is_proven:
-                self.dialect, self._format_is_proven = dialect, True
+            if made.status is not None and 200 <= made.status < 300:
+                self._remember(dialect, has_schema=request.schema is not None)
             is_no = made.kind == "final" and (made.status or 0) >= 400
             easier = self._easier(request, dialect, made) if is_no else None
             if easier is None:
                 return refused if is_no and refused is not None else made
             dialect, refused = easier, refused or made
+
+    def _remember(self, dialect: Dialect, *, has_schema: bool) -> None:
+        """A request in this dialect was taken."""
+        self._format_is_proven |= has_schema
+        if dialect.ease > self.dialect.ease:
+            self.dialect = dialect
+        if not self.dialect.with_temperature:
+            self._usage.add_problem(NO_TEMPERATURE)
 
     async def _sent(self, request: JudgeRequest, call: Call, dialect: Dialect) -> Attempt | None:
         """One attempt, and what it cost; ``None`` when it must not be made, with the reason in the call."""
@@ -143,8 +205,14 @@ class Caller:
         self._usage.calls += 1
         self._usage.retries += bool(call.attempts)
         try:
-            longest_s = self._time_for_one(started_at)
-            made = await attempt(self._transport, self._address, body, longest_s, on_new=call.was_stale)
+            made = await attempt(
+                self._transport,
+                self._address,
+                body,
+                self._time_for_one(),
+                on_new=call.was_stale,
+                mark=request.mark,
+            )
             counted_usd = self._count(call, made, most_usd)
         finally:
             self._cap.settle(most_usd, counted_usd)
@@ -177,9 +245,11 @@ class Caller:
         now = started_at + elapsed_s
         if made.kind in ("answered", "final"):
             self._pace.went_well(elapsed_s)
-            self._health.answered()
-            return
-        if made.kind == "stale":
+            if made.status != 403:
+                self._health.answered()
+                return
+            self._health.forbidden(made.problem or "")
+        if made.kind in ("stale", "unreachable"):
             return
         if made.kind == "hopeless":
             self._health.give_up(made.problem or "", for_good=made.status in (401, 402, 429))
@@ -189,7 +259,7 @@ class Caller:
             self._pace.turned_away(started_at, made.wait_s)
         elif made.kind == "too_slow":
             self._pace.was_too_slow(started_at)
-        if made.kind != "hopeless":
+        if made.kind not in ("final", "hopeless"):
             self._health.failed(now, started_at, made.problem or "", self._pace.last_pause_s)
         why_stop = self._health.why_stop(now)
         if why_stop is not None:
@@ -204,11 +274,7 @@ class Caller:
         if self.dialect.ease > used.ease:
             return self.dialect
         easier, is_named = found
-        if not is_named:
-            return None if self._format_is_proven else easier
-        if self.dialect == used:
-            self.dialect = easier
-        return easier
+        return easier if is_named or not self._format_is_proven else None
 
     def _why_stop(self) -> str | None:
         now = asyncio.get_running_loop().time()
@@ -219,9 +285,12 @@ class Caller:
     def _time_is_up(self) -> str:
         return f"the time for all calls of the run ({self._settings.run_timeout_s:g} s) is up"
 
-    def _time_for_one(self, now: float) -> float:
-        longest_s = self._settings.timeout_s
-        return longest_s if self._ends_at is None else max(0.001, min(longest_s, self._ends_at - now))
+    def _time_left(self) -> float | None:
+        return None if self._ends_at is None else max(0.0, self._ends_at - asyncio.get_running_loop().time())
+
+    def _time_for_one(self) -> float:
+        longest_s, left_s = self._settings.timeout_s, self._time_left()
+        return longest_s if left_s is None else max(0.001, min(longest_s, left_s))
 
     def _cap_is_reached(self, most_usd: float) -> str:
         return (
@@ -231,6 +300,11 @@ class Caller:
 
     def _backoff_s(self, n_failed: int) -> float:
         longest_s = min(_MOST_BACKOFF_S, _FIRST_BACKOFF_S * 2.0 ** (n_failed - 1))
-        if self._ends_at is not None:
-            longest_s = min(longest_s, max(0.0, self._ends_at - asyncio.get_running_loop().time()))
+        left_s = self._time_left()
+        if left_s is not None:
+            longest_s = min(longest_s, left_s)
         return longest_s * random.uniform(0.5, 1.0)
+
+
+def _is_astray(request: JudgeRequest, made: Attempt) -> bool:
+    return request.mark is not None and answers_another(made.completion.text or "", request.mark)

@@ -10,12 +10,12 @@ from agentunit.backends.judge.asking import Asking, all_of
 from agentunit.backends.judge.fencing import fenced
 from agentunit.backends.judge.quotes import plain_words, quote_stands_in
 from agentunit.backends.judge.replies import (
-    ReplyWithoutJson,
+    UnprovenReply,
     UnreadableReply,
     by_number,
+    deciding_field_of,
     entries_of,
     field_of,
-    numbered_lines,
     text_of,
     whole_number,
     word_of,
@@ -26,6 +26,8 @@ from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.formulas.text import share_true
 
 SUPPORTED, CONTRADICTED, NOT_IN_PASSAGES = "supported", "contradicted", "not_in_passages"
+UNPROVEN = "unproven"
+"""What a judge calls supported, twice, with words that stand in no passage; it does not count as supported."""
 
 ANSWER_BUDGET = 3_000
 PASSAGE_BUDGET = 24_000
@@ -44,7 +46,7 @@ question. "Paris", answered to "What is the capital of France?", is the claim "T
 empty list.
 - "quote" is the words of the answer that the claim comes from, copied exactly.
 
-Reply with JSON only: {"claims": [{"claim": "...", "quote": "..."}]}"""
+Reply with JSON only: {"mark": "...", "claims": [{"claim": "...", "quote": "..."}]}"""
 
 _CHECK_TASK = """\
 You check claims against passages. Decide on each claim from the passages alone, not from what you know:
@@ -53,10 +55,10 @@ You check claims against passages. Decide on each claim from the passages alone,
 - "not_in_passages": neither. A claim of which a part is missing from the passages is not_in_passages.
 A passage of a few words is read as an answer to the question.
 "passage" is the number of the passage that decides and "quote" its words that decide, copied exactly; both are null \
-where no passage decides.
+where no passage decides. A claim without such words is not supported.
 
-Reply with JSON only, with one entry for each claim: {"verdicts": [{"claim": 1, "passage": 2, "quote": "...", \
-"verdict": "supported"}]}"""
+Reply with JSON only, with one entry for each claim: {"mark": "...", "verdicts": [{"claim": 1, "passage": 2, \
+"quote": "...", "verdict": "supported"}]}"""
 
 _MEANINGS = {
     **dict.fromkeys(("supported", "supports", "support", "yes", "true", "entailed", "entailment", "1"), SUPPORTED),
@@ -69,6 +71,8 @@ _MEANINGS = {
     **dict.fromkeys(("neutral", "unknown", "no evidence", "not enough information", "missing"), NOT_IN_PASSAGES),
     **dict.fromkeys(("no", "false", "0", "partially supported", "partly supported"), NOT_IN_PASSAGES),
 }
+# Of several batches of passages the one that says most about a claim decides.
+_WEIGHT = {NOT_IN_PASSAGES: 0, UNPROVEN: 1, CONTRADICTED: 2, SUPPORTED: 3}
 _RULE = f"a verdict must be {SUPPORTED}, {CONTRADICTED} or {NOT_IN_PASSAGES}"
 
 _SPLIT_SCHEMA = list_schema("claims", claim={"type": "string"}, quote={"type": "string"})
@@ -131,7 +135,7 @@ async def split_into_claims(question: str | None, answer: str, asking: Asking, p
     known = [("question", question)] if question else []
 
     async def of_piece(piece: str) -> list[Claim]:
-        data = fenced([*known, ("answer", piece)])
+        data = fenced([*known, ("answer", piece)], _SPLIT_TASK)
         room = 1024 + len(piece)
         return await asking.read(purpose, _SPLIT_TASK, data, _SPLIT_SCHEMA, _read_claims, max_tokens=room)
 
@@ -143,9 +147,9 @@ async def split_into_claims(question: str | None, answer: str, asking: Asking, p
     return list(found.values())
 
 
-def _read_claims(text: str) -> list[Claim]:
+def _read_claims(reply: dict[str, Any]) -> list[Claim]:
     claims: list[Claim] = []
-    for entry in entries_of(text, "claims", ("claim", "statement")):
+    for entry in entries_of(reply, "claims", ("claim", "statement")):
         said = text_of(entry) or text_of(field_of(entry, "claim", "statement", "text"))
         if said is None:
             raise UnreadableReply(f"a claim must be a text; received {entry!r:.60}")
@@ -175,7 +179,7 @@ async def check_claims(
                 break
             asked = [batch[at] for at in open_claims]
             for at, each in zip(open_claims, await _check(question, asked, some, asking, purpose), strict=True):
-                if each.verdict != NOT_IN_PASSAGES and found[at].verdict != each.verdict:
+                if _WEIGHT[each.verdict] > _WEIGHT[found[at].verdict]:
                     found[at] = each
         return found
 
@@ -195,26 +199,26 @@ async def _check(
     parts += [(f"passage {shown}", text) for shown, (_, text) in enumerate(passages, 1)]
     parts += [(f"claim {shown}", claim.text) for shown, claim in enumerate(claims, 1)]
 
-    def read(text: str) -> list[Checked]:
-        return _read_verdicts(text, claims, passages)
+    def read(reply: dict[str, Any]) -> list[Checked]:
+        return _read_verdicts(reply, claims, passages)
 
     room = 1024 + 150 * len(claims)
     schema = list_schema("verdicts", len(claims), **_VERDICT)
-    return await asking.read(purpose, _CHECK_TASK, fenced(parts), schema, read, max_tokens=room)
+    return await asking.read(purpose, _CHECK_TASK, fenced(parts, _CHECK_TASK), schema, read, max_tokens=room)
 
 
-def _read_verdicts(text: str, claims: Sequence[Claim], passages: Sequence[tuple[int, str]]) -> list[Checked]:
-    try:
-        entries = entries_of(text, "verdicts", ("verdict",))
-    except ReplyWithoutJson:
-        entries = [{"claim": number, "verdict": rest} for number, rest in numbered_lines(text)]
-        if not entries and len(claims) == 1:
-            entries = [{"claim": 1, "verdict": text}]
-        if not entries:
-            raise
+def _read_verdicts(
+    reply: dict[str, Any], claims: Sequence[Claim], passages: Sequence[tuple[int, str]]
+) -> list[Checked]:
     numbers = {plain_words(claim.text): number for number, claim in enumerate(claims, 1)}
+    entries = entries_of(reply, "verdicts", ("verdict",))
     read = [(_claim_number(entry, numbers), _read_verdict(entry, passages)) for entry in entries]
-    return by_number(read, len(claims), "claim")
+    checked = by_number(read, len(claims), "claim")
+    unproven = [str(number) for number, each in enumerate(checked, 1) if each.verdict == UNPROVEN]
+    if unproven:
+        rule = "a supported claim must quote words of a passage, copied exactly"
+        raise UnprovenReply(f"{rule}; the quote of claim {', '.join(unproven)} stands in no passage", checked)
+    return checked
 
 
 def _claim_number(entry: Any, numbers: dict[str, int]) -> int | None:
@@ -225,15 +229,19 @@ def _claim_number(entry: Any, numbers: dict[str, int]) -> int | None:
 
 
 def _read_verdict(entry: Any, passages: Sequence[tuple[int, str]]) -> Checked:
-    verdict = word_of(field_of(entry, "verdict", "label") if isinstance(entry, dict) else entry, _MEANINGS, _RULE)
+    decided = deciding_field_of(entry, "verdict", "label") if isinstance(entry, dict) else entry
+    verdict = word_of(decided, _MEANINGS, _RULE)
     if verdict == NOT_IN_PASSAGES:
         return Checked(verdict)
     shown = whole_number(field_of(entry, "passage", "passages", "passage number"))
     quote = text_of(field_of(entry, "quote", "evidence"))
-    if shown is None:
-        found = None if quote is None else any(quote_stands_in(quote, text) for _, text in passages)
-        return Checked(verdict, None, quote, found)
-    if not 1 <= shown <= len(passages):
+    if shown is not None and not 1 <= shown <= len(passages):
         raise UnreadableReply(f"a passage must be numbered from 1 to {len(passages)}; received {shown}")
-    number, text = passages[shown - 1]
-    return Checked(verdict, number, quote, None if quote is None else quote_stands_in(quote, text))
+    named = None if shown is None else passages[shown - 1]
+    # The words are the evidence: where they stand in another passage than the named one, that one decides.
+    order = passages if named is None else [named, *passages]
+    found = None if quote is None else next((number for number, text in order if quote_stands_in(quote, text)), None)
+    if found is not None:
+        return Checked(verdict, found, quote, True)
+    number = None if named is None else named[0]
+    return Checked(UNPROVEN if verdict == SUPPORTED else verdict, number, quote, None if quote is None else False)

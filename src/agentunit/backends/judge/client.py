@@ -161,7 +161,8 @@ class JudgeClient:
             self._dialect = caller.dialect
             attempts += call.attempts
             reply = _reply(call)
-            if self._cache is not None and reply.text is not None and reply.problem is None:
+            is_own = request.mark is None or request.mark in (reply.text or "")
+            if self._cache is not None and reply.text is not None and reply.problem is None and is_own:
                 kept = KeptReply(reply.text, reply.model, reply.prompt_tokens, reply.completion_tokens)
                 self._cache.keep(digest, kept)
             return reply

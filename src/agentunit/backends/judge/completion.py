@@ -10,6 +10,9 @@ from typing import Any
 import msgspec
 
 _CLIPPED_AT = 300
+# Why a reply ended, as OpenAI and the gateways before other providers name it.
+_CUT_OFF = ("length", "max_tokens", "model_length", "max_output_tokens")
+_HELD_BACK = ("content_filter", "content-filter", "safety", "recitation", "prohibited_content", "refusal")
 
 
 @dataclass(frozen=True)
@@ -44,9 +47,10 @@ def read_completion(body: bytes) -> Completion:
     reason = choice.get("finish_reason") if isinstance(choice, dict) else None
     if message.get("refusal"):
         return Completion(problem=f"the model refused: {clipped(str(message['refusal']))}", **stated)
-    if reason == "content_filter":
+    reason = reason.lower() if isinstance(reason, str) else None
+    if reason in _HELD_BACK:
         return Completion(problem="a content filter of the server held the reply back", **stated)
-    if reason == "length":
+    if reason in _CUT_OFF:
         return Completion(text=text or "", problem="the reply was cut off at its limit of tokens", **stated)
     if not text or not text.strip():
         return Completion(unreadable="the reply is empty", **stated)

@@ -75,4 +75,7 @@ async def _overlap(question: QualityQuestion, reference: str, asking: Asking) ->
         "answer_facts": shown_claims(answer_facts, in_reference, question.answer),
         "reference_facts": shown_claims(reference_facts, in_answer, reference),
     }
-    return Verdict(factual_overlap(**counts), detail)
+    value = factual_overlap(**counts)
+    if value is None:
+        detail["reason"] = "the judge found no fact in the answer, but every expected fact in it"
+    return Verdict(value, detail)

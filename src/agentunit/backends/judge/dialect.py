@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
 # From the most to the least a server can promise about the shape of a reply.
 _FORMATS = ("json_schema", "json_object", "plain")
 _REFUSED = (400, 415, 422, 501)
+# A refusal of the parameter itself, as servers word it; an error that merely mentions the word is about something else.
+_TEMPERATURE_REFUSED = re.compile(
+    r"(?:unsupported|not supported|unknown|unrecogni[sz]ed|unexpected|extra|invalid|deprecated)\b[^.;]{0,60}"
+    r"['\"`]?\btemperature\b"
+    r"|\btemperature\b['\"`]?[^.;]{0,40}\b(?:(?:is|are|was|be)(?: not|n't)|does(?: not|n't)|cannot|can't|may not|"
+    r"not (?:supported|allowed|permitted)|unsupported|deprecated|only (?:supports|accepts|the default)|must be 1\b)"
+)
 _WORDS_OF_FORMAT = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar", "schema")
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a request is put. A server that refuses a parameter is asked without it from then on."""
+    """How a request is put. A server that refuses a parameter, and answers without it, is asked so from then on."""
 
     reply_format: str = "json_schema"
     tokens_name: str = "max_tokens"
@@ -53,7 +61,7 @@ class Dialect:
         text = message.lower()
         if self.tokens_name == "max_tokens" and "max_completion_tokens" in text:
             return replace(self, tokens_name="max_completion_tokens"), True
-        if self.with_temperature and "temperature" in text:
+        if self.with_temperature and _TEMPERATURE_REFUSED.search(text):
             return replace(self, with_temperature=False), True
         if not had_schema or self.reply_format == "plain":
             return None

@@ -17,6 +17,8 @@ class JudgeRequest:
 
     ``purpose`` names the kind of question in one word, for transcripts and totals. ``schema`` is the JSON Schema of the
     wanted reply, sent where the server takes one. ``sample`` is the number of the repeat: each has a reply of its own.
+    ``mark`` is the text that only a reply to this question can hold; it comes from the question, so it adds nothing to
+    its digest.
     """
 
     purpose: str
@@ -25,6 +27,7 @@ class JudgeRequest:
     schema: dict[str, Any] | None
     max_tokens: int = 1024
     sample: int = 0
+    mark: str | None = None
 
     def digest(self, place: str, model: str) -> bytes:
         """What stands for this question to this model at this place in the cache; not its purpose."""

@@ -9,11 +9,10 @@ from typing import Any
 from agentunit.backends.judge.asking import Asking, all_of
 from agentunit.backends.judge.fencing import fenced
 from agentunit.backends.judge.replies import (
-    ReplyWithoutJson,
     by_number,
+    deciding_field_of,
     entries_of,
     field_of,
-    numbered_lines,
     text_of,
     whole_number,
     word_of,
@@ -33,8 +32,8 @@ arrive at the given answer to the question. Judge each passage by itself; one th
 useful. Where several acceptable answers are given, one of them is enough.
 "reason" is one short sentence.
 
-Reply with JSON only, with one entry for each passage: {"passages": [{"passage": 1, "reason": "...", \
-"useful": true}]}"""
+Reply with JSON only, with one entry for each passage: {"mark": "...", "passages": [{"passage": 1, \
+"reason": "...", "useful": true}]}"""
 
 _ENTRY = {"passage": {"type": "integer"}, "reason": {"type": "string"}, "useful": {"type": "boolean"}}
 _MEANINGS = {
@@ -88,29 +87,23 @@ async def _judge(
     parts += [(f"acceptable answer {at}" if several else "answer", text) for at, text in enumerate(answers, 1)]
     parts += [(f"passage {at}", text) for at, text in enumerate(passages, 1)]
 
-    def read(text: str) -> list[_Usefulness]:
-        return _read(text, len(passages))
+    def read(reply: dict[str, Any]) -> list[_Usefulness]:
+        return _read(reply, len(passages))
 
     room = 1024 + 100 * len(passages)
     schema = list_schema("passages", len(passages), **_ENTRY)
-    return await asking.read("passages", _TASK, fenced(parts), schema, read, max_tokens=room)
+    return await asking.read("passages", _TASK, fenced(parts, _TASK), schema, read, max_tokens=room)
 
 
-def _read(text: str, n_passages: int) -> list[_Usefulness]:
-    try:
-        entries: list[Any] = entries_of(text, "passages", ("useful", "relevant"))
-    except ReplyWithoutJson:
-        entries = [{"passage": number, "useful": rest} for number, rest in numbered_lines(text)]
-        if not entries:
-            raise
+def _read(reply: dict[str, Any], n_passages: int) -> list[_Usefulness]:
     read = [
         (
             whole_number(field_of(entry, "passage", "number", "id")),
             _Usefulness(
-                word_of(field_of(entry, "useful", "relevant", "verdict"), _MEANINGS, _RULE),
+                word_of(deciding_field_of(entry, "useful", "relevant", "verdict"), _MEANINGS, _RULE),
                 text_of(field_of(entry, "reason")),
             ),
         )
-        for entry in entries
+        for entry in entries_of(reply, "passages", ("useful", "relevant"))
     ]
     return by_number(read, n_passages, "passage")

@@ -11,14 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, TypeVar
 
-from agentunit.backends.judge.tolerant_json import NotJson, json_values
+from agentunit.backends.judge.schemas import MARK
+from agentunit.backends.judge.tolerant_json import NotJson, readings
 
 T = TypeVar("T")
 
 _NUMBERED = re.compile(r"[\W_]*(?:[A-Za-z]{1,12}[\W_]*)?(\d{1,6})(?:\.0+)?[\W_]*")
-_NUMBERED_LINE = re.compile(
-    r"^[^\w\n]*(?:(?:claim|passage|criterion|statement)[^\w\n]*)?(\d{1,6})[^\w\n]+(\S[^\n]*)$", re.I | re.M
-)
 _NO_NUMBER = frozenset({"", "none", "null", "n/a", "na", "nil", "-", "no passage"})
 _SCORE = re.compile(
     r"(?:-\s+)?[^\w-]*(?:score[^\w-]*)?(-?\d{1,9}(?:\.\d{1,9})?)(?:\s*(?:/|out of)\s*(\d{1,9}))?\W*", re.I
@@ -27,81 +25,108 @@ _REMARK = re.compile(r"[\s.,;:(\[–-]+(?:(?:by|in|see|from)\s+)?(?:the\s+)?pass
 # What is longer is no word with a remark; models that run wild write thousands of dots, on which the pattern is slow.
 _LONGEST_WORD = 200
 _WRAPPERS = 3
+# The last field of a reply with its closing brackets, without spaces: ","score":5}]}
+_LENGTH_OF_END = 14
 
 
 class UnreadableReply(ValueError):
     """A reply that says nothing usable; the message is the rule it broke."""
 
 
-class ReplyWithoutJson(UnreadableReply):
-    """A reply in words alone, which may still say what was asked."""
+class UnprovenReply(UnreadableReply):
+    """A reply whose verdict lacks its evidence; ``otherwise`` is what it is worth if no better one comes."""
+
+    def __init__(self, message: str, otherwise: Any) -> None:
+        super().__init__(message)
+        self.otherwise = otherwise
 
 
-def entries_of(text: str, key: str, marks: Sequence[str]) -> list[Any]:
-    """The list that a reply gives under ``key``, however it is wrapped.
+def own_object(text: str, mark: str, judged: str = "") -> dict[str, Any]:
+    """The JSON object that ends a reply and carries the mark of its question.
 
-    Accepted are also the bare list, and objects one by one that have a name in ``marks``. Two lists that differ are no
-    reply: one of them may be an echo of the text under judgement.
+    The mark stands in none of the texts under judgment. So JSON without it may be an echo of such a text, or the reply
+    to another question, and is no verdict. Two objects with the mark that differ are no reply either, nor is one that
+    ends as a text in ``judged`` does: a judge that forgets to escape a quote would end its reply with it.
 
-    >>> entries_of('Here: {"claims": ["Paris is in France."]}', "claims", ["claim"])
-    ['Paris is in France.']
+    >>> own_object('Here: {"mark": "1f", "claims": []}', "1f")
+    {'mark': '1f', 'claims': []}
     """
     try:
-        values = json_values(text)
+        for values in readings(text):
+            own = [found for value in values if (found := _marked(value, mark, _WRAPPERS)) is not None]
+            if not own or _marked(values[-1], mark, _WRAPPERS) is None:
+                continue
+            if "}" in judged and _squeezed(text)[-_LENGTH_OF_END:] in _squeezed(judged):
+                raise UnreadableReply("the end of the reply stands in the text under judgment, too")
+            if any(found != own[0] for found in own):
+                raise UnreadableReply("the reply must be one JSON object; it holds several that differ")
+            return own[0]
     except NotJson as error:
         raise UnreadableReply(str(error)) from None
-    lists = [found for found in (_list_under(value, key, _WRAPPERS) for value in values) if found is not None]
-    if not lists:
-        lone = [value for value in values if isinstance(value, dict) and _has_any(value, marks)]
-        lists = [lone] if lone else [value for value in values if isinstance(value, list) and _is_list_of(value, marks)]
-    if not lists:
-        rule = f"the reply must be a JSON object with a list named {key!r}"
-        raise (UnreadableReply if any(map(_holds_objects, values)) else ReplyWithoutJson)(rule)
-    if any(found != lists[0] for found in lists):
-        raise UnreadableReply(f"the reply must hold one list named {key!r}; it holds several that differ")
-    return lists[0]
+    raise UnreadableReply(f'the reply must be one JSON object with "{MARK}": "{mark}" in it, and nothing after it')
 
 
-def _list_under(value: Any, key: str, deeper: int) -> list[Any] | None:
+def _squeezed(text: str) -> str:
+    return "".join(text.split()).replace("\\", "").removesuffix("```")
+
+
+def _marked(value: Any, mark: str, deeper: int) -> dict[str, Any] | None:
+    """The object with the mark: the value itself, or what it is the only wrapper of."""
     if not isinstance(value, dict) or not deeper:
         return None
-    found = field_of(value, key)
-    if isinstance(found, list):
-        return found
-    if isinstance(found, dict):
-        return [found]
-    inside = [_list_under(each, key, deeper - 1) for each in value.values()]
-    return next((each for each in inside if each is not None), None)
+    found = field_of(value, MARK)
+    if isinstance(found, str):
+        return value if found.strip(" #").casefold() == mark else None
+    return _marked(next(iter(value.values())), mark, deeper - 1) if len(value) == 1 else None
 
 
-def _has_any(value: Mapping[str, Any], marks: Sequence[str]) -> bool:
-    return any(field_of(value, mark) is not None for mark in marks)
+def entries_of(reply: dict[str, Any], key: str, names: Sequence[str]) -> list[Any]:
+    """The list that a reply gives under ``key``.
 
+    Accepted are also a single entry in its place, and one that is the reply itself, known by a field of ``names``.
 
-def _holds_objects(value: Any) -> bool:
-    """Whether a value is more than a reference in brackets, as in "see [2]"."""
-    return isinstance(value, dict) or any(isinstance(each, (dict, list)) for each in value)
-
-
-def _is_list_of(value: list[Any], marks: Sequence[str]) -> bool:
-    return all(isinstance(each, str) or (isinstance(each, dict) and _has_any(each, marks)) for each in value)
-
-
-def numbered_lines(text: str) -> list[tuple[int, str]]:
-    """The lines of a reply without JSON that begin with a number: the number, and what follows it.
-
-    >>> numbered_lines("Claim 1: supported\\n2. contradicted")
-    [(1, 'supported'), (2, 'contradicted')]
+    >>> entries_of({"mark": "1f", "claims": ["Paris is in France."]}, "claims", ["claim"])
+    ['Paris is in France.']
     """
-    return [(int(found[1]), found[2].strip()) for found in _NUMBERED_LINE.finditer(text)]
+    found = field_of(reply, key)
+    if found is None and any(field_of(reply, name) is not None for name in names):
+        found, key = reply, ""
+    if not isinstance(found, (list, dict)):
+        raise UnreadableReply(f"the reply must be a JSON object with a list named {key!r}")
+    check_nothing_beside(reply, (key,))
+    return found if isinstance(found, list) else [found]
+
+
+def check_nothing_beside(reply: Mapping[str, Any], names: Iterable[str]) -> None:
+    """Refuse a reply that holds another list or object: one of them may come from a quote that nobody escaped."""
+    known = {_plain(name) for name in names}
+    for name, value in reply.items():
+        if isinstance(value, (list, dict)) and _plain(str(name)) not in known:
+            raise UnreadableReply(f"the reply must hold nothing but what was asked for; it holds {name!r:.40}")
 
 
 def field_of(entry: Any, *names: str) -> Any:
     """The value under the first of these names that an object has, whatever the case of its letters."""
     if not isinstance(entry, dict):
         return None
-    plain = {_plain(str(name)): value for name, value in entry.items()}
-    return next((plain[name] for name in map(_plain, names) if plain.get(name) is not None), None)
+    plain: dict[str, Any] = {}
+    for name, value in entry.items():
+        if plain.setdefault(_plain_name(str(name)), value) != value:
+            raise UnreadableReply(f"{name!r:.40} is given twice, with different values")
+    return next((plain[name] for name in map(_plain_name, names) if plain.get(name) is not None), None)
+
+
+def deciding_field_of(entry: Any, *names: str) -> Any:
+    """The same for the field that decides: where an object has several of these names, they must agree."""
+    found = [value for name in names if (value := field_of(entry, name)) is not None]
+    if any(value != found[0] for value in found):
+        raise UnreadableReply(f"{names[0]!r} is given twice, with different values")
+    return found[0] if found else None
+
+
+def _plain_name(name: str) -> str:
+    # Nearly every name is plain already.
+    return name if name.isalpha() and name.islower() and name.isascii() else _plain(name)
 
 
 def _plain(text: str) -> str:
@@ -166,20 +191,20 @@ def word_of(value: Any, meanings: Mapping[str, T], rule: str) -> T:
 
 
 def by_number(entries: Iterable[tuple[int | None, T]], n_asked: int, kind: str) -> list[T]:
-    """One entry for each of the numbers 1 to ``n_asked``, in order; entries of which none has a number count in order.
+    """Exactly one entry for each of the numbers 1 to ``n_asked``, in order; a single one may lack its number.
 
     >>> by_number([(2, "b"), (1, "a")], 2, "claim")
     ['a', 'b']
     """
     listed = list(entries)
-    if len(listed) == n_asked and all(number is None for number, _ in listed):
-        return [entry for _, entry in listed]
+    if len(listed) == n_asked == 1 and listed[0][0] is None:
+        return [listed[0][1]]
     found: dict[int, T] = {}
     for number, entry in listed:
         if number is None or not 1 <= number <= n_asked:
             raise UnreadableReply(f"every {kind} must be numbered from 1 to {n_asked}; received {number}")
-        if number in found and found[number] != entry:
-            raise UnreadableReply(f"{kind} {number} has two entries that differ")
+        if number in found:
+            raise UnreadableReply(f"{kind} {number} has two entries")
         found[number] = entry
     missing = [str(number) for number in range(1, n_asked + 1) if number not in found]
     if missing:

@@ -11,12 +11,11 @@ from agentunit.backends.judge.asking import Asking
 from agentunit.backends.judge.fencing import fenced, readable_text
 from agentunit.backends.judge.questions import RubricQuestion
 from agentunit.backends.judge.replies import (
-    ReplyWithoutJson,
     UnreadableReply,
     by_number,
+    deciding_field_of,
     entries_of,
     field_of,
-    numbered_lines,
     score_of,
     text_of,
     whole_number,
@@ -35,8 +34,8 @@ be scored. "reason" is one or two sentences that name what in the answer decided
 Criteria:
 {criteria}
 
-Reply with JSON only, with one entry for each criterion: {{"scores": [{{"criterion": 1, "reason": "...", \
-"score": {example}}}]}}"""
+Reply with JSON only, with one entry for each criterion: {{"mark": "...", "scores": [{{"criterion": 1, \
+"reason": "...", "score": {example}}}]}}"""
 
 
 @dataclass(frozen=True)
@@ -58,12 +57,12 @@ async def rubric(question: RubricQuestion, asking: Asking) -> Verdict:
     parts += zip(names, question.expected, strict=True)
     parts.append(("answer", question.answer))
 
-    def read(text: str) -> list[_Scored]:
-        return _read(text, len(question.criteria), scale)
+    def read(reply: dict[str, Any]) -> list[_Scored]:
+        return _read(reply, len(question.criteria), scale)
 
     room = 1024 + 200 * len(question.criteria)
     schema = _schema(scale, len(question.criteria))
-    scored = await asking.read("rubric", task, fenced(parts), schema, read, max_tokens=room)
+    scored = await asking.read("rubric", task, fenced(parts, task), schema, read, max_tokens=room)
     rows = [
         {"criterion": criterion, "score": each.raw, "value": each.value, "reason": each.reason}
         for criterion, each in zip(question.criteria, scored, strict=True)
@@ -98,20 +97,13 @@ def _schema(scale: Sequence[Any], n_criteria: int) -> dict[str, Any]:
     return list_schema("scores", n_criteria, **entry)
 
 
-def _read(text: str, n_criteria: int, scale: Sequence[Any]) -> list[_Scored]:
-    try:
-        entries: list[Any] = entries_of(text, "scores", ("score", "rating"))
-    except ReplyWithoutJson:
-        entries = [{"score": text}] if n_criteria == 1 else []
-        entries = entries or [{"criterion": number, "score": rest} for number, rest in numbered_lines(text)]
-        if not entries:
-            raise
+def _read(reply: dict[str, Any], n_criteria: int, scale: Sequence[Any]) -> list[_Scored]:
     read = [
         (
             whole_number(field_of(entry, "criterion", "number", "id")),
-            _scored(field_of(entry, "score", "rating", "label"), text_of(field_of(entry, "reason")), scale),
+            _scored(deciding_field_of(entry, "score", "rating", "label"), text_of(field_of(entry, "reason")), scale),
         )
-        for entry in entries
+        for entry in entries_of(reply, "scores", ("score", "rating"))
     ]
     return by_number(read, n_criteria, "criterion")
 

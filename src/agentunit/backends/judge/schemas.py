@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+MARK = "mark"
+"""The field of a reply that says which question it answers. Its value is not in schemas, which servers compile."""
+
 
 def list_schema(key: str, length: int | None = None, **properties: Any) -> dict[str, Any]:
-    """An object with one list of objects, of a given length where it is known.
+    """An object with a mark and one list of objects, of a given length where it is known.
 
     Every property is required and no other allowed, as strict servers want it.
 
@@ -16,7 +19,7 @@ def list_schema(key: str, length: int | None = None, **properties: Any) -> dict[
     listed: dict[str, Any] = {"type": "array", "items": _object(**properties)}
     if length is not None:
         listed |= {"minItems": length, "maxItems": length}
-    return _object(**{key: listed})
+    return _object(**{MARK: {"type": "string"}, key: listed})
 
 
 def _object(**properties: Any) -> dict[str, Any]:

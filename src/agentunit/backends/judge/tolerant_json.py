@@ -1,12 +1,14 @@
-"""JSON as language models write it: amid prose, in code fences, with single quotes, comments and trailing commas.
+"""JSON as language models write it: after prose, in code fences, with single quotes and trailing commas.
 
 What is read is never guessed: a value that does not end, or a name given twice with different values, is no value.
+Comments, and quotation marks that nobody escaped, are not forgiven: a quoted text could pass for a part of the reply.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 _LONGEST_TEXT = 100_000
@@ -14,20 +16,17 @@ _MOST_STARTS = 50
 _MOST_UNENDED = 3
 _DEEPEST = 20
 
-_THOUGHT = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_BLANKS = "\ufeff \t\r\n"
+_CODE_FENCE = re.compile(r"```\w*\s*")
+_THOUGHT = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 _END_OF_THOUGHT = re.compile(r"</think(?:ing)?>", re.IGNORECASE)
-_GAP = re.compile(r"(?:\s+|//[^\n]*|#[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_GAP = re.compile(r"\s*")
 _START = re.compile(r"[{\[]")
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _WORD_VALUES = {"true": True, "false": False, "null": None, "none": None}
 _CLOSING_QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’"}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
-_AFTER_VALUE = re.compile(
-    r"\s*(?:[}\]]|$|,\s*(?:[\"'“‘{\[}\]\-\d]|//|#|/\*|$|(?:true|false|null|none)\b))", re.IGNORECASE
-)
-_AFTER_VALUE_OF_OBJECT = re.compile(r"\s*(?:[}\]]|$|,\s*(?:[\"'“‘}]|//|#|/\*|$|\w+\s*:))")
-_AFTER_NAME = re.compile(r"\s*:")
 
 
 class NotJson(ValueError):
@@ -38,29 +37,41 @@ class _Unended(NotJson):
     """A value that goes on to the end of the text."""
 
 
-def json_values(text: str) -> list[Any]:
-    """The objects and lists that a text holds, in order; what a model thought aloud before its reply does not count.
+def readings(text: str) -> Iterator[list[Any]]:
+    """The ways to read a reply that ends in JSON: the objects and lists in it, of which the last one ends the text.
 
-    >>> json_values('Sure! ```json\\n{"score": 4,}\\n``` as you asked')
-    [{'score': 4}]
-    >>> json_values("{'verdict': 'supported'} [draft")
-    [{'verdict': 'supported'}]
+    A code fence around it does not count, nor what stands before it. What a model thought aloud before its reply is
+    left out where its end is marked; the mark may also stand inside a reply that quotes it, hence the other readings.
+
+    >>> list(readings('Sure! ```json\\n{"score": 4,}\\n```'))
+    [[{'score': 4}]]
+    >>> list(readings('{"score": 4} but that is a lie'))
+    []
     """
     if len(text) > _LONGEST_TEXT:
         raise NotJson(f"the reply has {len(text):,} characters; at most {_LONGEST_TEXT:,} are read")
-    # The mark that ends a thought may also stand inside a reply that quotes it, so the whole text comes first.
-    for whole in (text, _END_OF_THOUGHT.split(text)[-1]):
-        try:
-            value = json.loads(whole.strip("\ufeff \t\r\n"), object_pairs_hook=_named_once, parse_constant=_no_constant)
-        except (ValueError, RecursionError):
-            continue
-        return [value] if isinstance(value, (dict, list)) else []
-    return _values_amid_prose(_THOUGHT.sub("", text, count=1) if _THOUGHT.match(text) else text)
+    text = text.strip(_BLANKS).removesuffix("```").rstrip(_BLANKS)
+    if fence := _CODE_FENCE.match(text):
+        text = text[fence.end() :]
+    try:
+        value = json.loads(text, object_pairs_hook=_named_once, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        pass
+    else:
+        if isinstance(value, (dict, list)):
+            yield [value]
+        return
+    ends_of_thought = [found.end() for found in _END_OF_THOUGHT.finditer(text)]
+    starts = dict.fromkeys([*ends_of_thought[-1:], *ends_of_thought[:1]])
+    for start in starts if _THOUGHT.match(text) else [*starts, 0]:
+        values = _values_up_to_the_end(text, start)
+        if values:
+            yield values
 
 
-def _values_amid_prose(text: str) -> list[Any]:
+def _values_up_to_the_end(text: str, position: int) -> list[Any]:
     values: list[Any] = []
-    position = unended = 0
+    unended = end = 0
     for _ in range(_MOST_STARTS):
         start = _START.search(text, position)
         if start is None:
@@ -68,14 +79,14 @@ def _values_amid_prose(text: str) -> list[Any]:
         reader = _Reader(text, start.start())
         try:
             values.append(reader.value(_DEEPEST))
-            position = reader.position
+            position = end = reader.position
         except ValueError as error:  # NotJson, or a number too long for Python
             position = start.end()
             # Each of these reads the rest of the text, which may be long.
             unended += isinstance(error, _Unended)
             if unended == _MOST_UNENDED:
                 break
-    return values
+    return values if end == len(text) else []
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -99,7 +110,7 @@ class _Reader:
         self._text = text
         self.position = position
 
-    def value(self, deeper: int, within_object: bool = False) -> Any:
+    def value(self, deeper: int) -> Any:
         if not deeper:
             raise NotJson(f"nested deeper than {_DEEPEST}")
         character = self._next()
@@ -108,7 +119,7 @@ class _Reader:
         if character == "[":
             return self._list(deeper)
         if character in _CLOSING_QUOTES:
-            return self._string(_AFTER_VALUE_OF_OBJECT if within_object else _AFTER_VALUE)
+            return self._string()
         if number := _NUMBER.match(self._text, self.position):
             self.position = number.end()
             return json.loads(_plain_number(number.group()))
@@ -126,7 +137,7 @@ class _Reader:
             if self._next() != ":":
                 raise NotJson(f"no colon after {name!r:.40}")
             self.position += 1
-            pairs.append((name, self.value(deeper - 1, within_object=True)))
+            pairs.append((name, self.value(deeper - 1)))
             self._comma_or("}")
         self.position += 1
         return _named_once(pairs)
@@ -149,15 +160,14 @@ class _Reader:
 
     def _name(self) -> str:
         if self._next() in _CLOSING_QUOTES:
-            return self._string(_AFTER_NAME)
+            return self._string()
         word = _WORD.match(self._text, self.position)
         if word is None:
             raise NotJson(f"no name at {self.position}")
         self.position = word.end()
         return word.group()
 
-    def _string(self, follows: re.Pattern[str]) -> str:
-        """A quoted text; a quotation mark inside that nobody escaped is told by what follows it."""
+    def _string(self) -> str:
         text, closing = self._text, _CLOSING_QUOTES[self._text[self.position]]
         special = re.compile(f"[\\\\{closing}]")
         made: list[str] = []
@@ -166,12 +176,9 @@ class _Reader:
             made.append(text[start : found.start()])
             start = found.end()
             if found.group() == closing:
-                if follows.match(text, start):
-                    self.position = start
-                    # Escapes of characters beyond the basic plane come in two halves.
-                    return "".join(made).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-                made.append(closing)
-                continue
+                self.position = start
+                # Escapes of characters beyond the basic plane come in two halves.
+                return "".join(made).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             character = text[start : start + 1]
             digits = text[start + 1 : start + 5]
             if character == "u" and re.fullmatch(r"[0-9a-fA-F]{4}", digits):
@@ -183,7 +190,7 @@ class _Reader:
         raise _Unended("a text does not end")
 
     def _next(self) -> str:
-        """The character that comes next, after spaces and comments; the text must not end here."""
+        """The character that comes next, after spaces; the text must not end here."""
         gap = _GAP.match(self._text, self.position)
         assert gap is not None
         self.position = gap.end()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import select
 import socket
 import ssl
 from typing import NamedTuple
@@ -18,6 +20,8 @@ from agentunit.backends.judge.resolving import resolved
 MOST_BODY_BYTES = 4 << 20
 _MOST_HEAD_BYTES = 1 << 16
 _READ_BYTES = 1 << 16
+# This process has too many files open; the server may be there.
+_OWN_LIMITS = (errno.EMFILE, errno.ENFILE)
 
 
 class Response(NamedTuple):
@@ -32,23 +36,62 @@ class ExchangeFailed(Exception):
     """No usable response; ``was_sent`` says whether the server may have seen the whole request.
 
     ``was_stale``: on a connection kept from before, which was closed without a response. Servers close idle connections
-    as they like, so this says nothing about the request.
+    as they like, so this says nothing about the request. ``is_unreachable``: no connection could be made, which is no
+    fault of the request either; ``is_untrusted``: because of the certificate.
     """
 
-    def __init__(self, message: str, *, was_sent: bool, was_stale: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        was_sent: bool,
+        was_stale: bool = False,
+        is_unreachable: bool = False,
+        is_untrusted: bool = False,
+    ) -> None:
         super().__init__(message)
         self.was_sent = was_sent
         self.was_stale = was_stale
+        self.is_unreachable = is_unreachable
+        self.is_untrusted = is_untrusted
+
+
+class _Watch:
+    """Tells whether the system holds bytes of a connection that the event loop has not read yet."""
+
+    def __init__(self, fileno: int) -> None:
+        self._fileno = fileno
+        self._poll = select.poll() if hasattr(select, "poll") else None
+        if self._poll is not None:
+            self._poll.register(fileno, select.POLLIN)
+
+    def is_readable(self) -> bool:
+        if self._poll is None:
+            return bool(select.select([self._fileno], [], [], 0)[0])
+        return bool(self._poll.poll(0))
 
 
 class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
         self.is_fresh = True
+        self._watch = _Watch(writer.get_extra_info("socket").fileno())
 
     @property
     def is_usable(self) -> bool:
-        return not self.reader.at_eof() and not self.writer.transport.is_closing()
+        """Whether the next bytes that come will be the response to the next request."""
+        return not self.writer.transport.is_closing() and not self._has_more()
+
+    def _has_more(self) -> bool:
+        """Whether the end, or bytes that nobody asked for, are there to be read: a second response, for example."""
+        step = self.reader.read(1)
+        try:
+            step.send(None)
+        except (StopIteration, OSError):
+            return True
+        # Nothing in the reader, and nothing lost: the step waits for bytes.
+        step.close()
+        return self._watch.is_readable()
 
     def cut(self) -> None:
         self.writer.transport.abort()
@@ -75,10 +118,11 @@ class Transport:
             lines.append(f"Authorization: {address.authorization}")
         self._head = "\r\n".join(lines).encode("ascii")
 
-    async def post(self, body: bytes, *, on_new: bool = False) -> Response:
+    async def post(self, body: bytes, *, on_new: bool = False, mark: str | None = None) -> Response:
         """One request, sent once, and its response; ``ExchangeFailed`` when there is none.
 
-        ``on_new``: not on a connection kept from before.
+        ``on_new``: not on a connection kept from before. ``mark``: what a response to this request holds. A connection
+        whose response lacks it is not used again, because its responses may no longer belong to its requests.
         """
         connection = await self._connection(on_new)
         try:
@@ -89,12 +133,19 @@ class Transport:
         except BaseException:
             connection.cut()
             raise
-        if may_stay_open and connection.is_usable:
+        if mark is not None and response.status < 300 and mark.encode() not in response.body:
+            may_stay_open = False
+        if may_stay_open and not connection.writer.transport.is_closing():
+            # Whether anything comes after the response is looked at before it is used again.
             connection.is_fresh = False
             self._idle.append(connection)
         else:
             connection.cut()
         return response
+
+    async def reach(self) -> None:
+        """Make a connection and keep it for the next request; ``ExchangeFailed`` when that is not possible."""
+        self._idle.append(await self._connection(True))
 
     def close(self) -> None:
         """Close the connections that are not in use."""
@@ -110,7 +161,12 @@ class Transport:
         try:
             return await self._connected()
         except (OSError, ssl.SSLError) as error:
-            raise ExchangeFailed(f"cannot connect: {_spoken(error)}", was_sent=False) from None
+            raise ExchangeFailed(
+                f"cannot connect: {_spoken(error)}",
+                was_sent=False,
+                is_unreachable=error.errno not in _OWN_LIMITS,
+                is_untrusted=isinstance(error, ssl.SSLCertVerificationError),
+            ) from None
 
     async def _connected(self) -> _Connection:
         failure: OSError = OSError("the name has no address")
@@ -147,7 +203,8 @@ class Transport:
         if headers.get("content-encoding", "identity").lower() != "identity":
             raise ExchangeFailed("the response is compressed, which was not asked for", was_sent=True)
         closes = is_old or "close" in headers.get("connection", "").lower()
-        delimited = status in (204, 304) or "content-length" in headers or "transfer-encoding" in headers
+        # With both, or with neither, where the response ends is a matter of opinion.
+        delimited = status in (204, 304) or ("content-length" in headers) != ("transfer-encoding" in headers)
         return Response(status, headers, content), delimited and not closes
 
 
@@ -174,8 +231,11 @@ async def _head(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bool
         headers: dict[str, str] = {}
         for line in lines:
             name, colon, value = line.partition(":")
+            name, value = name.strip().lower(), value.strip()
+            if name in ("content-length", "transfer-encoding") and headers.get(name, value) != value:
+                raise ExchangeFailed("the response has two lengths", was_sent=True)
             if colon:
-                headers[name.strip().lower()] = value.strip()
+                headers[name] = value
         return int(code), headers, version == "HTTP/1.0"
 
 
@@ -200,19 +260,17 @@ async def _chunks(reader: asyncio.StreamReader) -> bytes:
     parts: list[bytes] = []
     total = 0
     while True:
-        line = await reader.readuntil(b"\r\n")
-        try:
-            size = int(line.split(b";", 1)[0].strip(), 16)
-        except ValueError:
-            size = -1
-        if size < 0:
+        digits = (await reader.readuntil(b"\r\n")).split(b";", 1)[0].strip()
+        if not digits or digits.strip(b"0123456789abcdefABCDEF"):
             raise ExchangeFailed("a chunk of the response has no size", was_sent=True)
+        size = int(digits, 16)
         if size == 0:
             break
         total += size
         _check_size(total)
         parts.append(await reader.readexactly(size))
-        await reader.readexactly(2)
+        if await reader.readexactly(2) != b"\r\n":
+            raise ExchangeFailed("a chunk of the response is longer than its size", was_sent=True)
     while await reader.readuntil(b"\r\n") != b"\r\n":
         pass
     return b"".join(parts)

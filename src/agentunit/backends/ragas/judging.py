@@ -14,8 +14,8 @@ from agentunit.backends.ragas.embeddings import RagasEmbeddings, chosen_embeddin
 from agentunit.backends.ragas.installed import load_ragas, why_not_installed
 from agentunit.backends.ragas.measures import answer_correctness, faithfulness, retrieval_quality
 
-PREFERRED_VARIABLE = "AGENTUNIT_RAGAS"
-_NO = ("", "0", "false", "no", "off")
+AUTOMATIC_VARIABLE = "AGENTUNIT_RAGAS"
+_NO = ("0", "false", "no", "off")
 
 
 class RagasBackend(JudgeBackend):
@@ -29,9 +29,9 @@ class RagasBackend(JudgeBackend):
         self._embeddings: tuple[JudgeClient, RagasEmbeddings | None] | None = None
 
     @property
-    def preferred(self) -> bool:
-        """Whether ``auto`` takes it before the judge: the user set ``AGENTUNIT_RAGAS=1``."""
-        return os.environ.get(PREFERRED_VARIABLE, "").strip().lower() not in _NO
+    def automatic(self) -> bool:
+        """Whether ``auto`` takes it, before the judge: with ``AGENTUNIT_RAGAS=0`` it does not."""
+        return os.environ.get(AUTOMATIC_VARIABLE, "").strip().lower() not in _NO
 
     @property
     def client(self) -> JudgeClient:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from functools import lru_cache
 from typing import Any
 
 from agentunit.backends.judge.asking import Asking, JudgeFailed
 from agentunit.backends.judge.fencing import fenced
-from agentunit.backends.judge.replies import UnreadableReply
-from agentunit.backends.judge.tolerant_json import NotJson, json_values
+from agentunit.backends.judge.quotes import plain_words
+from agentunit.backends.judge.replies import UnreadableReply, check_nothing_beside
+from agentunit.backends.judge.schemas import MARK
 from agentunit.backends.ragas.installed import RAGAS_EXTRA
 
 _TASK = "You carry out the task that the user describes, as its examples show. Reply with JSON only."
@@ -31,11 +33,11 @@ class JudgeModel:
     async def agenerate(self, prompt: str, response_model: Any) -> Any:
         """The reply to a prompt as an instance of ``response_model``; ``JudgeFailed`` when there is none to be had."""
         task, given = _parted(prompt)
-        shown = fenced([("input", given)])
+        shown = fenced([("input", given)], task)
         asked = json.loads(given)
 
-        def read(text: str) -> Any:
-            reply = _read(text, response_model)
+        def read(received: dict[str, Any]) -> Any:
+            reply = _read(received, response_model)
             _check(reply, asked)
             return reply
 
@@ -44,7 +46,7 @@ class JudgeModel:
         reply = await self._asking.read(
             self._purpose,
             _TASK,
-            f"{task}{_BEFORE_INPUT}\n{shown}\n{_AFTER_INPUT}",
+            shown._replace(text=f"{task}{_BEFORE_INPUT}\n{shown.text}"),
             _schema_of(response_model),
             read,
             max_tokens=min(_LEAST_TOKENS + length, _MOST_TOKENS),
@@ -64,33 +66,19 @@ def _parted(prompt: str) -> tuple[str, str]:
     return task, given
 
 
-def _read(text: str, response_model: Any) -> Any:
-    """The one reply of the wanted type in a text, however it is wrapped."""
+def _read(received: dict[str, Any], response_model: Any) -> Any:
+    """A reply as an instance of the wanted type; a wrapper around all of it does not count."""
+    said = {name: value for name, value in received.items() if name != MARK}
+    names = set(_schema_of(response_model)["properties"])
+    if len(said) == 1 and not names & said.keys():
+        (inside,) = said.values()
+        said = inside if isinstance(inside, dict) else said
     try:
-        values = json_values(text)
-    except NotJson as error:
-        raise UnreadableReply(str(error)) from None
-    rule = "the reply must be a JSON object that follows the schema"
-    found: list[Any] = []
-    for value in (each for outer in values for each in _unwrapped(outer, response_model)):
-        try:
-            found.append(response_model.model_validate(value))
-        except ValueError as error:
-            rule = f"the reply must follow the schema: {_broken_rule(error)}"
-    if not found:
-        raise UnreadableReply(rule)
-    if any(each != found[0] for each in found):
-        raise UnreadableReply("the reply must be one JSON object; it holds several that differ")
-    return found[0]
-
-
-def _unwrapped(value: Any, response_model: Any) -> list[Any]:
-    """The value itself, and what it may stand for: the object in a wrapper, or the list that is all of the object."""
-    names = list(_schema_of(response_model).get("properties", ()))
-    if isinstance(value, list):
-        return [{names[0]: value}] if len(names) == 1 else []
-    inside = [each for each in value.values() if isinstance(each, dict)]
-    return inside if len(value) == len(inside) == 1 and not set(value) & set(names) else [value]
+        reply = response_model.model_validate(said)
+    except ValueError as error:
+        raise UnreadableReply(f"the reply must follow the schema: {_broken_rule(error)}") from None
+    check_nothing_beside(said, names)
+    return reply
 
 
 def _broken_rule(error: ValueError) -> str:
@@ -100,27 +88,40 @@ def _broken_rule(error: ValueError) -> str:
 
 
 def _check(reply: Any, asked: dict[str, Any]) -> None:
-    """What RAGAS does not look at: left out verdicts, numbers that are no verdict, and statements that are not sorted.
+    """What RAGAS does not look at: left out or doubled verdicts, numbers that are no verdict, and statements unsorted.
 
     It would count a missing verdict as if there were no such statement, and no statement at all as full marks.
     """
     statements = asked.get("statements")
     verdicts = reply.statements if statements is not None else [reply] if hasattr(reply, "verdict") else []
-    if statements is not None and len(verdicts) != len(statements):
-        raise UnreadableReply(
-            f"there must be one verdict for each of {len(statements)} statements; received {len(verdicts)}"
-        )
     for each in verdicts:
         if each.verdict not in (0, 1):
             raise UnreadableReply(f"a verdict must be 0 or 1; received {each.verdict!r:.40}")
-    if "ground_truth" in asked and asked["answer"] and not (reply.TP or reply.FP):
-        raise UnreadableReply("every statement of the answer must be in TP or FP; none is")
+    if statements is not None:
+        _check_each_once(verdicts, statements, "there must be one verdict for each of")
+    if "ground_truth" in asked:
+        _check_each_once([*reply.TP, *reply.FP], asked["answer"], "TP and FP together must hold each of")
+        if len(reply.FN) > len(asked["ground_truth"]):
+            raise UnreadableReply("FN must hold statements of the ground truth, each once; it holds more")
+
+
+def _check_each_once(entries: list[Any], statements: list[str], rule: str) -> None:
+    """As many entries as statements, none of them twice. A statement in other words is taken as it is."""
+    if len(entries) != len(statements):
+        raise UnreadableReply(f"{rule} {len(statements)} statements; received {len(entries)}")
+    wanted = Counter(map(plain_words, statements))
+    doubled = Counter(plain_words(each.statement) for each in entries) - wanted
+    for statement in doubled:
+        if statement in wanted:
+            raise UnreadableReply(f"{rule} {len(statements)} statements; received one twice: {statement!r:.60}")
 
 
 @lru_cache(maxsize=64)
 def _schema_of(response_model: Any) -> dict[str, Any]:
     """Made once for a type: pydantic takes a millisecond for it."""
-    return strict_schema(response_model.model_json_schema())
+    schema = strict_schema(response_model.model_json_schema())
+    marked = {MARK: {"type": "string"}, **schema.get("properties", {})}
+    return {**schema, "properties": marked, "required": list(marked)}
 
 
 def strict_schema(schema: dict[str, Any]) -> dict[str, Any]:
