@@ -252,3 +252,15 @@ def test_context_tools_and_checks_of_the_dataset_are_joined_too() -> None:
     assert ExpectedAnswers([known]).join(record)
     assert (record.case.query, record.case.context) == ("2 + 2?", ["2 + 2 = 4"])
     assert record.case.metadata == {"team": "x", "contains": ["4"]}
+
+
+def test_what_the_dataset_says_wins_over_what_the_trace_says() -> None:
+    known = DatasetCase("t", expected_output="4", context=["new"], tools=[{"name": "add"}], metadata={"contains": ["4"]})
+    traced = DatasetCase(
+        "t", expected_output="5", context=["old"], tools=[{"name": "old"}], metadata={"contains": ["5"], "team": "x"}
+    )
+    record = Record(traced)
+    assert ExpectedAnswers([known]).join(record)
+    case = record.case
+    assert (case.expected_output, case.context, case.tools) == ("4", ["new"], [{"name": "add"}])
+    assert case.metadata == {"contains": ["4"], "team": "x"}
