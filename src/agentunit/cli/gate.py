@@ -133,7 +133,7 @@ def load_run(reference: str, store_path: str) -> ScoredRun:
     try:
         if os.path.isfile(reference):
             return run_from_file(reference)
-        with open_store(store_path) as store:
+        with open_store(store_path, read_only=True) as store:
             return find_scored_run(reference, store)
     except StoreError as error:
         raise InputFailure(str(error)) from None

@@ -13,7 +13,14 @@ import click
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.gate import next_command, print_decision
 from agentunit.cli.judge_options import JudgeChoice, judge_options
-from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.cli.options import (
+    InputFailure,
+    end_signals_interrupt,
+    metrics_from,
+    open_store,
+    say_stopped,
+    store_option,
+)
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
@@ -34,6 +41,7 @@ from agentunit.reports.decisions import case_to_show, decision_line, print_compa
 from agentunit.reports.github import write_step_summary
 from agentunit.reports.markdown import run_markdown
 from agentunit.reports.progress import Progress
+from agentunit.reports.reported_run import resume_command
 from agentunit.reports.run_progress import RecordingLine
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
@@ -131,8 +139,8 @@ def _run(
         # An agent that cannot be loaded, or whose parameters cannot be filled, is known before the first case runs.
         raise click.UsageError(f"agent: {error}") from None
     recording = record_with_progress(plan, store)
-    leave_if_stopped(recording, plan, suite_path)
-    again = f"agentunit run {suite_path} --resume {plan.header.id}"
+    again = resume_command(plan.header.id, suite_path, store.path)
+    leave_if_stopped(recording, again)
     score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again)
     finish(store, plan.header.id, suite, base, as_json=as_json)
 
@@ -218,12 +226,11 @@ def record_with_progress(plan: Plan, store: Store) -> Recording:
         line.clear()
 
 
-def leave_if_stopped(recording: Recording, plan: Plan, suite_path: str) -> None:
+def leave_if_stopped(recording: Recording, again: str) -> None:
     """After Ctrl-C: say what is kept and how to go on."""
     if recording.stopped:
         left = recording.n_planned - recording.n_done
-        click.echo(f"stopped: {recording.n_done} cases are kept, {left} are open", err=True)
-        click.echo(f"next: agentunit run {suite_path} --resume {plan.header.id}", err=True)
+        say_stopped(f"{recording.n_done} cases are kept, {left} are open", again)
         raise click.exceptions.Exit(_STOPPED)
 
 
@@ -238,12 +245,11 @@ def score_with_progress(store: Store, run_id: str, metrics: Sequence[Any], n_cas
         ticks(n_scored)
 
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), end_signals_interrupt():
             score_run(store, run_id, metrics, on_case=on_case)
     except KeyboardInterrupt:
         progress.clear()
-        click.echo("stopped: every case is recorded, and the scores so far are kept", err=True)
-        click.echo(f"next: {again}", err=True)
+        say_stopped("every case is recorded, and the scores so far are kept", again)
         raise click.exceptions.Exit(_STOPPED) from None
     finally:
         progress.clear()

@@ -18,7 +18,14 @@ from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
-from agentunit.cli.options import InputFailure, metrics_from, open_store, store_option
+from agentunit.cli.options import (
+    InputFailure,
+    end_signals_interrupt,
+    metrics_from,
+    open_store,
+    say_stopped,
+    store_option,
+)
 from agentunit.cli.trace_inputs import (
     expected_option,
     finish_output,
@@ -199,11 +206,11 @@ def score_stored_run(
         ask_before_sending(sending_of_run(store, header.id, metrics, again=again), yes=yes)
         progress = Progress("cases", fraction=lambda: None)
         try:
-            with redirect_stdout(sys.stderr):
+            with redirect_stdout(sys.stderr), end_signals_interrupt():
                 score_run(store, header.id, metrics, again=again, on_case=progress.ticker())
         except KeyboardInterrupt:
             progress.clear()
-            click.echo("stopped: the scores so far are kept with the run; the same command goes on", err=True)
+            say_stopped("the scores so far are kept with the run; the same command goes on")
             raise click.exceptions.Exit(_INTERRUPTED) from None
         finally:
             progress.clear()

@@ -19,7 +19,7 @@ from agentunit.reports.case_view import view_case, worst_repeat
 from agentunit.reports.gate_words import Verdict, cases_to_look_at, verdict_word, verdicts_of
 from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedCase, ReportedRun, open_run, open_run_file
+from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume, open_run, open_run_file
 from agentunit.reports.run_console import print_stored_run
 from agentunit.store.schema import StoreError
 
@@ -51,7 +51,7 @@ def show(
             if case_id is not None:
                 _show_case(reported, case_id, repeat, full=full, as_json=as_json)
             else:
-                _show_run(reported, run_reference, as_json=as_json)
+                _show_run(reported, run_reference, store_path, as_json=as_json)
     except (StoreError, RecordError) as error:
         raise InputFailure(printable_line(str(error))) from None
 
@@ -60,7 +60,7 @@ def find_reported_run(reference: str, store_path: str) -> ReportedRun:
     """The run a command is about: an exported file, or a run of the store."""
     if os.path.isfile(reference):
         return open_run_file(reference)
-    store = open_store(store_path)
+    store = open_store(store_path, read_only=True)
     try:
         return open_run(reference, store)
     except StoreError:
@@ -68,12 +68,12 @@ def find_reported_run(reference: str, store_path: str) -> ReportedRun:
         raise
 
 
-def _show_run(reported: ReportedRun, reference: str, *, as_json: bool) -> None:
+def _show_run(reported: ReportedRun, reference: str, store_path: str, *, as_json: bool) -> None:
     verdicts = verdicts_of(reported.run)
     if as_json:
         click.echo(encode_json(run_as_data(reported, verdicts=verdicts)).decode())
         return
-    steps = _next_steps(reported, verdicts, reference)
+    steps = _next_steps(reported, verdicts, reference, store_path)
     print_stored_run(reported, Console(), verdicts=verdicts, next_steps=steps)
 
 
@@ -122,12 +122,13 @@ def _unknown_case(reported: ReportedRun, case_id: str) -> str:
     return printable_line(f"run {reported.run.header.id} has no case {case_id!r}{hint}")
 
 
-def _next_steps(reported: ReportedRun, verdicts: Sequence[Verdict], reference: str) -> list[str]:
-    """The commands to go on with: first a case that breaks a gate, else one of the worst."""
+def _next_steps(reported: ReportedRun, verdicts: Sequence[Verdict], reference: str, store_path: str) -> list[str]:
+    """The commands to go on with: the rest of an unfinished run, a case that breaks a gate or else one of the worst."""
     ids = [case for verdict in verdicts if verdict_word(verdict) != "PASS" for case in cases_to_look_at(verdict)]
     rows = [row for row in reported.summary.metrics if row.status == "ok"]
     ids += [case for row in rows if reported.infos[row.metric].unit == "score" for case in row.worst_cases]
     ids = ids or reported.case_ids()[:1]
     quoted = shlex.quote(reference)
     steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
-    return [*steps, f"agentunit export {quoted} --to run.html"]
+    resume = None if os.path.isfile(reference) else how_to_resume(reported.run.header, store_path)
+    return [*([resume] if resume else []), *steps, f"agentunit export {quoted} --to run.html"]

@@ -28,7 +28,7 @@ from agentunit.reports.gate_words import (
 )
 from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.printable import printable, printable_line
-from agentunit.reports.reported_run import ReportedCase
+from agentunit.reports.reported_run import ReportedCase, how_to_resume
 
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments of more than 65,536."""
@@ -102,6 +102,8 @@ def _heading(run: ScoredRun, verdicts: Sequence[Verdict], comparison: Comparison
     failed = f", the agent failed on {run.n_failed:,}" if run.n_failed else ""
     when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
+    if (resume := how_to_resume(run.header)) is not None:
+        unfinished += f" (next: {code(resume)})"
     return f"### {code(run.header.name)}{verdict}\n\n{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}"
 
 
