@@ -127,7 +127,11 @@ def test_a_gate_brings_its_metric_and_an_impossible_one_is_told_before_anything_
     write_suite(["a", "b", "c"])
     result = invoke("run", "suite.py", "--gate", "contains >= 0", "--gate", "exact_match >= 0.9", "--metrics", "cost")
     assert "exact_match" in result.stdout
-    for gate, sentence in (("exact_match pass^5 >= 1", "needs 5 repeats"), ("nope >= 1", "no metric is called 'nope'")):
+    for gate, sentence in (
+        ("exact_match pass^5 >= 1", "needs 5 repeats"),
+        ("nope >= 1", "no metric is called 'nope'"),
+        ("faithfulness[lexcal] >= 1", "faithfulness has no backend 'lexcal'; did you mean 'lexical'?"),
+    ):
         result = invoke("run", "suite.py", "--gate", gate, "--store", "other.db")
         assert result.exit_code == 2, result.output
         assert sentence in result.stderr

@@ -354,3 +354,42 @@ def test_suites_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         load_suite(tmp_path / "typo.yaml")
     with pytest.raises(SuiteError, match="no such file"):
         load_suite(tmp_path / "nowhere.py")
+
+
+@pytest.mark.parametrize("written", ["metrics: contains", "metrics: 'contains,'", "metrics: [contains]"])
+def test_one_metric_in_a_yaml_suite_is_that_metric(written: str, tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(f"dataset: cases.jsonl\nagent: 'command: cat'\n{written}\n")
+    assert list(load_suite(tmp_path / "suite.yaml").metrics) == ["contains"]
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("metrics:", r"suite\.yaml: 'metrics' is empty; name something, or leave the line out"),
+        ("metrics: yes", "Suite: metrics must be a list of names, such as .contains, cost.; received True"),
+        ("metrics: ''", "Suite: metrics must be a list of names, such as .contains, cost.; received ''"),
+        (
+            "gates: {contains: 1}",
+            "Suite: gates must be a list of texts like 'faithfulness >= 0.8'; received {'contains'",
+        ),
+        ("gates: [1]", "Suite: gates must be a list of texts"),
+        ("name: 3", "Suite: name must be a text; received 3"),
+    ],
+)
+def test_a_setting_of_another_kind_is_refused(written: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(f"dataset: cases.jsonl\nagent: 'command: cat'\n{written}\n")
+    with pytest.raises(SuiteError, match=sentence):
+        load_suite(tmp_path / "suite.yaml")
+
+
+def test_no_gates_and_one_gate_may_be_written_without_a_list() -> None:
+    assert Suite([], print, gates=None).gates == ()  # type: ignore[arg-type]
+    assert Suite([], print, gates="cost <= 1").gates == ["cost <= 1"]
+
+
+@pytest.mark.parametrize("name", ["inputs", "detail_keys", "informational", "probes"])
+def test_a_text_where_a_metric_lists_texts_is_refused(name: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"MetricInfo: {name} must be several texts, such as \('cpu',\); received 'cpu'"
+    ):
+        MetricInfo("m", "custom", "", **{name: "cpu"})  # type: ignore[arg-type]

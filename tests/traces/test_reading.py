@@ -255,7 +255,9 @@ def test_context_tools_and_checks_of_the_dataset_are_joined_too() -> None:
 
 
 def test_what_the_dataset_says_wins_over_what_the_trace_says() -> None:
-    known = DatasetCase("t", expected_output="4", context=["new"], tools=[{"name": "add"}], metadata={"contains": ["4"]})
+    known = DatasetCase(
+        "t", expected_output="4", context=["new"], tools=[{"name": "add"}], metadata={"contains": ["4"]}
+    )
     traced = DatasetCase(
         "t", expected_output="5", context=["old"], tools=[{"name": "old"}], metadata={"contains": ["5"], "team": "x"}
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from agentunit.cli.gate import compared, load_run, next_command, print_decision
+from agentunit.cli.main import output_may_be_closed
 from agentunit.cli.options import store_option
 from agentunit.core.results import encode_json
 from agentunit.engine.compare import DEFAULT_ALPHA
@@ -59,12 +60,13 @@ def compare(
     old, new = load_run(baseline, store_path), load_run(candidate, store_path)
     comparison = compared(new, old, names, margins, alpha)
     code = comparison.exit_code
-    if as_json:
-        click.echo(encode_json({"comparison": comparison, "exit_code": code}).decode())
-    else:
-        console = Terminal()
-        print_comparison(comparison, console)
-        line = decision_line(code, [], comparison)
-        print_decision(line, code, next_command(candidate, new, case_to_show([], comparison)), console)
+    with output_may_be_closed():
+        if as_json:
+            click.echo(encode_json({"comparison": comparison, "exit_code": code}).decode())
+        else:
+            console = Terminal()
+            print_comparison(comparison, console)
+            line = decision_line(code, [], comparison)
+            print_decision(line, code, next_command(candidate, new, case_to_show([], comparison)), console)
     if code:
         raise click.exceptions.Exit(code)

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from agentunit.cli.main import output_may_be_closed
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.core.results import encode_json
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
@@ -20,6 +21,7 @@ from agentunit.engine.gates import (
     count_errors,
     decide,
     evaluate_gates,
+    refuse_unknown_names,
     strictest,
 )
 from agentunit.engine.margins import Margin, parse_margin
@@ -95,8 +97,9 @@ def gate(
     agentunit gate last --gate "task_success pass^3 >= 0.7" --gate "pii_leakage all == 1"
     agentunit gate last --baseline main.json --margin faithfulness=0.02
 
-    Exit codes: 1 a gate failed or a metric got worse, 3 errors beyond the allowance (or a gate the run cannot
-    answer), 4 the data cannot tell whether it is worse than the baseline; the first that applies.
+    Exit codes: 1 a gate failed or a metric got worse, 2 a gate names what the run does not have, 3 errors beyond the
+    allowance (or a gate the run cannot answer), 4 the data cannot tell whether it is worse than the baseline; the
+    first that applies.
     """
     run = load_run(reference, store_path)
     gates = _gates(run, expressions)
@@ -115,15 +118,16 @@ def gate(
         old = load_run(baseline, store_path)
         comparison = compared(run, old, names, margins, alpha, min_coverage=min_coverage)
         code = strictest(code, comparison.exit_code)
-    if as_json:
-        click.echo(encode_json(_as_data(run, verdicts, comparison, n_errors, max_errors, code)).decode())
-    else:
-        console = Terminal()
-        print_gates(verdicts, console)
-        if comparison is not None:
-            print_comparison(comparison, console)
-        line = decision_line(code, verdicts, comparison, n_errors=n_errors, max_errors=max_errors)
-        print_decision(line, code, next_command(reference, run, case_to_show(verdicts, comparison)), console)
+    with output_may_be_closed():
+        if as_json:
+            click.echo(encode_json(_as_data(run, verdicts, comparison, n_errors, max_errors, code)).decode())
+        else:
+            console = Terminal()
+            print_gates(verdicts, console)
+            if comparison is not None:
+                print_comparison(comparison, console)
+            line = decision_line(code, verdicts, comparison, n_errors=n_errors, max_errors=max_errors)
+            print_decision(line, code, next_command(reference, run, case_to_show(verdicts, comparison)), console)
     if code:
         raise click.exceptions.Exit(code)
 
@@ -180,7 +184,9 @@ def _gates(run: ScoredRun, expressions: Sequence[str]) -> list[Gate]:
     stored = run.header.settings.get("gates")
     try:
         if expressions or not isinstance(stored, (list, tuple)):
-            return [parse_gate(each) for each in expressions]
+            named = [parse_gate(each) for each in expressions]
+            refuse_unknown_names(run, named)
+            return named
         return [parse_gate(each) for each in stored]
     except GateError as error:
         raise click.UsageError(str(error)) from None

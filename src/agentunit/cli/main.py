@@ -5,8 +5,11 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -16,6 +19,8 @@ EXIT_OK = 0
 EXIT_USAGE = 2
 EXIT_ERRORS = 3
 EXIT_CANNOT_TELL = 4
+# What decides must not look like a pass when its output was cut off before it had decided: as if ended by SIGPIPE.
+_EXIT_CLOSED = dict.fromkeys(("run", "rerun", "gate", "compare"), 141)
 
 _VERBS = {
     "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
@@ -62,6 +67,20 @@ class _Verbs(click.Group):
             ctx.fail(f"no command is called {args[0]!r}; did you mean {nearest[0]!r}?")
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **options)
+        except BrokenPipeError:
+            raise _output_closed("") from None
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result: object = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            raise _output_closed(ctx.invoked_subcommand or "") from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_VERBS.items()))
@@ -96,16 +115,13 @@ def main() -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output (head, less) has gone; there is nobody left to tell.
-        _forget_output()
-        sys.exit(EXIT_OK)
     except OSError as error:
         _forget_output()
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
+        # A terminal that was closed takes no words either.
+        with suppress(OSError):
+            click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
         sys.exit(EXIT_ERRORS)
-
     except Exception as error:
         # A fault of ours, or of the machine. It is no verdict about an agent, so it must not look like a failed gate.
         if os.environ.get("AGENTUNIT_TRACEBACK"):
@@ -113,6 +129,22 @@ def main() -> None:
         message = " ".join(f"{type(error).__name__}: {error}".split())
         click.echo(f"Error: {message} (AGENTUNIT_TRACEBACK=1 shows where)", err=True)
         sys.exit(EXIT_ERRORS)
+
+
+@contextmanager
+def output_may_be_closed() -> Iterator[None]:
+    """A reader of our output that has gone (head, less) does not change the exit code that a command ends with."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _forget_output()
+
+
+def _output_closed(verb: str) -> click.exceptions.Exit:
+    """The quiet end of a command whose reader has gone. Click would exit with 1, as a failed gate does."""
+    _forget_output()
+    return click.exceptions.Exit(_EXIT_CLOSED.get(verb, EXIT_OK))
 
 
 def _forget_output() -> None:

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -27,15 +28,16 @@ from agentunit.core.results import encode_json
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.comparison import Comparison
-from agentunit.engine.gate_expressions import GateError, parse_gate
+from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.gates import GateVerdict, decide, evaluate_gates, strictest
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Plan, Recording, plan_run, record
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
-from agentunit.metrics.base import spoken_error
+from agentunit.metrics.base import describe, spoken_error
 from agentunit.metrics.registry import registry, resolve_metrics
+from agentunit.reports.catalog import known_backends
 from agentunit.reports.console import Terminal, print_run
 from agentunit.reports.decisions import case_to_show, decision_line, print_comparison, print_gates
 from agentunit.reports.github import write_step_summary
@@ -205,12 +207,23 @@ def _with_gated_metrics(suite: Suite) -> Suite:
         if gate.metric not in names:
             metrics += resolve_metrics([gate.metric])
             names.append(gate.metric)
+        _refuse_misspelt_backend(gate, metrics[names.index(gate.metric)])
         if gate.repeats_needed > suite.repeats:
             raise SuiteError(
                 f"gate {str(gate)!r} needs {gate.repeats_needed} repeats of each case; received {suite.repeats} "
                 f"(--repeats {gate.repeats_needed})"
             )
     return replace(suite, metrics=metrics)
+
+
+def _refuse_misspelt_backend(gate: Gate, metric: Any) -> None:
+    # Backends of other packages need not be known here, so only what is close to a known one is taken for a slip.
+    known = known_backends(describe(metric))
+    near = [] if gate.backend is None or gate.backend in known else get_close_matches(gate.backend, known, n=1)
+    if near:
+        raise SuiteError(
+            f"gate {str(gate)!r}: {gate.metric} has no backend {gate.backend!r}; did you mean {near[0]!r}?"
+        )
 
 
 def record_with_progress(plan: Plan, store: Store) -> Recording:

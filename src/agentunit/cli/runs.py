@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.core.results import MetricSummary, encode_json
+from agentunit.reports.console import Terminal
 from agentunit.reports.json_report import headline_rows, run_line_as_data
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import how_to_resume, open_run
@@ -48,7 +48,7 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
     if not listed:
         click.echo(f"{store_path} holds no runs yet   next: agentunit run SUITE")
         return
-    console = Console()
+    console = Terminal()
     print_runs(listed, infos, console)
     if len(headers) > limit:
         console.print(f"… and {len(headers) - limit:,} older (--limit shows more)", style="dim", highlight=False)

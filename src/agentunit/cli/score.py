@@ -17,7 +17,7 @@ from agentunit.backends.judge.settings import why_not_configured
 from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
-from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS
+from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, output_may_be_closed
 from agentunit.cli.options import (
     InputFailure,
     end_signals_interrupt,
@@ -154,12 +154,13 @@ def score(
         except KeyboardInterrupt:
             click.echo(f"stopped after {run.n_cases:,} cases{_kept(run, out)}", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
-    if as_json:
-        print_reading(source, Terminal(stderr=True))
-        click.echo(encode_json(_run_record(files, metrics, summary)).decode())
-    else:
-        print_reading(source, Terminal(stderr=out == STDIN))
-        _print(summary, metrics, out, errors_file, files)
+    with output_may_be_closed():
+        if as_json:
+            print_reading(source, Terminal(stderr=True))
+            click.echo(encode_json(_run_record(files, metrics, summary)).decode())
+        else:
+            print_reading(source, Terminal(stderr=out == STDIN))
+            _print(summary, metrics, out, errors_file, files)
     if _too_many_errors(summary, max_errors, as_json):
         raise click.exceptions.Exit(EXIT_ERRORS)
     if not any(row.n_scored for row in summary.metrics):
@@ -216,11 +217,12 @@ def score_stored_run(
             progress.clear()
         scored = run_from_store(store, header.id)
         summary = scored.summary()
-    if as_json:
-        click.echo(encode_json(_run_record([header.id], metrics, summary)).decode())
-    else:
-        infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
-        print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
+    with output_may_be_closed():
+        if as_json:
+            click.echo(encode_json(_run_record([header.id], metrics, summary)).decode())
+        else:
+            infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
+            print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
     if _too_many_errors(summary, max_errors, as_json):
         raise click.exceptions.Exit(EXIT_ERRORS)
 

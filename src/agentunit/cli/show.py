@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 import click
-from rich.console import Console
 
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.core.codec import RecordError
 from agentunit.core.results import encode_json
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
+from agentunit.reports.console import Terminal
 from agentunit.reports.gate_words import Verdict, cases_to_look_at, verdict_word, verdicts_of
 from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_line
@@ -74,7 +74,7 @@ def _show_run(reported: ReportedRun, reference: str, store_path: str, *, as_json
         click.echo(encode_json(run_as_data(reported, verdicts=verdicts)).decode())
         return
     steps = _next_steps(reported, verdicts, reference, store_path)
-    print_stored_run(reported, Console(), verdicts=verdicts, next_steps=steps)
+    print_stored_run(reported, Terminal(), verdicts=verdicts, next_steps=steps)
 
 
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
@@ -88,14 +88,14 @@ def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full:
     if as_json:
         click.echo(encode_json([view_case(case) for case in wanted]).decode())
         return
-    console = Console()
+    console = Terminal()
     chosen = worst_repeat(wanted, reported.infos)
     print_case(view_case(chosen), reported.infos, console, run_id=reported.run.header.id, full=full)
     if len(repeats) > 1:
         _print_other_repeats(repeats, chosen, console)
 
 
-def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, console: Console) -> None:
+def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, console: Terminal) -> None:
     console.print("\nRepeats", style="bold")
     for case in repeats:
         mark = "→" if case is chosen else " "

@@ -73,6 +73,10 @@ class MetricInfo:
             raise ValueError(
                 f"MetricInfo: direction must be one of {', '.join(get_args(Direction))}; received {self.direction!r}"
             )
+        for name in ("inputs", "detail_keys", "informational", "probes"):
+            # A text would be taken for the list of its letters.
+            if isinstance(value := getattr(self, name), str):
+                raise ValueError(f"MetricInfo: {name} must be several texts, such as ({value!r},); received {value!r}")
 
 
 class ItemMetric(Metric):

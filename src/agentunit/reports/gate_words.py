@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from agentunit.core.results import Score
-from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates
+from agentunit.engine.gate_expressions import parse_gate
+from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates, refuse_unknown_names
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words
@@ -31,7 +32,7 @@ class Verdict(Protocol):
 
 
 def verdicts_of(run: ScoredRun, gates: Sequence[str] | None = None) -> list[GateVerdict]:
-    """What gates say about a run: those given, else those it was made with."""
+    """What gates say about a run: those received, which must name what it has, else those it was made with."""
     settings = run.header.settings
     expressions = settings.get("gates") if gates is None else gates
     if not isinstance(expressions, (list, tuple)):
@@ -39,6 +40,8 @@ def verdicts_of(run: ScoredRun, gates: Sequence[str] | None = None) -> list[Gate
     coverage = settings.get("min_coverage")
     if not isinstance(coverage, (int, float)) or not 0 <= coverage <= 1:
         coverage = DEFAULT_MIN_COVERAGE
+    if gates is not None:
+        refuse_unknown_names(run, [parse_gate(each) for each in gates])
     return evaluate_gates(run, list(expressions), min_coverage=coverage)
 
 
