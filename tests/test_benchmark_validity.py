@@ -55,13 +55,6 @@ def write_agent_runs(folder):
 
     question, guess = ("boss", "What does a ticket cost?"), ("guesser", "Let us assume that it costs twenty dollars.")
     answer = ("boss", "Twenty it is, then.")
-    write_set(
-        folder,
-        "whoandwhen",
-        [{"question_ID": str(i), "history": talk(question, guess, answer),
-          "mistake_agent": "guesser", "mistake_step": "1"}
-         for i in range(12)],
-    )  # fmt: skip
     again = [("worker", "I look at the same file again."), ("boss", "Go on.")]
     write_set(
         folder,
@@ -205,17 +198,6 @@ def test_retrieval_rows_say_what_could_not_be_scored(folder):
     assert any("`pairs`: 20 of 20 rows were not scored" in remark for remark in family.remarks)
     # Baselines are compared on the sets that the metric can score.
     assert {(each.dataset, each.n_sets) for each in family.headline} == {("triad", 1)}
-
-
-def test_blame_rows(folder):
-    family, figures = figures_of("multiagent_blame", folder)
-    for scorer in ("blame (as shipped, in sample)", "blame (variant cross-validated)", "longest step"):
-        assert figures[scorer, "whoandwhen", "right agent"].value == 1.0
-        assert figures[scorer, "whoandwhen", "right step"].value == 1.0
-    assert figures["last speaker", "whoandwhen", "right agent"].value == 0.0
-    assert figures["chance", "whoandwhen", "right agent"].value == 0.5
-    assert figures["chance", "whoandwhen", "right step"].value == round(1 / 3, 4)
-    assert family.trust == ()
 
 
 def test_repetition_and_outcome_rows_ship_no_figure(folder):

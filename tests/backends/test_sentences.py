@@ -1,9 +1,13 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 
@@ -86,3 +90,93 @@ def test_the_shipped_encoder_knows_what_is_alike() -> None:
     assert similarity.similarity("A dog runs after a ball.", "Interest rates were raised.") < 0.2
     assert similarity.similarity("A dog.", "A dog.") == 1.0
     assert similarity.similarity("A dog.", "") == 0.0
+
+
+class FakeTransformer:
+    """A model of sentence-transformers; ``made`` says with what each one was made."""
+
+    made: ClassVar[list[tuple[str, dict[str, object]]]] = []
+    cached = True
+
+    def __init__(self, name: str, **options: object) -> None:
+        if name == "nowhere" or (options.get("local_files_only") and not FakeTransformer.cached):
+            raise OSError("no such model")
+        FakeTransformer.made.append((name, options))
+
+    def encode(self, texts: list[str], **options: object) -> object:
+        assert options == {"normalize_embeddings": True, "convert_to_numpy": True, "show_progress_bar": False}
+        return np.array([[1.0, 0.0] if "dog" in text else [0.6, 0.8] for text in texts], np.float32)
+
+
+@pytest.fixture
+def transformers(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[FakeTransformer]]:
+    """A machine with sentence-transformers."""
+    module = SimpleNamespace(SentenceTransformer=FakeTransformer)
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    there = {"sentence_transformers": object()}
+    monkeypatch.setattr(sentences, "find_spec", lambda name: there.get(name) or find_spec(name))
+    monkeypatch.setattr(FakeTransformer, "made", [])
+    for each in (text_similarity, sentences.similarity_on_this_machine):
+        each.cache_clear()
+    yield FakeTransformer
+    for each in (text_similarity, sentences.similarity_on_this_machine):
+        each.cache_clear()
+
+
+@pytest.mark.parametrize("name", ["all-mpnet-base-v2", "BAAI/bge-small-en-v1.5"])
+def test_any_name_is_loaded_by_sentence_transformers(transformers: type[FakeTransformer], name: str) -> None:
+    check_model_name(name, "Owner")
+    similarity = text_similarity(name)
+    # The user named it, so the package may get it from where it gets models.
+    assert transformers.made == [(name, {})]
+    assert similarity.name == f"sentence-transformers:{name.rpartition('/')[2]}"
+    assert (similarity.similarity("a dog", "a cat"), similarity.similarity("a dog", " ")) == (0.6, 0.0)
+
+
+def test_a_folder_without_onnx_is_loaded_by_sentence_transformers(
+    transformers: type[FakeTransformer], tmp_path: Path
+) -> None:
+    (tmp_path / "mine").mkdir()
+    assert text_similarity(str(tmp_path / "mine")).name == "sentence-transformers:mine"
+
+
+@needs_encoder
+def test_the_default_name_stays_with_our_own_encoder(transformers: type[FakeTransformer]) -> None:
+    assert text_similarity("all-MiniLM-L6-v2").name == "all-MiniLM-L6-v2"
+    assert transformers.made == []
+
+
+def test_the_default_is_taken_from_this_machine_where_our_own_is_missing(
+    transformers: type[FakeTransformer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sentences.similarity_on_this_machine() is not None
+    assert transformers.made == [("sentence-transformers/all-MiniLM-L6-v2", {"local_files_only": True})]
+    sentences.similarity_on_this_machine.cache_clear()
+    monkeypatch.setattr(transformers, "cached", False)
+    assert sentences.similarity_on_this_machine() is None
+
+
+def test_a_model_that_does_not_load_says_why(transformers: type[FakeTransformer]) -> None:
+    with pytest.raises(
+        BackendUnavailable, match=r"sentence-transformers cannot load 'nowhere' \(OSError: no such model\)"
+    ):
+        text_similarity("nowhere")
+
+
+def test_a_name_without_the_package_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        sentences, "find_spec", lambda name: None if name == "sentence_transformers" else find_spec(name)
+    )
+    with pytest.raises(
+        ValueError, match=r"other names need sentence-transformers \(pip install sentence-transformers\)"
+    ):
+        check_model_name("all-mpnet-base-v2", "Owner")
+
+
+def test_the_real_package_loads_a_folder() -> None:
+    transformer = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+    folder = os.environ.get("AGENTUNIT_TEST_SENTENCE_TRANSFORMER")
+    if not folder:
+        pytest.skip("AGENTUNIT_TEST_SENTENCE_TRANSFORMER names no folder of a model")
+    assert transformer
+    assert text_similarity(folder).similarity("A dog runs.", "A puppy runs.") > 0.5

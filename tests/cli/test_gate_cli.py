@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from agentunit.cli.compare import compare
+from agentunit.cli.export import export
 from agentunit.cli.gate import gate
 from agentunit.core.codec import decode_record
 from agentunit.core.results import MetricResult, Score
@@ -263,3 +264,32 @@ def test_help_says_what_the_exit_codes_mean(command):
     if command is compare:
         assert "BASE NEW" in result.output
         assert "the old run first" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((gate, "last", "-g", "tool_sucess >= 0.8"), "has no scores of 'tool_sucess'; did you mean 'tool_success'?"),
+        ((gate, "last", "-g", "cost <= 1"), "has no scores of 'cost'; it has tool_success"),
+        ((gate, "last", "-g", "tool_success[trac] >= 0.8"), "was not scored by 'trac'; did you mean 'trace'?"),
+        (
+            (gate, "last", "--baseline", "last", "-m", "tool_sucess"),
+            "received 'tool_sucess'; did you mean 'tool_succes",
+        ),
+        ((compare, "last", "last", "-m", "tool_sucess"), "received 'tool_sucess'; did you mean 'tool_success'?"),
+        ((compare, "last", "last", "-m", "tool_success[trac]"), "'tool_success[trac]'; did you mean 'trace'?"),
+        ((compare, "last", "last", "--margin", "tool_sucess=0.1"), "'tool_sucess'; did you mean 'tool_success'?"),
+        ((export, "last", "--to", "run.md", "-g", "tool_sucess >= 0.8"), "did you mean 'tool_success'?"),
+        ((export, "last", "--to", "run.xml", "-g", "tool_success[trac] >= 0.8"), "did you mean 'trace'?"),
+    ],
+)
+def test_a_misspelt_name_is_a_usage_error_with_the_nearest_one(arguments, sentence):
+    make_run("desk", {"tool_success": [1.0] * 5})
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    assert sentence in " ".join(result.stderr.split())
+
+
+def test_gates_of_the_run_itself_still_fail_without_their_metric():
+    make_run("desk", {"tool_success": [1.0] * 5}, settings={"gates": ["exact_match all == 1"]})
+    assert invoke(gate, "last").exit_code == 1

@@ -1,12 +1,21 @@
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import agentunit
+from agentunit.core.case import DatasetCase
+from agentunit.core.records import Record
+from agentunit.core.results import MetricResult, Score
+from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.registry import registry
+from agentunit.store.sqlite import Store
 
 
 def test_metrics_lists_every_name(invoke):
@@ -93,3 +102,44 @@ def test_importing_agentunit_is_cheap():
     code = f"import sys, agentunit; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_json_of_a_metric_holds_every_fact_about_it(invoke):
+    found = json.loads(invoke("metrics", "energy_consumption", "--json").stdout)
+    assert {each.name for each in dataclasses.fields(MetricInfo)} - found.keys() == set()
+    assert found["amount"] == {"detail_key": "energy_wh", "unit": "Wh"}
+    listed = {each["name"]: each for each in json.loads(invoke("metrics", "--json").stdout)}
+    assert listed["energy_consumption"] == found
+    assert listed["cost"]["amount"] is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes as Unix has them")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["metrics", "--json"], 0),
+        (["runs"], 0),
+        (["show", "last"], 0),
+        (["show", "last", "--json"], 0),
+        (["show", "last", "a"], 0),
+        (["export", "last", "--to", "-", "--format", "csv"], 0),
+        (["gate", "last", "-g", "exact_match >= 0.5"], 1),
+        (["gate", "last", "-g", "exact_match >= 0.5", "--json"], 1),
+        (["compare", "last", "last"], 4),
+    ],
+    ids=str,
+)
+def test_a_reader_that_has_gone_is_not_an_error(invoke, arguments, code):
+    with Store(".agentunit/runs.db") as store:
+        run = store.create_run("desk", agentunit_version="1", settings={}).id
+        store.add_record(run, 0, 0, Record(DatasetCase("a", "?")), failed=False, elapsed_s=0.0)
+        wrong = Score(MetricResult("exact_match", 0.0), "ok", "check", "1", 0.0)
+        store.add_scores(run, 0, 0, {"exact_match": wrong})
+        store.set_status(run, "finished")
+    command = [sys.executable, "-m", "agentunit", *arguments]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (code, "")

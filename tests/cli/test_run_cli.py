@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -126,7 +127,11 @@ def test_a_gate_brings_its_metric_and_an_impossible_one_is_told_before_anything_
     write_suite(["a", "b", "c"])
     result = invoke("run", "suite.py", "--gate", "contains >= 0", "--gate", "exact_match >= 0.9", "--metrics", "cost")
     assert "exact_match" in result.stdout
-    for gate, sentence in (("exact_match pass^5 >= 1", "needs 5 repeats"), ("nope >= 1", "no metric is called 'nope'")):
+    for gate, sentence in (
+        ("exact_match pass^5 >= 1", "needs 5 repeats"),
+        ("nope >= 1", "no metric is called 'nope'"),
+        ("faithfulness[lexcal] >= 1", "faithfulness has no backend 'lexcal'; did you mean 'lexical'?"),
+    ):
         result = invoke("run", "suite.py", "--gate", gate, "--store", "other.db")
         assert result.exit_code == 2, result.output
         assert sentence in result.stderr
@@ -223,6 +228,105 @@ def test_ctrl_c_keeps_everything_and_names_the_way_on(tmp_path):
     )  # fmt: skip
     assert again.returncode == 0, again.stdout + again.stderr
     assert done_of(database) == 200
+
+
+@pytest.fixture
+def no_thread_left():
+    """What an agent's thread that was given up still does must not reach the next test."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
+
+
+SIGNALS_ITSELF = """
+import os, signal, time
+from agentunit import Suite
+
+def agent(query):
+    if query == "3":
+        for number in NUMBERS:
+            os.kill(os.getpid(), number)
+            time.sleep(0.1)
+        time.sleep(1)
+    return query
+
+suite = Suite([{"id": f"q{n}", "query": str(n)} for n in range(9)], agent, metrics=["regex"], concurrency=1)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has other signals")
+@pytest.mark.usefixtures("no_thread_left")
+@pytest.mark.parametrize(
+    "numbers",
+    [[signal.SIGINT], [signal.SIGTERM], [signal.SIGHUP], [signal.SIGINT] * 2, [signal.SIGHUP, signal.SIGTERM]],
+    ids=lambda numbers: "+".join(each.name for each in numbers),
+)
+def test_every_way_to_stop_says_what_is_kept_and_how_to_go_on(invoke, monkeypatch, numbers):
+    if len(numbers) > 1:
+        # The first signal is not acted upon before the second comes.
+        monkeypatch.setattr("agentunit.engine.runner._TICK_S", 30.0)
+    Path("suite.py").write_text(SIGNALS_ITSELF.replace("NUMBERS", repr([int(each) for each in numbers])))
+    result = invoke("run", "suite.py", "--store", "kept here.db")
+    assert result.exit_code == 130, result.output
+    with Store("kept here.db", read_only=True) as store:
+        header = store.find_run("last")
+    assert (header.status, header.n_done) == ("stopped", 3)
+    said = f"stopped: 3 cases are kept, 6 are open\nnext: agentunit run suite.py --resume {header.id} "
+    assert said + "--store 'kept here.db'\n" in result.stderr
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has other signals")
+def test_a_run_that_ignores_hangups_goes_on_after_one(invoke):
+    Path("suite.py").write_text(
+        SIGNALS_ITSELF.replace("NUMBERS", repr([int(signal.SIGHUP)])).replace("sleep(1)", "sleep(0)")
+    )
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        result = invoke("run", "suite.py")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has other signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stop_while_scoring_says_how_to_go_on(invoke, number):
+    metric = f"""
+from agentunit import MetricResult
+class Ending:
+    name = "ending"
+    def evaluate(self, case, trace, outcome):
+        os.kill(os.getpid(), {int(number)})
+        return MetricResult(self.name, 1.0)
+suite.metrics = [Ending()]
+"""
+    Path("suite.py").write_text(SIGNALS_ITSELF.replace("NUMBERS", "()").replace("sleep(1)", "sleep(0)") + metric)
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 130, result.output
+    assert (
+        "stopped: every case is recorded, and the scores so far are kept\nnext: agentunit run suite.py" in result.stderr
+    )
+
+
+def test_a_killed_run_is_shown_as_interrupted_with_the_way_on(invoke):
+    write_suite(["a", "b"])
+    assert invoke("run", "suite.py").exit_code == 0
+    with Store(".agentunit/runs.db") as store:
+        run_id = store.find_run("last").id
+        # As a process that was killed leaves it.
+        store.set_status(run_id, "running")
+    way_on = f"agentunit run suite.py --resume {run_id}"
+    for command in (("runs",), ("show", "last")):
+        result = invoke(*command)
+        assert "interrupted" in result.stdout
+        assert f"next: {way_on}" in result.stdout
+    assert json.loads(invoke("runs", "--json").stdout)[0]["status"] == "interrupted"
+    for name in ("run.md", "run.html", "run.xml"):
+        assert invoke("export", "last", "--to", name).exit_code == 0
+        assert "interrupted" in Path(name).read_text()
+    assert way_on in Path("run.md").read_text()
+    assert way_on in Path("run.html").read_text()
 
 
 def done_of(database: Path) -> int:

@@ -414,3 +414,42 @@ def test_lone_surrogates_are_refused_in_an_id_and_survive_elsewhere(store: Store
         recording, run_id = run(suite, store)
         assert recording.n_done == 2
         score_run(store, run_id, ["exact_match", "pii_leakage"])
+
+
+@pytest.mark.parametrize("written", ["metrics: contains", "metrics: 'contains,'", "metrics: [contains]"])
+def test_one_metric_in_a_yaml_suite_is_that_metric(written: str, tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(f"dataset: cases.jsonl\nagent: 'command: cat'\n{written}\n")
+    assert list(load_suite(tmp_path / "suite.yaml").metrics) == ["contains"]
+
+
+@pytest.mark.parametrize(
+    ("written", "sentence"),
+    [
+        ("metrics:", r"suite\.yaml: 'metrics' is empty; name something, or leave the line out"),
+        ("metrics: yes", "Suite: metrics must be a list of names, such as .contains, cost.; received True"),
+        ("metrics: ''", "Suite: metrics must be a list of names, such as .contains, cost.; received ''"),
+        (
+            "gates: {contains: 1}",
+            "Suite: gates must be a list of texts like 'faithfulness >= 0.8'; received {'contains'",
+        ),
+        ("gates: [1]", "Suite: gates must be a list of texts"),
+        ("name: 3", "Suite: name must be a text; received 3"),
+    ],
+)
+def test_a_setting_of_another_kind_is_refused(written: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text(f"dataset: cases.jsonl\nagent: 'command: cat'\n{written}\n")
+    with pytest.raises(SuiteError, match=sentence):
+        load_suite(tmp_path / "suite.yaml")
+
+
+def test_no_gates_and_one_gate_may_be_written_without_a_list() -> None:
+    assert Suite([], print, gates=None).gates == ()  # type: ignore[arg-type]
+    assert Suite([], print, gates="cost <= 1").gates == ["cost <= 1"]
+
+
+@pytest.mark.parametrize("name", ["inputs", "detail_keys", "informational", "probes"])
+def test_a_text_where_a_metric_lists_texts_is_refused(name: str) -> None:
+    with pytest.raises(
+        ValueError, match=rf"MetricInfo: {name} must be several texts, such as \('cpu',\); received 'cpu'"
+    ):
+        MetricInfo("m", "custom", "", **{name: "cpu"})  # type: ignore[arg-type]

@@ -34,6 +34,12 @@ def run_child(code: str) -> None:
     subprocess.run([sys.executable, "-S", "-c", code], check=True)
 
 
+def children_s() -> float:
+    """CPU seconds of the children that have ended, by the system's own count."""
+    times = os.times()
+    return times.children_user + times.children_system
+
+
 def start_child(code: str) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
     return subprocess.Popen([sys.executable, "-S", "-c", code], stdin=pipe, stdout=pipe, text=True)
@@ -64,18 +70,20 @@ def test_children_and_grandchildren_count(interval_s: float) -> None:
     grandchild = BURN.format(cpu_s=0.3)
     child = f"import subprocess, sys\nsubprocess.run([sys.executable, '-S', '-c', {grandchild!r}])\n{grandchild}"
     trace = TraceLog()
+    before_s = children_s()
     with measure(trace, sample_interval=interval_s):
         run_child(child)
     # Starting two interpreters costs a little too.
-    assert 0.55 <= found_by(trace)["cpu_s"] <= 1.2
+    assert found_by(trace)["cpu_s"] == pytest.approx(children_s() - before_s, rel=0.1)
 
 
 def test_children_one_after_the_other_are_counted_once() -> None:
     trace = TraceLog()
+    before_s = children_s()
     with measure(trace, sample_interval=0.02):
         for _ in range(3):
             run_child(BURN.format(cpu_s=0.2))
-    assert 0.55 <= found_by(trace)["cpu_s"] <= 1.1
+    assert found_by(trace)["cpu_s"] == pytest.approx(children_s() - before_s, rel=0.1)
 
 
 @needs_proc

@@ -206,6 +206,19 @@ def test_busy_time_of_the_machine(tmp_path: Path) -> None:
             Limits(0.25, 10, 0.25),
         ),
         (
+            # Every group on the way limits; the tightest one counts, be it above or below.
+            "0::/pod/box\n",
+            {
+                "pod/box/cpu.max": "40000 100000",
+                "pod/cpu.max": "20000 100000",
+                "cpu.max": "90000 100000",
+                "pod/box/memory.max": "5000",
+                "pod/memory.max": "3000",
+                "memory.max": "9000",
+            },
+            Limits(0.2, 3000, 0.2),
+        ),
+        (
             "4:memory:/box\n3:cpu,cpuacct:/box\n",
             {
                 "cpu,cpuacct/box/cpu.cfs_quota_us": "20000",

@@ -102,3 +102,11 @@ def test_an_export_that_fails_leaves_the_old_file(store: Store, run: str, tmp_pa
         export_run(store, "no-such-run", target)
     assert target.read_text() == "the baseline of yesterday"
     assert [each.name for each in tmp_path.iterdir() if each.name.endswith(".part")] == []
+
+
+def test_an_imported_run_takes_the_place_of_its_date(store: Store, run: str, tmp_path: Path) -> None:
+    export_run(store, run, tmp_path / "run.json")
+    newer = store.create_run("today", agentunit_version="1", settings={}).id
+    import_run(store, tmp_path / "run.json", run_id="copy")
+    assert store.find_run("last").id == newer
+    assert store.find_run("last~1").id in (run, "copy")

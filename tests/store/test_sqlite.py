@@ -14,6 +14,8 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score
 from agentunit.core.trace import TraceLog
+from agentunit.engine.runner import only_writer
+from agentunit.store.run_lock import lock_path
 from agentunit.store.schema import MIGRATIONS, SCHEMA_VERSION, StoreError
 from agentunit.store.sqlite import Store
 
@@ -215,3 +217,26 @@ def test_what_was_reported_survives_kill_9(tmp_path: Path) -> None:
         kept = {position for position, _ in store.finished(run)}
     assert set(reported) <= kept
     assert len(kept) < 100_000
+
+
+def test_the_last_run_is_the_one_begun_last_whatever_the_clock_says(store: Store) -> None:
+    for run_id, created_at in (("first", 2000.0), ("second", 1000.0), ("third", 1500.0)):
+        store.create_run("desk", agentunit_version="1", settings={}, run_id=run_id, created_at=created_at)
+    assert [run.id for run in store.runs()] == ["third", "second", "first"]
+    assert store.find_run("last").id == store.find_run("desk").id == "third"
+    assert store.find_run("last~2").id == "first"
+
+
+def test_a_running_run_that_nobody_records_was_interrupted(store: Store) -> None:
+    run = new_run(store)
+    assert store.find_run(run).status == store.runs()[0].status == "interrupted"
+    with only_writer(store, run):
+        assert store.find_run(run).status == "running"
+        with Store(store.path, read_only=True) as reader:
+            assert reader.find_run(run).status == "running"
+    assert store.find_run(run).status == "interrupted"
+    # A killed process leaves the file of its lock behind, but nobody holds it.
+    Path(lock_path(store.file, run)).touch()
+    assert store.find_run(run).status == "interrupted"
+    store.set_status(run, "finished")
+    assert store.find_run(run).status == "finished"

@@ -217,6 +217,25 @@ def test_a_tool_call_is_completed_by_what_the_model_asked_for_and_was_told() -> 
         ),
         # An exception that the tool handled itself.
         ({"events": [SpanEvent("exception", attributes={"exception.message": "boom"})]}, "success", None),
+        (
+            # LangChain writes the whole traceback into the status: the exception's own words are read first.
+            {
+                "status": "error",
+                "status_message": "ValueError('no key')Traceback (most recent call last):\n  File \"a.py\", line 1",
+                "events": [SpanEvent("exception", attributes={"exception.message": "no key"})],
+            },
+            "error",
+            "no key",
+        ),
+        (
+            {
+                "status": "error",
+                "status_message": "no key for this tenant",
+                "events": [SpanEvent("exception", attributes={"exception.message": "no key"})],
+            },
+            "error",
+            "no key for this tenant",
+        ),
         ({"error__type": "ExecutionError"}, "error", "ExecutionError"),
         # How LangGraph leaves a node.
         ({"status": "error", "error__type": "ParentCommand"}, "success", None),

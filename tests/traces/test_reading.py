@@ -288,3 +288,17 @@ def test_a_session_of_several_cases_is_ambiguous_and_a_case_id_goes_before_it() 
     record = Record(DatasetCase("s2"))
     assert answers.join(record)
     assert record.case.expected_output == "own"
+
+
+def test_what_the_dataset_says_wins_over_what_the_trace_says() -> None:
+    known = DatasetCase(
+        "t", expected_output="4", context=["new"], tools=[{"name": "add"}], metadata={"contains": ["4"]}
+    )
+    traced = DatasetCase(
+        "t", expected_output="5", context=["old"], tools=[{"name": "old"}], metadata={"contains": ["5"], "team": "x"}
+    )
+    record = Record(traced)
+    assert ExpectedAnswers([known]).join(record)
+    case = record.case
+    assert (case.expected_output, case.context, case.tools) == ("4", ["new"], [{"name": "add"}])
+    assert case.metadata == {"contains": ["4"], "team": "x"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from agentunit.adapters.base import AgentResult, FailureKind
-from agentunit.adapters.failures import spoken_error, traceback_text
+from agentunit.adapters.failures import describe_error, traceback_text
 from agentunit.adapters.sealing import MAX_REPLY_BYTES, TOO_MUCH, opened, sealed
 from agentunit.core.codec import RecordError, as_outcome
 from agentunit.core.outcome import Outcome
@@ -103,9 +103,9 @@ class Call:
         if isinstance(error, WrongType):
             self.fail("wrong_type", str(error))
         elif isinstance(error, SystemExit):
-            self.fail("exit", f"the agent called sys.exit: {spoken_error(error)}")
+            self.fail("exit", f"the agent called sys.exit: {describe_error(error)}")
         else:
-            self.fail("raised", spoken_error(error))
+            self.fail("raised", describe_error(error))
             self.metadata["traceback"] = traceback_text(error)
 
     def timed_out(self, timeout_s: float, place: str | None = None, why: str = "") -> None:
@@ -138,7 +138,7 @@ class Call:
             try:
                 self.spans.collect_into(self.trace)
             except Exception as error:  # noqa: BLE001 - an agent may have put anything into its trace
-                metadata["capture_error"] = f"the spans cannot be joined to the trace: {spoken_error(error)}"
+                metadata["capture_error"] = f"the spans cannot be joined to the trace: {describe_error(error)}"
         data = sealed(self.outcome or Outcome(), self.trace, self.elapsed_s or 0.0, self.failure)
         if len(data) > MAX_REPLY_BYTES:
             too_much = Call()
@@ -196,7 +196,7 @@ def _check_is_data(output: Any) -> None:
     except UnicodeEncodeError:
         pass
     except Exception as error:  # noqa: BLE001 - cyclic data, and whatever a foreign object raises
-        raise WrongType(f"the agent's output cannot be written as JSON: {spoken_error(error)}") from None
+        raise WrongType(f"the agent's output cannot be written as JSON: {describe_error(error)}") from None
 
 
 def _only_data(value: object) -> Any:

@@ -26,7 +26,7 @@ from agentunit.adapters.async_calls import AsyncCalls
 from agentunit.adapters.base import AgentResult
 from agentunit.adapters.call import Call
 from agentunit.adapters.capture import Capture
-from agentunit.adapters.failures import place_in, spoken_error
+from agentunit.adapters.failures import describe_error, place_in
 from agentunit.adapters.forked import ForkedWorker
 from agentunit.adapters.invocation import perform
 from agentunit.adapters.parameters import BoundFunction, copied_case
@@ -71,7 +71,7 @@ class CallableAgent:
             return await self._run_in_thread(case, timeout_s, seed)
         except Exception as error:  # noqa: BLE001 - no more processes, no more threads: the case says so
             call = Call()
-            call.fail("raised", f"the agent could not be called: {spoken_error(error)}")
+            call.fail("raised", f"the agent could not be called: {describe_error(error)}")
             return call.result()
 
     async def close(self) -> None:

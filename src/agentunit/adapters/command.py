@@ -16,7 +16,7 @@ from typing import Any
 from agentunit.adapters.base import AgentResult, FailureKind
 from agentunit.adapters.call import Call, WrongType
 from agentunit.adapters.capture import BoundedText
-from agentunit.adapters.failures import clipped, spoken_error
+from agentunit.adapters.failures import clipped, describe_error
 from agentunit.adapters.processes import kill_group, kill_tree, spoken_exit
 from agentunit.adapters.wire import MAX_ANSWER_BYTES, request_json, take_reply
 from agentunit.core.case import DatasetCase
@@ -80,7 +80,7 @@ class CommandAgent:
                 start_new_session=os.name == "posix",
             )
         except Exception as error:  # noqa: BLE001 - no such program any more, no more processes: the case says so
-            call.fail("raised", f"the command cannot be started: {spoken_error(error)}")
+            call.fail("raised", f"the command cannot be started: {describe_error(error)}")
             return call.result()
         call.begin_probe(process.pid)
         try:

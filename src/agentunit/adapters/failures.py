@@ -14,17 +14,17 @@ _MESSAGE_CHARACTERS = 500
 _TRACEBACK_CHARACTERS = 8000
 
 
-def spoken_error(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """One sentence for an exception: type, message and the innermost line of the agent's own code.
 
-    >>> spoken_error(ValueError("no  such\\ncity"))
+    >>> describe_error(ValueError("no  such\\ncity"))
     'ValueError: no such city'
     """
     name, message = type(error).__name__, clipped(_message(error))
     inner = getattr(error, "exceptions", None)
     if isinstance(inner, (tuple, list)) and inner and isinstance(inner[0], BaseException):
         # A group says only how many there were.
-        return f"{name}: {message}; the first: {spoken_error(inner[0])}"
+        return f"{name}: {message}; the first: {describe_error(inner[0])}"
     place = place_of(error.__traceback__)
     return (f"{name}: {message}" if message else name) + (f" ({place})" if place else "")
 

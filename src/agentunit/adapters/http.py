@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from agentunit.adapters.base import AgentResult, FailureKind
 from agentunit.adapters.call import Call, WrongType
-from agentunit.adapters.failures import clipped, spoken_error
+from agentunit.adapters.failures import clipped, describe_error
 from agentunit.adapters.http_exchange import Endpoint, HttpFailure, Line, Response, checked_address, shown
 from agentunit.adapters.redaction import Secrets, basic_authorization, checked_headers
 from agentunit.adapters.threads import DaemonThreads
@@ -63,7 +63,7 @@ class HttpAgent:
             question = request_json(case, seed)
             future = self._threads.submit(lambda: self._ask(line, question, timeout_s))
         except Exception as error:  # noqa: BLE001 - a case that cannot be written, no more threads: the case says so
-            self._fail(call, "raised", f"the request cannot be sent: {spoken_error(error)}")
+            self._fail(call, "raised", f"the request cannot be sent: {describe_error(error)}")
             return call.result()
         try:
             done, _ = await asyncio.wait({future}, timeout=timeout_s)

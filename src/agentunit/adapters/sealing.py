@@ -13,7 +13,7 @@ from typing import Any, get_args
 import msgspec
 
 from agentunit.adapters.base import AgentResult, FailureKind
-from agentunit.adapters.failures import spoken_error
+from agentunit.adapters.failures import describe_error
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_outcome, as_trace, decode_record, encode_record
 from agentunit.core.outcome import Outcome
@@ -37,7 +37,7 @@ def sealed(outcome: Outcome, trace: TraceLog, elapsed_s: float, failure: Failure
     try:
         body = encode_record(Record(_NO_CASE, trace, outcome))
     except Exception as error:  # noqa: BLE001 - an agent's object may raise anything while it is written
-        reason = spoken_error(error)
+        reason = describe_error(error)
         outcome_bytes = _attempt(encode_json, outcome)
         if outcome_bytes is None:
             outcome_bytes = encode_json(_unusable(reason))
@@ -77,7 +77,7 @@ def _readable_parts(body: bytes) -> tuple[Any, TraceLog]:
     try:
         plain = msgspec.json.decode(body)
     except Exception as error:  # noqa: BLE001 - numbers and nesting that may be written but not read
-        return _unusable(spoken_error(error)), TraceLog()
+        return _unusable(describe_error(error)), TraceLog()
     try:
         outcome = as_outcome(plain["outcome"])
     except RecordError as error:

@@ -22,7 +22,7 @@ from typing import Any, NoReturn, SupportsIndex
 
 from agentunit.adapters.call import Call
 from agentunit.adapters.capture import forget_captures
-from agentunit.adapters.failures import place_in, spoken_error
+from agentunit.adapters.failures import describe_error, place_in
 from agentunit.adapters.frames import EVENT, RESULT, SPAN, STDERR, STDOUT, Link, opened_request
 from agentunit.adapters.invocation import perform
 from agentunit.adapters.parameters import BoundFunction
@@ -66,7 +66,7 @@ class Server:
             case, seed, self._timeout_s, wanted = opened_request(body)
             probes.wanted.set(wanted)
         except Exception as error:  # noqa: BLE001 - classes that cannot be imported here, and the like
-            call.fail("raised", f"the case cannot be handed to the worker process: {spoken_error(error)}")
+            call.fail("raised", f"the case cannot be handed to the worker process: {describe_error(error)}")
         else:
             perform(self._function, case, seed, call)
         self._call = None
@@ -189,7 +189,7 @@ def serve_spawned() -> NoReturn:
     except BaseException as error:  # noqa: BLE001 - importing the agent's module runs the agent's code
         link.receive()
         call = Call()
-        call.fail("raised", f"the agent cannot be imported in a worker process: {spoken_error(error)}")
+        call.fail("raised", f"the agent cannot be imported in a worker process: {describe_error(error)}")
         link.send(RESULT, call.sealed())
         os._exit(1)
     Server(function, link, streams).serve()

@@ -1,7 +1,8 @@
-"""Sentence encoders: the one of the package agentunit-local, or an ONNX encoder in a folder of the user's."""
+"""Sentence encoders: that of agentunit-local, an ONNX encoder in a folder, or any of sentence-transformers."""
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import lru_cache
@@ -15,6 +16,9 @@ from agentunit.backends.quality import BackendUnavailable
 SHIPPED_MODEL = "all-MiniLM-L6-v2"
 INSTALL = 'pip install "agentunit-eval[local]"'
 LONGEST_TEXT = 100_000
+INSTALL_TRANSFORMERS = "pip install sentence-transformers"
+_TRANSFORMERS = "sentence_transformers"
+_ONNX_FILES = ("model.onnx", "onnx/model.onnx")
 _SHIPPED_NAMES = (SHIPPED_MODEL, f"sentence-transformers/{SHIPPED_MODEL}")
 _MOST_REMEMBERED = 8192
 
@@ -52,12 +56,16 @@ class TextSimilarity:
 
 
 def check_model_name(name: Any, owner: str) -> None:
-    """Refuse what is neither the name of the shipped encoder nor a folder; one sentence says what is possible."""
+    """Refuse what names no encoder that can be had here; one sentence says what is possible."""
     if isinstance(name, (str, Path)) and (is_shipped(str(name)) or _is_folder(name)):
         return
+    is_name = isinstance(name, str) and re.fullmatch(r"[\w.-]{1,100}(/[\w.-]{1,100})?", name) is not None
+    if is_name and find_spec(_TRANSFORMERS) is not None:
+        return
+    others = f"other names need sentence-transformers ({INSTALL_TRANSFORMERS}); " if is_name else ""
     raise ValueError(
         f"{owner}: model_name must be {SHIPPED_MODEL!r} or a folder with an encoder exported to ONNX (model.onnx and "
-        f"tokenizer.json); received {name!r:.200}"
+        f"tokenizer.json); {others}received {name!r:.200}"
     )
 
 
@@ -74,10 +82,13 @@ def sentences_unready() -> str | None:
 
 @lru_cache(maxsize=4)
 def text_similarity(model_name: str) -> TextSimilarity:
-    """The similarity by an encoder, opened once: the shipped one by its name, any other by its folder.
+    """The similarity by an encoder, opened once: the shipped one by its name, an ONNX encoder by its folder, any other
+    through sentence-transformers, which gets it from where that package gets a model of this name.
 
     ``BackendUnavailable`` says why it cannot be opened.
     """
+    if not is_shipped(model_name) and not _has_onnx(model_name) and find_spec(_TRANSFORMERS) is not None:
+        return _by_sentence_transformers(model_name)
     unready = sentences_unready()
     if unready:
         raise BackendUnavailable(unready)
@@ -91,6 +102,45 @@ def text_similarity(model_name: str) -> TextSimilarity:
     except ModelFilesError as error:
         raise BackendUnavailable(f"no sentence encoder: {error}") from None
     return TextSimilarity(encoder, f"onnx:{encoder.name}")
+
+
+@lru_cache(maxsize=1)
+def similarity_on_this_machine() -> TextSimilarity | None:
+    """The default encoder through sentence-transformers, where agentunit-local is missing; nothing is downloaded."""
+    if find_spec(_TRANSFORMERS) is None:
+        return None
+    try:
+        return _by_sentence_transformers(_SHIPPED_NAMES[-1], local_files_only=True)
+    except BackendUnavailable:
+        return None
+
+
+def _by_sentence_transformers(model_name: str, **options: Any) -> TextSimilarity:
+    try:
+        from sentence_transformers import SentenceTransformer
+
+        encoder = SentenceTransformer(model_name, **options)
+    except Exception as error:  # noqa: BLE001  # the package and its model are the user's, and may fail in any way
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise BackendUnavailable(f"sentence-transformers cannot load {model_name!r} ({told})") from None
+    return TextSimilarity(_Transformer(encoder), f"sentence-transformers:{Path(model_name).name}")
+
+
+class _Transformer:
+    """A model of sentence-transformers as an encoder: vectors of length 1, and none for a blank text."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def encode(self, texts: Sequence[str]) -> list[Any]:
+        found = self._model.encode(
+            list(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
+        )
+        return [vector if text.strip() else 0 * vector for text, vector in zip(texts, found, strict=True)]
+
+
+def _has_onnx(folder: str) -> bool:
+    return _is_folder(folder) and any((Path(folder) / name).is_file() for name in _ONNX_FILES)
 
 
 def _is_folder(name: str | Path) -> bool:

@@ -111,7 +111,7 @@ def _write_portable(reference: str, target: str, store_path: str) -> str:
         raise click.UsageError("a run with all its records goes to a file, not to standard output")
     if os.path.isfile(reference):
         raise click.UsageError(f"{reference} is an exported run already: copy it")
-    with open_store(store_path) as store:
+    with open_store(store_path, read_only=True) as store:
         run_id = store.find_run(reference).id
         n_records = export_run(store, run_id, target)
         placed = {(row.position, row.repeat) for row in store.record_rows(run_id)}

@@ -14,7 +14,7 @@ from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.decision import Decision, decide_run, stored_min_coverage
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
-from agentunit.engine.gates import DEFAULT_MIN_COVERAGE
+from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_unknown_names
 from agentunit.engine.margins import Margin, parse_margin
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
 from agentunit.reports.console import Terminal
@@ -92,8 +92,9 @@ def gate(
     agentunit gate last --gate "task_success pass^3 >= 0.7" --gate "pii_leakage all == 1"
     agentunit gate last --baseline main.json --margin faithfulness=0.02
 
-    Exit codes: 1 a gate failed or a metric got worse, 3 errors beyond the allowance (or a gate the run cannot
-    answer), 4 the data cannot tell whether it is worse than the baseline; the first that applies.
+    Exit codes: 1 a gate failed or a metric got worse, 2 a gate names what the run does not have, 3 errors beyond the
+    allowance (or a gate the run cannot answer), 4 the data cannot tell whether it is worse than the baseline; the
+    first that applies.
     """
     run = load_run(reference, store_path)
     gates = _gates(run, expressions)
@@ -126,7 +127,7 @@ def load_run(reference: str, store_path: str) -> ScoredRun:
     try:
         if os.path.isfile(reference):
             return run_from_file(reference)
-        with open_store(store_path) as store:
+        with open_store(store_path, read_only=True) as store:
             return find_scored_run(reference, store)
     except StoreError as error:
         raise InputFailure(str(error)) from None
@@ -167,7 +168,9 @@ def _gates(run: ScoredRun, expressions: Sequence[str]) -> list[Gate]:
     stored = run.header.settings.get("gates")
     try:
         if expressions or not isinstance(stored, (list, tuple)):
-            return [parse_gate(each) for each in expressions]
+            named = [parse_gate(each) for each in expressions]
+            refuse_unknown_names(run, named)
+            return named
         return [parse_gate(each) for each in stored]
     except GateError as error:
         raise click.UsageError(str(error)) from None

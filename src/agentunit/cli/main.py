@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import os
 import sys
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -18,6 +20,8 @@ EXIT_USAGE = 2
 EXIT_ERRORS = 3
 EXIT_CANNOT_TELL = 4
 EXIT_STOPPED = 130
+# What decides must not look like a pass when its output was cut off before it had decided: as if ended by SIGPIPE.
+_EXIT_CLOSED = dict.fromkeys(("run", "rerun", "gate", "compare"), 141)
 
 _VERBS = {
     "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
@@ -64,6 +68,20 @@ class _Verbs(click.Group):
             ctx.fail(f"no command is called {args[0]!r}; did you mean {nearest[0]!r}?")
         return super().resolve_command(ctx, args)
 
+    def make_context(self, *args: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*args, **options)
+        except BrokenPipeError:
+            raise _output_closed("") from None
+
+    def invoke(self, ctx: click.Context) -> object:
+        try:
+            result: object = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            raise _output_closed(ctx.invoked_subcommand or "") from None
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_VERBS.items()))
@@ -102,14 +120,12 @@ def _run_verb() -> int:
     except (click.Abort, KeyboardInterrupt):
         click.echo("stopped", err=True)
         return EXIT_STOPPED
-    except BrokenPipeError:
-        # The reader of our output (head, less) has gone; there is nobody left to tell.
-        forget_output()
-        return remembered_exit_code()
     except OSError as error:
         forget_output()
         where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
+        # A terminal that was closed takes no words either.
+        with suppress(OSError):
+            click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
         return EXIT_ERRORS
     except BaseException as error:
         # A fault of ours, or of the machine. It is no verdict about an agent, so it must not look like a failed gate.
@@ -120,3 +136,9 @@ def _run_verb() -> int:
         message = printable_line(f"{type(error).__name__}: {error}")
         click.echo(f"Error: {message} (AGENTUNIT_TRACEBACK=1 shows where)", err=True)
         return EXIT_ERRORS
+
+
+def _output_closed(verb: str) -> click.exceptions.Exit:
+    """The quiet end of a command whose reader (head, less) has gone. Click would exit with 1, as a failed gate does."""
+    forget_output()
+    return click.exceptions.Exit(remembered_exit_code(_EXIT_CLOSED.get(verb, EXIT_OK)))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any, TypeVar
 
 import click
@@ -68,16 +69,46 @@ def media_root_option(command: _Command) -> _Command:
     )(command)
 
 
-def open_store(path: str, *, must_exist: bool = True) -> Store:
-    """The store of a command; one that is not there yet is an error unless the command makes it."""
+def open_store(path: str, *, must_exist: bool = True, read_only: bool = False) -> Store:
+    """The store of a command; one that is not there yet is an error unless the command makes it.
+
+    Commands that only read say ``read_only``: they work where nothing can be written, and change nothing.
+    """
     if must_exist and not os.path.exists(path):
         raise InputFailure(f"no runs are kept in {path} yet ('agentunit run SUITE' makes some; --store names another)")
     try:
-        return Store(path)
+        return Store(path, read_only=read_only)
     except StoreError as error:
         raise InputFailure(str(error)) from None
     except OSError as error:
         raise InputFailure(f"cannot open the store {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+@contextmanager
+def end_signals_interrupt() -> Iterator[None]:
+    """A polite request to end, and a closed terminal, raise ``KeyboardInterrupt`` as Ctrl-C does."""
+    earlier = {}
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has no SIGHUP
+        if number is not None and signal.getsignal(number) == signal.SIG_DFL:
+            earlier[number] = signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+
+
+def say_stopped(kept: str, next_step: str | None = None) -> None:
+    """The last words of a command that was stopped: what is kept and how to go on, if anybody can still read it."""
+    with suppress(OSError):
+        click.echo(f"stopped: {kept}", err=True)
+        if next_step is not None:
+            click.echo(f"next: {next_step}", err=True)
 
 
 def metrics_from(names: Sequence[str], choice: JudgeChoice) -> list[Any]:

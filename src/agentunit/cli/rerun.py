@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -26,8 +27,10 @@ from agentunit.datasets.readers import DatasetError
 from agentunit.engine.runner import AgentError, plan_run
 from agentunit.engine.suite import SuiteError
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import resume_command
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import Store
+from agentunit.store.sqlite import DEFAULT_PATH, Store
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -100,7 +103,14 @@ def _rerun(
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     recording = record_with_progress(plan, store, case_ids)
-    leave_if_stopped(recording, plan, path)
-    again = f"agentunit run {path} --resume {header.id}"
+    leave_if_stopped(recording, _same_again(header.id, case_ids, suite_path, store.path))
+    again = resume_command(header.id, path, store.path)
     score_with_progress(store, header.id, suite.metrics, len(case_ids), again, plan.cases)
     finish(store, header.id, suite, None, as_json=as_json, show_personal_data=show_personal_data)
+
+
+def _same_again(run_id: str, case_ids: Sequence[str], suite_path: str | None, store_path: str) -> str:
+    command = ["agentunit", "rerun", run_id, *case_ids]
+    command += ["--suite", suite_path] if suite_path else []
+    command += [] if store_path == DEFAULT_PATH else ["--store", store_path]
+    return printable_line(shlex.join(command))

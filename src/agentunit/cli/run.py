@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Any
 
 import click
@@ -14,9 +15,11 @@ from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
     InputFailure,
+    end_signals_interrupt,
     media_root_option,
     metrics_from,
     open_store,
+    say_stopped,
     show_personal_data_option,
     store_option,
 )
@@ -27,14 +30,15 @@ from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_run
-from agentunit.engine.gate_expressions import GateError, parse_gate
+from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
-from agentunit.metrics.base import spoken_error
+from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
+from agentunit.reports.catalog import known_backends
 from agentunit.reports.console import Terminal, print_run
 from agentunit.reports.decisions import print_comparison, print_decision, print_gates
 from agentunit.reports.failures import describe_failures
@@ -44,6 +48,7 @@ from agentunit.reports.markdown import run_markdown
 from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
+from agentunit.reports.reported_run import resume_command
 from agentunit.reports.run_progress import RecordingLine
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
@@ -145,8 +150,8 @@ def _run(
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     recording = record_with_progress(plan, store)
-    leave_if_stopped(recording, plan, suite_path)
-    again = f"agentunit run {suite_path} --resume {plan.header.id}"
+    again = resume_command(plan.header.id, suite_path, store.path)
+    leave_if_stopped(recording, again)
     score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases)
     finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data)
 
@@ -202,7 +207,7 @@ def adjusted_suite(path: str, given: dict[str, Any], choice: JudgeChoice, names:
     except (SuiteError, GateError) as error:
         raise click.UsageError(str(error)) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a suite is a user's own code and may fail in any way
-        raise click.UsageError(f"{path}: {spoken_error(error)}") from None
+        raise click.UsageError(f"{path}: {describe_error(error)}") from None
     return suite
 
 
@@ -214,12 +219,23 @@ def _with_gated_metrics(suite: Suite) -> Suite:
         if gate.metric not in names:
             metrics += resolve_metrics([gate.metric])
             names.append(gate.metric)
+        _refuse_misspelt_backend(gate, metrics[names.index(gate.metric)])
         if gate.repeats_needed > suite.repeats:
             raise SuiteError(
                 f"gate {str(gate)!r} needs {gate.repeats_needed} repeats of each case; received {suite.repeats} "
                 f"(--repeats {gate.repeats_needed})"
             )
     return replace(suite, metrics=metrics)
+
+
+def _refuse_misspelt_backend(gate: Gate, metric: Any) -> None:
+    # Backends of other packages need not be known here, so only what is close to a known one is taken for a slip.
+    known = known_backends(describe(metric))
+    near = [] if gate.backend is None or gate.backend in known else get_close_matches(gate.backend, known, n=1)
+    if near:
+        raise SuiteError(
+            f"gate {str(gate)!r}: {gate.metric} has no backend {gate.backend!r}; did you mean {near[0]!r}?"
+        )
 
 
 def record_with_progress(plan: Plan, store: Store, case_ids: Sequence[str] | None = None) -> Recording:
@@ -243,12 +259,11 @@ def record_with_progress(plan: Plan, store: Store, case_ids: Sequence[str] | Non
         line.clear()
 
 
-def leave_if_stopped(recording: Recording, plan: Plan, suite_path: str) -> None:
+def leave_if_stopped(recording: Recording, again: str) -> None:
     """After Ctrl-C: say what is kept and how to go on."""
     if recording.stopped:
         left = recording.n_planned - recording.n_done
-        click.echo(f"stopped: {recording.n_done} cases are kept, {left} are open", err=True)
-        click.echo(f"next: agentunit run {suite_path} --resume {plan.header.id}", err=True)
+        say_stopped(f"{recording.n_done} cases are kept, {left} are open", again)
         raise click.exceptions.Exit(EXIT_STOPPED)
 
 
@@ -270,12 +285,11 @@ def score_with_progress(
         ticks(n_scored)
 
     try:
-        with output_to_stderr():
+        with output_to_stderr(), end_signals_interrupt():
             score_run(store, run_id, metrics, on_case=on_case, cases=cases)
     except KeyboardInterrupt:
         progress.clear()
-        click.echo("stopped: every case is recorded, and the scores so far are kept", err=True)
-        click.echo(f"next: {again}", err=True)
+        say_stopped("every case is recorded, and the scores so far are kept", again)
         raise click.exceptions.Exit(EXIT_STOPPED) from None
     finally:
         progress.clear()

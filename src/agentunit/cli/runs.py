@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import click
-from rich.console import Console
 
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.core.results import MetricSummary, encode_json
+from agentunit.reports.console import Terminal
 from agentunit.reports.json_report import headline_rows, run_line_as_data
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import open_run
+from agentunit.reports.reported_run import how_to_resume, open_run
 from agentunit.reports.run_console import print_runs
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader
@@ -34,7 +34,7 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
     infos = {}
     listed: list[tuple[RunHeader, list[MetricSummary]]] = []
     try:
-        with open_store(store_path) as store:
+        with open_store(store_path, read_only=True) as store:
             headers = store.runs()
             for header in headers[:limit]:
                 reported = open_run(header.id, store, show_personal_data=True)  # only means are shown
@@ -48,11 +48,14 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
     if not listed:
         click.echo(f"{store_path} holds no runs yet   next: agentunit run SUITE")
         return
-    console = Console()
+    console = Terminal()
     print_runs(listed, infos, console)
     if len(headers) > limit:
         console.print(f"… and {len(headers) - limit:,} older (--limit shows more)", style="dim", highlight=False)
-    console.print("next: agentunit show last", style="bold", highlight=False)
+    resume = next((how for header, _ in listed if (how := how_to_resume(header, store_path))), None)
+    for step in (resume, "agentunit show last"):
+        if step is not None:
+            console.print(f"next: {step}", style="bold", highlight=False, markup=False, soft_wrap=True)
 
 
 def _delete(reference: str, store_path: str) -> None:

@@ -19,12 +19,15 @@ from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.options import (
     InputFailure,
+    end_signals_interrupt,
     media_root_option,
     metrics_from,
     open_store,
+    say_stopped,
     show_personal_data_option,
     store_option,
 )
+from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
     finish_output,
@@ -166,6 +169,7 @@ def score(
             click.echo(f"stopped after {run.n_cases:,} cases{_kept(run, out)}", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
     decision = decide_scoring(summary, max_errors)
+    remember_exit_code(decision.exit_code)
     summary = Mask(show_all=show_personal_data).summary(summary)
     if as_json:
         print_reading(source, Terminal(stderr=True))
@@ -216,22 +220,24 @@ def score_stored_run(
         ask_before_sending(sending_of_run(store, header.id, metrics, again=again), yes=yes)
         progress = Progress("cases", fraction=lambda: None)
         try:
-            with redirect_stdout(sys.stderr):
+            with redirect_stdout(sys.stderr), end_signals_interrupt():
                 score_run(store, header.id, metrics, again=again, on_case=progress.ticker())
         except KeyboardInterrupt:
             progress.clear()
-            click.echo("stopped: the scores so far are kept with the run; the same command goes on", err=True)
+            say_stopped("the scores so far are kept with the run; the same command goes on")
             raise click.exceptions.Exit(_INTERRUPTED) from None
         finally:
             progress.clear()
         scored = run_from_store(store, header.id)
         summary = Mask(show_all=show_personal_data).summary(scored.summary())
+    decision = decide_scoring(summary, max_errors)
+    remember_exit_code(decision.exit_code)
     if as_json:
         click.echo(printable_json(_run_record([header.id], metrics, summary)))
     else:
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
         print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
-    _leave(decide_scoring(summary, max_errors), summary, as_json)
+    _leave(decision, summary, as_json)
 
 
 def _refuse_to_replace_judged(store: Store, run_id: str, metrics: Sequence[Any]) -> None:

@@ -9,16 +9,16 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 import click
-from rich.console import Console
 
 from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
 from agentunit.core.codec import RecordError
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
+from agentunit.reports.console import Terminal
 from agentunit.reports.json_report import run_as_data
 from agentunit.reports.masked import ReportedCase
 from agentunit.reports.printable import printable_json, printable_line
-from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
+from agentunit.reports.reported_run import ReportedRun, how_to_resume, open_run, open_run_file
 from agentunit.reports.run_console import print_stored_run
 from agentunit.store.schema import StoreError
 
@@ -57,7 +57,7 @@ def show(
             if case_id is not None:
                 _show_case(reported, case_id, repeat, full=full, as_json=as_json)
             else:
-                _show_run(reported, run_reference, as_json=as_json)
+                _show_run(reported, run_reference, store_path, as_json=as_json)
     except (StoreError, RecordError) as error:
         raise InputFailure(printable_line(str(error))) from None
 
@@ -66,7 +66,7 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
     """The run a command is about: an exported file, or a run of the store."""
     if os.path.isfile(reference):
         return open_run_file(reference, show_personal_data=show_personal_data)
-    store = open_store(store_path)
+    store = open_store(store_path, read_only=True)
     try:
         return open_run(reference, store, show_personal_data=show_personal_data)
     except StoreError:
@@ -74,11 +74,11 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
         raise
 
 
-def _show_run(reported: ReportedRun, reference: str, *, as_json: bool) -> None:
+def _show_run(reported: ReportedRun, reference: str, store_path: str, *, as_json: bool) -> None:
     if as_json:
         click.echo(printable_json(run_as_data(reported)))
         return
-    print_stored_run(reported, Console(), next_steps=_next_steps(reported, reference))
+    print_stored_run(reported, Terminal(), next_steps=_next_steps(reported, reference, store_path))
 
 
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
@@ -96,14 +96,14 @@ def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full:
     if as_json:
         click.echo(printable_json([view_case(case) for case in wanted]))
         return
-    console = Console()
+    console = Terminal()
     chosen = worst_repeat(wanted, reported.infos)
     print_case(view_case(chosen), reported.infos, console, run_id=reported.run.header.id, full=full)
     if len(repeats) > 1:
         _print_other_repeats(repeats, chosen, console)
 
 
-def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, console: Console) -> None:
+def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, console: Terminal) -> None:
     console.print("\nRepeats", style="bold")
     for case in repeats:
         mark = "→" if case is chosen else " "
@@ -130,12 +130,13 @@ def _unknown_case(reported: ReportedRun, case_id: str) -> str:
     return printable_line(f"run {reported.run.header.id} has no case {case_id!r}{hint}")
 
 
-def _next_steps(reported: ReportedRun, reference: str) -> list[str]:
-    """The commands to go on with: first a case behind the decision, else one of the worst."""
+def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[str]:
+    """The commands to go on with: the rest of an unfinished run, a case behind the decision, or one of the worst."""
     ids = list(reported.decision.failing_cases)
     rows = [row for row in reported.summary.metrics if row.status == "ok"]
     ids += [case for row in rows if reported.infos[row.metric].unit == "score" for case in row.worst_cases]
     ids = ids or reported.case_ids()[:1]
     quoted = shlex.quote(reference)
     steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
-    return [*steps, f"agentunit export {quoted} --to run.html"]
+    resume = None if os.path.isfile(reference) else how_to_resume(reported.run.header, store_path)
+    return [*([resume] if resume else []), *steps, f"agentunit export {quoted} --to run.html"]

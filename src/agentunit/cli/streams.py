@@ -22,9 +22,9 @@ def remember_exit_code(code: int) -> None:
     _decided[:] = [code]
 
 
-def remembered_exit_code() -> int:
-    """The verdict that was being printed; 0 when there was none."""
-    return _decided[0] if _decided else 0
+def remembered_exit_code(otherwise: int) -> int:
+    """The exit code of the verdict that was being printed, or another where nothing was decided yet."""
+    return _decided[0] if _decided else otherwise
 
 
 @contextmanager

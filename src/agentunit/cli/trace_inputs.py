@@ -73,7 +73,7 @@ class StoredRun:
         return None
 
     def __iter__(self) -> Iterator[Record | InputError]:
-        with open_store(self._store_path) as store:
+        with open_store(self._store_path, read_only=True) as store:
             for stored in store.records(self._run_id):
                 yield stored.record
 
@@ -83,7 +83,7 @@ def files_or_run(
 ) -> TraceSource:
     """The traces that a command was given: files, or a run by its name where no such file is there."""
     if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and os.path.exists(store_path):
-        with open_store(store_path) as store:
+        with open_store(store_path, read_only=True) as store:
             try:
                 return StoredRun(store_path, store.find_run(files[0]).id)
             except StoreError as error:

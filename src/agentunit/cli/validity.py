@@ -9,7 +9,6 @@ from math import isfinite
 from typing import Any, Literal
 
 import click
-from rich.console import Console
 
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
@@ -27,6 +26,7 @@ from agentunit.datasets.labels import (
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.validity import LabelJoin, LabelledScores, score_labelled
+from agentunit.reports.console import Terminal
 from agentunit.reports.progress import Progress
 from agentunit.reports.validity_console import ValidityReport, counted, print_validity, unmatched
 from agentunit.traces.native import STDIN
@@ -100,7 +100,7 @@ def validity(
     if as_json:
         click.echo(encode_json(report).decode())
     else:
-        print_validity(report, scored.infos, Console())
+        print_validity(report, scored.infos, Terminal())
     unreadable, failed = len(report.input_errors), report.n_score_errors
     if unreadable or failed:
         click.echo(f"errors: {unreadable + failed} ({unreadable} unreadable, {failed} failed scores)", err=True)

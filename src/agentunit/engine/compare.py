@@ -81,7 +81,12 @@ def compare_runs(
     settings = _Settings(margin, alpha, min_coverage, resamples)
     names = list(dict.fromkeys([*baseline.metrics, *candidate.metrics]))
     recorded = bool(baseline.records and candidate.records)
-    known = list(dict.fromkeys([*names, ANSWERED.name])) if recorded else names
+    known = {
+        name: dict.fromkeys(row.backend for run in (baseline, candidate) for row in run.metrics.get(name, ()))
+        for name in names
+    }
+    if recorded:
+        known.setdefault(ANSWERED.name, {ANSWERED.backend: None})
     check_names("metrics", metrics or (), known)
     check_names("margin", margin if isinstance(margin, Mapping) else (), known)
     baseline_cases, candidate_cases = case_ids(baseline), case_ids(candidate)

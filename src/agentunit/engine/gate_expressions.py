@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from math import isclose, isfinite
@@ -64,6 +64,17 @@ class Gate:
         if isclose(value, self.threshold, rel_tol=1e-9, abs_tol=1e-12):
             return self.operator in (">=", "<=", "==")
         return _COMPARE[self.operator](value, self.threshold)
+
+
+def nearest_name(name: str, known: Iterable[str]) -> str:
+    """What someone may have meant who wrote a name that is not known.
+
+    >>> nearest_name("exact_mach", ["cost", "exact_match"]), nearest_name("x", ["cost"]), nearest_name("x", [])
+    ("did you mean 'exact_match'?", 'it has cost', 'it has none')
+    """
+    names = list(known)
+    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(names) or 'none'}"
 
 
 def parse_gate(text: str) -> Gate:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from math import ceil, fsum, inf
 from typing import Literal
 
-from agentunit.engine.gate_expressions import Gate, parse_gate
+from agentunit.engine.gate_expressions import Gate, GateError, nearest_name, parse_gate
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
@@ -67,6 +67,19 @@ def evaluate_gates(
         raise ValueError(f"evaluate_gates: min_coverage must be from 0 to 1; received {min_coverage!r}")
     parsed = [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
     return [_evaluate(run, gate, min_coverage if gate.coverage is None else gate.coverage) for gate in parsed]
+
+
+def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:
+    """Raise at the first gate that names a metric or backend that the run does not have: a slip is not a verdict."""
+    for gate in gates:
+        rows = run.metrics.get(gate.metric)
+        if rows is None:
+            known = nearest_name(gate.metric, run.metrics)
+            raise GateError(f"gate {str(gate)!r}: run {run.header.id} has no scores of {gate.metric!r}; {known}")
+        backends = dict.fromkeys(row.backend for row in rows)
+        if gate.backend is not None and gate.backend not in backends:
+            known = nearest_name(gate.backend, backends)
+            raise GateError(f"gate {str(gate)!r}: {gate.metric} was not scored by {gate.backend!r}; {known}")
 
 
 def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:

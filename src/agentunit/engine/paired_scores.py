@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
@@ -97,11 +98,23 @@ def _metric_of(label: str) -> str:
     return label.split("[", 1)[0] if label.endswith("]") else label
 
 
-def check_names(parameter: str, given: Iterable[str], known: Sequence[str]) -> None:
-    """Raise ValueError at the first ``name`` or ``name[backend]`` that is of no known metric."""
-    for label in given:
-        if _metric_of(label) not in known:
+def check_names(parameter: str, labels: Iterable[str], known: Mapping[str, Iterable[str]]) -> None:
+    """Raise ValueError at the first ``name`` or ``name[backend]`` that is not among the metrics and their backends."""
+    for label in labels:
+        name = _metric_of(label)
+        if name not in known:
             raise ValueError(
                 f"compare_runs: {parameter} must name metrics of the runs ({', '.join(known) or 'they have none'}); "
-                f"received {label!r}"
+                f"received {label!r}{_near(name, known)}"
             )
+        backends = list(known[name])
+        if label != name and label[len(name) + 1 : -1] not in backends:
+            raise ValueError(
+                f"compare_runs: {parameter} must name a backend that scored {name} ({', '.join(backends)}); "
+                f"received {label!r}{_near(label[len(name) + 1 : -1], backends)}"
+            )
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    close = get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

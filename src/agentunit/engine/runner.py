@@ -7,6 +7,7 @@ import hashlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,14 +29,16 @@ from agentunit.engine.judging import judged_metrics
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.suite import Suite, SuiteError
-from agentunit.metrics.base import spoken_error
+from agentunit.metrics.base import describe_error
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.metrics.usage import recorded_cost
 from agentunit.probes import settings as probes
+from agentunit.store.run_lock import lock_path
 from agentunit.store.sqlite import RunHeader, Store
 
 _TICK_S = 0.25
+_LOCK_ATTEMPTS = 5
 _RETRIED = ("raised", "timeout", "died", "exit")
 
 
@@ -148,7 +151,7 @@ def _usable_agent(suite: Suite) -> Agent:
     except (TypeError, ImportError, AttributeError, ValueError) as error:
         raise AgentError(f"agent: {error}") from None
     except (Exception, SystemExit) as error:  # noqa: BLE001  # an agent's module is a user's own code
-        raise AgentError(f"agent: {spoken_error(error)}") from None
+        raise AgentError(f"agent: {describe_error(error)}") from None
 
 
 def spoken_agent(agent: Any) -> str:
@@ -176,20 +179,30 @@ def record(
 ) -> Recording:
     """Run the agent on every open case of a plan. Ctrl-C stops cleanly and keeps everything that was finished."""
     recording = Recording(n_planned=len(plan.open))
-    if plan.open:
-        with only_writer(store, plan.header.id), _no_silent_exit():
-            try:
+    if not plan.open:
+        _set_final_status(store, plan.header.id)
+        return recording
+    with only_writer(store, plan.header.id):
+        try:
+            with _no_silent_exit():
                 asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))
-            except SystemExit:
-                store.set_status(plan.header.id, "stopped")
-                raise SuiteError(
-                    "the agent called sys.exit in a callback of the event loop, which ends it; what was finished is "
-                    "kept (CallableAgent(agent, start_method='fork') runs it in a process of its own)"
-                ) from None
-    header = store.find_run(plan.header.id)
-    whole = header.n_planned is None or header.n_done >= header.n_planned
-    store.set_status(header.id, "finished" if whole else "stopped")
+        except KeyboardInterrupt:
+            # The second Ctrl-C does not wait for the agents, but keeps as much as the first.
+            recording.stopped = recording.n_done < recording.n_planned
+        except SystemExit:
+            raise SuiteError(
+                "the agent called sys.exit in a callback of the event loop, which ends it; what was finished is "
+                "kept (CallableAgent(agent, start_method='fork') runs it in a process of its own)"
+            ) from None
+        finally:
+            _set_final_status(store, plan.header.id)
     return recording
+
+
+def _set_final_status(store: Store, run_id: str) -> None:
+    header = store.find_run(run_id)
+    whole = header.n_planned is None or header.n_done >= header.n_planned
+    store.set_status(run_id, "finished" if whole else "stopped")
 
 
 @contextmanager
@@ -222,13 +235,18 @@ def only_writer(store: Store, run_id: str) -> Iterator[None]:
     except ImportError:  # not on Windows
         yield
         return
-    path = f"{store.file}.{run_id}.lock"
+    path = lock_path(store.file, run_id)
     with open(path, "wb") as file:
         taken = f"run {run_id} is being recorded by another process: wait for it, or stop it"
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise SuiteError(taken) from None
+        for attempt in range(_LOCK_ATTEMPTS):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError:
+                # Whoever lists the runs holds it for a moment, to see whether anybody does.
+                if attempt == _LOCK_ATTEMPTS - 1:
+                    raise SuiteError(taken) from None
+                time.sleep(0.02)
         # Whoever held it may have removed the file since it was opened here: such a lock holds nobody.
         if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
             raise SuiteError(taken)
@@ -293,11 +311,14 @@ async def _until_done(
 
 @contextmanager
 def _interrupts(stop: threading.Event) -> Iterator[None]:
-    """Ctrl-C, or a polite request to end, asks for a clean stop; a second one is not held back."""
+    """Ctrl-C, a polite request to end or a closed terminal asks for a clean stop; a second one is not held back."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    hangup = getattr(signal, "SIGHUP", None)  # not on Windows
+    if hangup is not None and signal.getsignal(hangup) != signal.SIG_IGN:  # as nohup leaves it
+        earlier[hangup] = signal.getsignal(hangup)
 
     def ask(number: int, frame: Any) -> None:
         if stop.is_set():

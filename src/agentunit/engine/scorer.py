@@ -17,9 +17,9 @@ from agentunit.metrics.base import (
     ItemMetric,
     MetricInfo,
     describe,
+    describe_error,
     evaluate_item,
     fresh,
-    spoken_error,
     unscored,
     without_content,
 )
@@ -173,7 +173,7 @@ class Scorer:
 def failure(name: str, error: BaseException) -> MetricResult:
     """What an exception in a metric becomes: no value, and its type, message and place."""
     frames = traceback.extract_tb(error.__traceback__)
-    result = unscored(name, spoken_error(error), error=error)
+    result = unscored(name, describe_error(error), error=error)
     if frames:
         last = frames[-1]
         result.detail["error"]["place"] = f"{last.filename}:{last.lineno} in {last.name}"

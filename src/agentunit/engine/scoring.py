@@ -13,7 +13,7 @@ from agentunit.core.results import CaseScores, InputError, RunSummary
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
 from agentunit.engine.judging import total_spend
 from agentunit.engine.scorer import Scorer, StartedBatch, now
-from agentunit.metrics.base import spoken_error
+from agentunit.metrics.base import describe_error
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
 
@@ -187,7 +187,7 @@ def _read(given: Any) -> tuple[str, Item]:
     except RecordError:
         raise
     except Exception as error:  # a user's own object may fail in any way when it is looked at
-        raise RecordError(f"the record cannot be looked at: {spoken_error(error)}") from error
+        raise RecordError(f"the record cannot be looked at: {describe_error(error)}") from error
 
 
 @dataclass(slots=True)

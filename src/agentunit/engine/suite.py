@@ -61,10 +61,10 @@ class Suite:
         self.grader_fields = checked_fields("grader_fields", self.grader_fields)
         if self.agent_fields is not None:
             self.agent_fields = checked_fields("agent_fields", self.agent_fields)
-        if isinstance(self.gates, str):
-            self.gates = [self.gates]
-        if isinstance(self.metrics, str):
-            self.metrics = [name.strip() for name in self.metrics.split(",")]
+        if not isinstance(self.name, str) or not self.name.strip():
+            raise SuiteError(f"Suite: name must be a text; received {self.name!r}")
+        self.metrics = _as_metrics(self.metrics)
+        self.gates = _as_gates(self.gates)
 
 
 class SuiteError(ValueError):
@@ -137,10 +137,33 @@ def _from_yaml(file: Path) -> Suite:
     for required in ("dataset", "agent"):
         if required not in content:
             raise SuiteError(f"{file}: {required!r} is missing")
+    for key in ("metrics", "name"):
+        if key in content and content[key] is None:
+            raise SuiteError(f"{file}: {key!r} is empty; name something, or leave the line out for the default")
     folder = str(file.parent.resolve())
     if folder not in sys.path:
         sys.path.insert(0, folder)
     return Suite(**content)
+
+
+def _as_metrics(metrics: Any) -> Any:
+    """One name, or several separated by commas, is a list of them; what is wrong in a list, the registry says."""
+    if metrics is None:
+        return DEFAULT_METRICS
+    if isinstance(metrics, str) and metrics.strip():
+        return [name.strip() for name in metrics.split(",") if name.strip()]
+    if isinstance(metrics, (str, bool, int, float)):
+        raise SuiteError(f"Suite: metrics must be a list of names, such as [contains, cost]; received {metrics!r}")
+    return metrics
+
+
+def _as_gates(gates: Any) -> Sequence[str]:
+    if gates is None:
+        return ()
+    listed = [gates] if isinstance(gates, str) else gates
+    if isinstance(listed, Mapping) or not isinstance(listed, Sequence) or not all(isinstance(g, str) for g in listed):
+        raise SuiteError(f"Suite: gates must be a list of texts like 'faithfulness >= 0.8'; received {gates!r:.80}")
+    return listed
 
 
 def _judge_section(given: Any) -> dict[str, Any]:

@@ -20,10 +20,10 @@ __all__ = [
     "MetricInfo",
     "MetricResult",
     "describe",
+    "describe_error",
     "fresh",
     "has_evaluate",
     "renamed_method",
-    "spoken_error",
     "unscored",
 ]
 
@@ -89,8 +89,10 @@ class MetricInfo:
             raise ValueError(
                 f"MetricInfo: direction must be one of {', '.join(get_args(Direction))}; received {self.direction!r}"
             )
-        if isinstance(self.inputs, str):
-            raise ValueError(f"MetricInfo: inputs must be a list of texts; received {self.inputs!r:.80}")
+        for name in ("inputs", "detail_keys", "informational", "probes"):
+            # A text would be taken for the list of its letters.
+            if isinstance(value := getattr(self, name), str):
+                raise ValueError(f"MetricInfo: {name} must be several texts, such as ({value!r},); received {value!r}")
         for name, use in self.metadata_inputs.items():
             if use not in get_args(MetadataUse):
                 raise ValueError(
@@ -155,7 +157,7 @@ def without_content(metric: Any) -> MetricResult:
     return unscored(metric.name, NO_CONTENT, detail={**dict.fromkeys(info.detail_keys), "backend": backend})
 
 
-def spoken_error(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An exception in one line: its type, and its message if it has one that can be printed."""
     message = _message(error)
     return f"{type(error).__name__}: {message}" if message else type(error).__name__
@@ -196,7 +198,7 @@ def describe(metric: Any) -> MetricInfo:
         # Not getattr with a default: it would take an AttributeError inside a property for "has no info".
         info = metric.info if hasattr(type(metric), "info") or "info" in getattr(metric, "__dict__", ()) else None
     except Exception as error:
-        raise TypeError(f"metric {_name_of(metric)!r}: its info cannot be read: {spoken_error(error)}") from error
+        raise TypeError(f"metric {_name_of(metric)!r}: its info cannot be read: {describe_error(error)}") from error
     if isinstance(info, MetricInfo):
         return info
     if info is not None:
@@ -461,4 +463,4 @@ def _missing_timestamps(error: TypeError, item: Item) -> str | None:
         frame = frame.tb_next
     if not missing or frame is None or "timestamp" not in frame.tb_frame.f_code.co_names:
         return None
-    return f"no timestamps: {missing} of the trace's {len(events)} events have none ({spoken_error(error)})"
+    return f"no timestamps: {missing} of the trace's {len(events)} events have none ({describe_error(error)})"

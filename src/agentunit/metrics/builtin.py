@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from agentunit.backends.quality import LEXICAL, SERVICES, QualityBackend, QualityQuestion, Verdict, resolve_backend
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import share_true
-from agentunit.metrics.base import ItemMetric, MetricInfo, spoken_error
+from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
 from agentunit.metrics.inputs import (
     InputProblem,
     Item,
@@ -92,7 +92,7 @@ class _QualityMetric(ItemMetric):
             try:
                 return self._prepared(item, backend)
             except Exception as error:  # noqa: BLE001  # a user's own object may fail in any way when it is looked at
-                reason = str(error) if isinstance(error, InputProblem) else spoken_error(error)
+                reason = str(error) if isinstance(error, InputProblem) else describe_error(error)
                 return self.unscored(reason, error=error, backend=backend.name)
 
         def finished(verdict: Verdict, item: Item) -> MetricResult:

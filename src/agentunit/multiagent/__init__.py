@@ -31,14 +31,12 @@ if TYPE_CHECKING:
         SwarmIntelligenceMetric,
     )
     from agentunit.multiagent.pictures import Picture, interaction_graph, timeline
-    from agentunit.multiagent.suspicion import Blame, blame
 
 _HOMES = {
     "AgentDominanceMetric": ".conversation_metrics",
     "AgentInteraction": "..core.interactions",
     "AgentRole": "..core.interactions",
     "AgentRow": ".agent_table",
-    "Blame": ".suspicion",
     "ConflictEvent": "..core.interactions",
     "CoordinationEfficiencyMetric": ".metrics",
     "CoordinationMetrics": ".calculator",
@@ -58,7 +56,6 @@ _HOMES = {
     "SwarmIntelligenceMetric": ".metrics",
     "UnansweredRequestsMetric": ".conversation_metrics",
     "agents_table": ".agent_table",
-    "blame": ".suspicion",
     "derived": ".derivation",
     "interaction_graph": ".pictures",
     "timeline": ".pictures",
@@ -69,7 +66,6 @@ __all__ = [
     "AgentInteraction",
     "AgentRole",
     "AgentRow",
-    "Blame",
     "ConflictEvent",
     "CoordinationEfficiencyMetric",
     "CoordinationMetrics",
@@ -89,7 +85,6 @@ __all__ = [
     "SwarmIntelligenceMetric",
     "UnansweredRequestsMetric",
     "agents_table",
-    "blame",
     "derived",
     "interaction_graph",
     "timeline",

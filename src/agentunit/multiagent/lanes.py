@@ -19,8 +19,8 @@ _LABEL_LENGTH = 120
 class Mark(Struct, omit_defaults=True):
     """One thing that an agent did: a ``message``, a tool ``call``, a ``model`` call or a ``handoff``.
 
-    ``to`` names those it reaches. ``at_s`` counts from the first thing whose time is known, and ``step`` is the number
-    that blame rankings use. ``failed`` is ``None`` when nothing tells.
+    ``to`` names those it reaches. ``at_s`` counts from the first thing whose time is known, and ``step`` counts
+    messages and tool calls from 0. ``failed`` is ``None`` when nothing tells.
     """
 
     agent: str

@@ -14,6 +14,7 @@ from agentunit.backends.sentences import (
     check_model_name,
     is_shipped,
     sentences_unready,
+    similarity_on_this_machine,
     text_similarity,
 )
 from agentunit.core.results import MetricResult
@@ -35,8 +36,8 @@ class ImageCaptionAccuracyMetric(ItemMetric):
     References are ``case.expected_output`` (a text, or a list of texts), else ``case.metadata["references"]`` or
     ``["captions"]``. Semantic similarity is the cosine of sentence embeddings (below 0 counts as 0) by
     ``all-MiniLM-L6-v2`` of the package agentunit-local; ``model_name`` may also be the folder of an encoder exported to
-    ONNX. Without that package, or with ``use_semantic=False``, the value is the F1 of the words alone, and the backend
-    is ``keywords``.
+    ONNX or, where sentence-transformers is installed, any name or folder that it knows. Without an encoder, or with
+    ``use_semantic=False``, the value is the F1 of the words alone, and the backend is ``keywords``.
 
     >>> case = {"id": "q1", "expected_output": ["A dog runs.", "A brown dog runs across a lawn."]}
     >>> ImageCaptionAccuracyMetric(use_semantic=False).evaluate(case, None, "A dog runs fast.").detail["precision"]
@@ -72,8 +73,10 @@ class ImageCaptionAccuracyMetric(ItemMetric):
     @cached_property
     def _similarity(self) -> TextSimilarity | None:
         name = str(self.model_name)
+        if not self.use_semantic:
+            return None
         lacking = is_shipped(name) and sentences_unready() is not None
-        return text_similarity(name) if self.use_semantic and not lacking else None
+        return similarity_on_this_machine() if lacking else text_similarity(name)
 
     @property
     def current_backend(self) -> str:

@@ -14,7 +14,7 @@ from agentunit.backends.speech import AUDIO_LIMITS, Recogniser, checked_audio, r
 from agentunit.backends.word_errors import engine_name, error_rates
 from agentunit.core.results import MetricResult
 from agentunit.formulas.edit_distance import normalised_transcript, spoken_words
-from agentunit.metrics.base import ItemMetric, MetricInfo, spoken_error
+from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
 from agentunit.metrics.inputs import InputProblem, Item, no_answer
 from agentunit.multimodal.references import check_length, references_of
 
@@ -123,7 +123,7 @@ class AudioTranscriptionMetric(ItemMetric):
         except MediaProblem as problem:
             raise InputProblem(f"case.metadata['audio_path'] {problem}; received {path!r:.200}") from None
         except Exception as error:  # a recogniser of the user's may raise anything
-            raise InputProblem(f"recognizer {name!r} failed on {path!r:.200}: {spoken_error(error)}") from error
+            raise InputProblem(f"recognizer {name!r} failed on {path!r:.200}: {describe_error(error)}") from error
         if not isinstance(text, str):
             raise InputProblem(f"recognizer {name!r} must give a text; received {text!r:.80}")
         return text

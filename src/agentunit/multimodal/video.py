@@ -31,6 +31,7 @@ class EncodedVideo(NamedTuple):
     vectors: tuple[Vector, ...]
     times_s: tuple[float, ...]
     duration_s: float
+    decoder: str
 
 
 @dataclass(frozen=True)
@@ -147,6 +148,7 @@ class VideoResponseRelevanceMetric(ClipMetric):
             ],
             "num_frames": self.num_frames,
             "duration_s": video.duration_s,
+            "decoder": video.decoder,
             **text_told(text),
             "model": model,
             "backend": self.current_backend,
@@ -176,4 +178,4 @@ def _encoded(video: SampledVideo[Any], vectors: Sequence[Vector | Unencodable]) 
         if isinstance(each, Unencodable):
             return Unencodable(f"has a frame that {each.reason}")
         usable.append(each)
-    return EncodedVideo(tuple(usable), tuple(video.times_s), video.duration_s)
+    return EncodedVideo(tuple(usable), tuple(video.times_s), video.duration_s, video.decoder)

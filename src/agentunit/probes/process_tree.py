@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 INSTALL_HINT = 'pip install "agentunit-eval[sustainability]"'
 
-
-# Children that nobody collects are remembered only up to here.
-_MOST_OWED = 1000
+# Processes that nobody collects are remembered only up to here.
+_MOST_DEBTS = 1000
 
 Branch = tuple[int | None, int]
 """A child of this process with all below it: the thread that started it, where known, and its number."""
@@ -20,15 +20,33 @@ Branch = tuple[int | None, int]
 
 class Reading(NamedTuple):
     """One process below this one. ``born`` tells it from a later one with the same number; ``ended_s`` is the CPU time
-    of children of its own that it has collected; ``child`` is the child of this process it descends from, and
-    ``thread`` the thread that started that child, where known."""
+    of children of its own that it has collected; ``parent`` is the process that will collect it; ``child`` is the child
+    of this process it descends from, and ``thread`` the thread that started that child, where known."""
 
     born: float
     cpu_s: float
     ended_s: float
     rss_bytes: int
+    parent: int
     child: int
     thread: int | None
+
+    @property
+    def branch(self) -> Branch:
+        """The branch it belongs to."""
+        return self.thread, self.child
+
+
+@dataclass
+class _Debt:
+    """A process that was counted while it ran and has ended: its time comes a second time, in what its parent has
+    collected. ``collector`` is the process in which that will be seen: the parent or, when that has ended too, the
+    nearest process above it that runs."""
+
+    reading: Reading
+    owed_s: float
+    collector: int
+    is_new: bool = True
 
 
 class Increase(NamedTuple):
@@ -58,39 +76,29 @@ class ProcessTree:
             self.problem = f"memory and running child processes are seen here only with psutil ({INSTALL_HINT})"
         self._own_s, self._ended_s = 0.0, 0.0
         self._below: dict[int, Reading] = {}
-        # What was counted of processes that have ended: their time comes a second time when they are collected.
-        self._owed_children: dict[Branch, float] = {}
-        self._owed_grandchildren: dict[Branch, float] = {}
+        self._debts: dict[int, _Debt] = {}
         self.advance()
 
     def advance(self) -> Increase:
         """Look again. Time that a process spent before it was first seen here counts; what it spent is never lost
-        when it ends, as long as its parent collects it."""
+        when it ends, as long as its parent collects it, and never counted twice."""
         own_s, ended_s = time.process_time(), _ended_children_s()
         rss, below = self._look() if self._look is not None else (None, {})
         children_s: dict[Branch, float] = {}
-        collected_s: dict[Branch, float] = {}
+        collected_s = {os.getpid(): max(0.0, ended_s - self._ended_s)}
         for pid, now in below.items():
-            branch = (now.thread, now.child)
-            before = self._below.get(pid)
-            if before is None or before.born != now.born:
-                before = now._replace(cpu_s=0.0, ended_s=0.0)
-            children_s[branch] = children_s.get(branch, 0.0) + max(0.0, now.cpu_s - before.cpu_s)
-            collected_s[branch] = collected_s.get(branch, 0.0) + max(0.0, now.ended_s - before.ended_s)
-        for pid, gone in self._below.items():
-            if pid not in below or below[pid].born != gone.born:
-                owed = self._owed_children if pid == gone.child else self._owed_grandchildren
-                branch = (gone.thread, gone.child)
-                owed[branch] = owed.get(branch, 0.0) + gone.cpu_s + gone.ended_s
-                while len(owed) > _MOST_OWED:
-                    del owed[next(iter(owed))]
-        for branch, late_s in collected_s.items():
-            children_s[branch] = children_s.get(branch, 0.0) + _unknown_part(late_s, self._owed_grandchildren, {branch})
-        candidates = set(self._owed_children)
-        unseen_s = _unknown_part(max(0.0, ended_s - self._ended_s), self._owed_children, candidates)
+            before = self._last_reading(pid, now)
+            _add(children_s, now.branch, max(0.0, now.cpu_s - before.cpu_s))
+            collected_s[pid] = max(0.0, now.ended_s - before.ended_s)
+        self._update_debts(below)
+        for pid, now in below.items():
+            _add(children_s, now.branch, self._uncounted(pid, collected_s[pid]))
+        candidates = {debt.reading.branch for debt in self._debts.values() if debt.collector == os.getpid()}
+        unseen_s = self._uncounted(os.getpid(), collected_s[os.getpid()])
         if len(candidates) == 1 and unseen_s:
-            (branch,) = candidates
-            children_s[branch], unseen_s = children_s.get(branch, 0.0) + unseen_s, 0.0
+            _add(children_s, candidates.pop(), unseen_s)
+            unseen_s = 0.0
+        self._drop_settled_debts()
         increase = Increase(
             max(0.0, own_s - self._own_s),
             children_s,
@@ -101,6 +109,60 @@ class ProcessTree:
         )
         self._own_s, self._ended_s, self._below = own_s, ended_s, below
         return increase
+
+    def _last_reading(self, pid: int, now: Reading) -> Reading:
+        """What was last known of a process; zeros when it is new. One look may miss a process that still runs."""
+        before = self._below.get(pid)
+        if (before is None or before.born != now.born) and pid in self._debts:
+            before = self._debts[pid].reading
+            if before.born == now.born:
+                del self._debts[pid]
+        if before is None or before.born != now.born:
+            return now._replace(cpu_s=0.0, ended_s=0.0)
+        return before
+
+    def _update_debts(self, below: dict[int, Reading]) -> None:
+        for debt in self._debts.values():
+            collector = self._nearest_running(debt.collector, below)
+            debt.is_new, debt.collector = collector != debt.collector, collector
+        for pid, gone in self._below.items():
+            if not self._still_runs(pid, below):
+                self._debts.pop(pid, None)
+                owed_s = gone.cpu_s + gone.ended_s
+                self._debts[pid] = _Debt(gone, owed_s, self._nearest_running(gone.parent, below))
+
+    def _nearest_running(self, pid: int, below: dict[int, Reading]) -> int:
+        """A process of the last look or, when it has ended, the nearest one above it that has not."""
+        while pid in self._below and not self._still_runs(pid, below):
+            pid = self._below[pid].parent
+        return pid if pid in self._below else os.getpid()
+
+    def _still_runs(self, pid: int, below: dict[int, Reading]) -> bool:
+        return pid in below and below[pid].born == self._below[pid].born
+
+    def _uncounted(self, collector: int, collected_s: float) -> float:
+        """What of the time that a process has collected was not counted while the collected ones ran."""
+        # Older debts first: they are paid by this look or never.
+        for debt in sorted(self._debts.values(), key=lambda each: each.is_new):
+            if debt.collector == collector:
+                paid_s = min(collected_s, debt.owed_s)
+                collected_s -= paid_s
+                debt.owed_s -= paid_s
+        return collected_s
+
+    def _drop_settled_debts(self) -> None:
+        # Times are read one after the other, so a look may miss what was collected during it, but the next one shows
+        # it. What is not there then was collected by nobody. Only Linux says what a child has collected.
+        never_paid = self._look is _look_at_proc
+        self._debts = {
+            pid: debt for pid, debt in self._debts.items() if debt.owed_s > 0 and (debt.is_new or not never_paid)
+        }
+        while len(self._debts) > _MOST_DEBTS:
+            del self._debts[next(iter(self._debts))]
+
+
+def _add(seconds: dict[Branch, float], branch: Branch, more_s: float) -> None:
+    seconds[branch] = seconds.get(branch, 0.0) + more_s
 
 
 def thread_cpu_s(thread: int) -> float | None:
@@ -114,17 +176,6 @@ def thread_cpu_s(thread: int) -> float | None:
         return _stat(f"self/task/{thread}")[1]
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _unknown_part(collected_s: float, owed: dict[Branch, float], branches: set[Branch]) -> float:
-    """What of the time of collected processes was not counted while they ran; the rest is no longer owed."""
-    for branch in branches & owed.keys():
-        paid_s = min(collected_s, owed[branch])
-        collected_s -= paid_s
-        owed[branch] -= paid_s
-        if owed[branch] <= 0:
-            del owed[branch]
-    return collected_s
 
 
 def _by_child(below: dict[int, Reading]) -> dict[int, int]:
@@ -153,17 +204,17 @@ def _way_to_look() -> Any:
 def _look_at_proc() -> tuple[int | None, dict[int, Reading]]:
     page = os.sysconf("SC_PAGE_SIZE")
     below: dict[int, Reading] = {}
-    pending = [(pid, pid, thread) for thread, pid in _children(os.getpid())]
+    pending = [(pid, os.getpid(), pid, thread) for thread, pid in _children(os.getpid())]
     while pending:
-        pid, child, thread = pending.pop()
+        pid, parent, child, thread = pending.pop()
         try:
             born, cpu_s, ended_s = _stat(str(pid))
             rss = _rss_pages(str(pid)) * page
         except (OSError, ValueError, IndexError):
             # It ended while we looked.
             continue
-        below[pid] = Reading(born, cpu_s, ended_s, rss, child, thread)
-        pending += [(grandchild, child, thread) for _, grandchild in _children(pid)]
+        below[pid] = Reading(born, cpu_s, ended_s, rss, parent, child, thread)
+        pending += [(grandchild, pid, child, thread) for _, grandchild in _children(pid)]
     try:
         return _rss_pages("self") * page, below
     except (OSError, ValueError, IndexError):
@@ -213,9 +264,8 @@ def _look_with_psutil() -> tuple[int | None, dict[int, Reading]]:
                     times = each.cpu_times()
                     ended_s = getattr(times, "children_user", 0.0) + getattr(times, "children_system", 0.0)
                     rss = each.memory_info().rss
-                    below[each.pid] = Reading(
-                        each.create_time(), times.user + times.system, ended_s, rss, child.pid, None
-                    )
+                    used_s, parent = times.user + times.system, here.pid if each == child else each.ppid()
+                    below[each.pid] = Reading(each.create_time(), used_s, ended_s, rss, parent, child.pid, None)
                 except psutil.Error:
                     continue
         return here.memory_info().rss, below

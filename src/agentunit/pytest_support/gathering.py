@@ -12,7 +12,7 @@ from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import Score, encode_json
-from agentunit.metrics.base import spoken_error
+from agentunit.metrics.base import describe_error
 from agentunit.reports.masked import Mask
 
 
@@ -142,6 +142,6 @@ def _as_json(record: Any, case_id: str) -> str:
         line = encode_record(Record(record.case, record.trace, record.outcome))
         decode_record(line)
     except Exception as error:  # noqa: BLE001  # a user's own objects may fail in any way when they are looked at
-        told = Outcome(error=f"the record cannot be written as JSON: {spoken_error(error)}")
+        told = Outcome(error=f"the record cannot be written as JSON: {describe_error(error)}")
         line = encode_record(Record(DatasetCase(case_id), outcome=told))
     return line.decode()

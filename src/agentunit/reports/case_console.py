@@ -165,17 +165,6 @@ class _Page:
                 self.cut = True
                 self.console.print("  … and so on", style="dim", highlight=False)
             self.console.print(Text(f"  {signs_used(view.lanes)}", style="dim"))
-        if view.suspects:
-            self._title("Look at first (a rough ranking by plain signs, no verdict)")
-            grid = _grid(3)
-            for suspect in view.suspects:
-                why = "; ".join(suspect.signs) or "early or long, no other sign"
-                grid.add_row(
-                    Text(f"step {suspect.step}", style="dim"),
-                    Text(printable_line(suspect.agent)),
-                    Text(why, style="dim"),
-                )
-            self._print_grid(grid, 0, "steps")
 
     def scores(self, scores: Sequence[ScoreView]) -> None:
         self._title("Scores")

@@ -13,19 +13,16 @@ from msgspec import Struct, field, to_builtins
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import Record
 from agentunit.core.results import Score, json_fallback
-from agentunit.formulas.blame import SIGNS
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
 from agentunit.multiagent.agent_table import AgentRow, agents_table
 from agentunit.multiagent.lanes import Lanes, lanes_of
 from agentunit.multiagent.network import Network, network_of
-from agentunit.multiagent.suspicion import blame
 from agentunit.reports.differences import Part, closest, marked_differences
 from agentunit.reports.masked import ReportedCase
 from agentunit.reports.timeline import TimelineEntry, timeline_of
 
 _Told = TypeVar("_Told")
-_SUSPECTS_SHOWN = 3
 _PRINTED_KEYS = ("stdout", "stderr", "printed", "prints", "logs")
 
 
@@ -58,17 +55,9 @@ class ScoreView(Struct, omit_defaults=True):
     judge_calls: list[dict[str, Any]] = field(default_factory=list)
 
 
-class SuspectView(Struct):
-    """A step of a failed run to look at: its number among the messages and calls, its agent, and the signs seen."""
-
-    step: int
-    agent: str
-    signs: list[str]
-
-
 class CaseView(Struct, omit_defaults=True):
     """Everything about one case. ``repeat`` counts from 1. ``agents``, ``network`` and ``lanes`` are there when several
-    took part, ``suspects`` when such a run failed.
+    took part.
 
     ``answer_parts`` and ``expected_parts`` are the two texts cut where they differ, each part with whether both share
     it; they are absent when there is nothing to compare.
@@ -90,7 +79,6 @@ class CaseView(Struct, omit_defaults=True):
     agents: list[AgentRow] = field(default_factory=list)
     network: Network | None = None
     lanes: Lanes | None = None
-    suspects: list[SuspectView] = field(default_factory=list)
     printed: dict[str, str] = field(default_factory=dict)
     failure: str | None = None
     error: str | None = None
@@ -127,7 +115,6 @@ def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
         agents=(agents := _agents(record)),
         network=_told(network_of, record) if agents and not brief else None,
         lanes=_told(lanes_of, record) if agents and not brief else None,
-        suspects=_suspects(record) if agents and (case.failed or outcome.success is False) else [],
         printed=_printed(record, metadata),
         failure=_text_or_none(metadata.pop("failure", None)),
         error=outcome.error,
@@ -223,15 +210,6 @@ def _told(read: Callable[[Record], _Told], record: Record) -> _Told | None:
         return read(record)
     except InputProblem:
         return None
-
-
-def _suspects(record: Record) -> list[SuspectView]:
-    # How early and how long a step is ranks it, but tells a reader nothing that the step does not show.
-    ranked = blame(record).steps[:_SUSPECTS_SHOWN]
-    return [
-        SuspectView(each.step, str(each.agent), [SIGNS[name] for name in each.signs if name not in ("early", "length")])
-        for each in ranked
-    ]
 
 
 def _tool_call(payload: dict[str, Any]) -> ToolCallView:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from agentunit.metrics.base import MetricInfo
@@ -10,26 +11,16 @@ from agentunit.metrics.trust import trust_words
 
 def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[str, Any]:
     """Everything about a metric, ready for JSON; ``path`` is where its class is imported from."""
+    facts = {field.name: getattr(info, field.name) for field in fields(info)}
     return {
-        "name": info.name,
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()},
         "class": path,
-        "family": info.family,
-        "summary": info.summary,
-        "direction": info.direction,
-        "range": list(info.range),
-        "unit": info.unit,
-        "inputs": list(info.inputs),
         "metadata_inputs": dict(info.metadata_inputs),
-        "detail_keys": list(info.detail_keys),
-        "backend": info.backend,
         "trust": {backend: trust_words(info, backend, at_length=True) for backend in known_backends(info)},
+        "informational": sorted(info.informational),
         "informational_backends": sorted(info.informational),
+        "amount": None if info.amount is None else {"detail_key": info.amount[0], "unit": info.amount[1]},
         "parameters": defaults,
-        "extra": info.extra,
-        "probes": list(info.probes),
-        "stateful": info.stateful,
-        "aggregate": info.aggregate,
-        "version": info.version,
     }
 
 

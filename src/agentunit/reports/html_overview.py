@@ -25,7 +25,7 @@ from agentunit.reports.figures import (
 from agentunit.reports.gate_words import GATE_WORDS, gate_rule, is_about
 from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.printable import printable, printable_line, xml_safe
-from agentunit.reports.reported_run import ReportedRun
+from agentunit.reports.reported_run import ReportedRun, how_to_resume
 
 DIRECTION_MARK = {"higher": " ↑", "lower": " ↓", "none": ""}
 _WORD_CLASS = {"PASS": "pass", "met": "pass", "FAIL": "fail", "ERRORS": "fail", "ERROR": "fail"}
@@ -61,6 +61,8 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
     if header.status != "finished":
         planned = "" if header.n_planned is None else f" of {header.n_planned:,}"
         facts.append(("status", f"{html_text(header.status)}, {run.n_records:,}{planned} done"))
+        if (resume := how_to_resume(header)) is not None:
+            facts.append(("next", f"<code>{html_text(resume)}</code>"))
     if header.finished_at is not None and header.finished_at > header.created_at:
         facts.append(("took", duration(header.finished_at - header.created_at)))
     facts += [

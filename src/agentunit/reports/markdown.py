@@ -31,6 +31,7 @@ from agentunit.reports.gate_words import GATE_WORDS, gate_rule, is_about
 from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.masked import Mask, ReportedCase
 from agentunit.reports.printable import printable, printable_line
+from agentunit.reports.reported_run import how_to_resume
 
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments of more than 65,536."""
@@ -96,6 +97,8 @@ def _heading(run: ScoredRun, decision: Decision) -> str:
     failed = f", the agent failed {failed_words(run)}" if run.n_failed else ""
     when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
+    if (resume := how_to_resume(run.header)) is not None:
+        unfinished += f" (next: {code(resume)})"
     return f"### {code(run.header.name)}{verdict}\n\n{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import TextIO, TypeVar
 
 from agentunit.reports.figures import duration
@@ -72,8 +73,7 @@ class Progress:
     def clear(self) -> None:
         """Leave the line as it was."""
         if self._shown:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
+            rewrite_line(self._stream, "")
 
     def _show(self, count: int, elapsed_s: float) -> None:
         parts = [f"{count:,} {self._noun}", *([f"{count / elapsed_s:,.0f}/s"] if count else [])]
@@ -83,6 +83,12 @@ class Progress:
             parts.append(f"{duration(elapsed_s / fraction - elapsed_s)} left")
         if self._failures():
             parts.append(f"{self._failures():,} errors")
-        self._stream.write("\r\x1b[K" + " · ".join(parts))
-        self._stream.flush()
+        rewrite_line(self._stream, " · ".join(parts))
         self._shown = True
+
+
+def rewrite_line(stream: TextIO, text: str) -> None:
+    """Put a text in place of a terminal's last line. A terminal that has been closed must not end the work."""
+    with suppress(OSError, ValueError):
+        stream.write("\r\x1b[K" + text)
+        stream.flush()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import groupby
@@ -14,9 +15,10 @@ from agentunit.engine.decision import Decision, decide_run
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.masked import Mask, ReportedCase
+from agentunit.reports.printable import printable_line
 from agentunit.store.portable import read_portable
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import Store, StoredRecord, StoredScore
+from agentunit.store.sqlite import DEFAULT_PATH, RunHeader, Store, StoredRecord, StoredScore
 
 
 class ReportedRun:
@@ -109,6 +111,23 @@ def open_run(reference: str, store: Store, *, show_personal_data: bool = False) 
 def open_run_file(path: str | os.PathLike[str], *, show_personal_data: bool = False) -> ReportedRun:
     """A run of a portable file, without taking it into a store."""
     return ReportedRun(run_from_file(path), path=os.fspath(path), show_personal_data=show_personal_data)
+
+
+def resume_command(run_id: str, suite_path: str, store_path: str = DEFAULT_PATH) -> str:
+    """The command that goes on with a run."""
+    command = ["agentunit", "run", suite_path, "--resume", run_id]
+    if store_path not in (DEFAULT_PATH, os.environ.get("AGENTUNIT_STORE")):
+        command += ["--store", store_path]
+    return shlex.join(command)
+
+
+def how_to_resume(header: RunHeader, store_path: str = DEFAULT_PATH) -> str | None:
+    """The command that goes on with an unfinished run; ``None`` when nothing is left, or the suite is not known."""
+    suite_path = header.settings.get("suite")
+    if header.status not in ("interrupted", "stopped") or not isinstance(suite_path, str):
+        return None
+    below = os.path.join(os.getcwd(), "")
+    return printable_line(resume_command(header.id, suite_path.removeprefix(below), store_path))
 
 
 def _joined(records: Iterable[StoredRecord], scores: Iterable[StoredScore]) -> Iterator[ReportedCase]:

@@ -9,6 +9,7 @@ from typing import TextIO
 
 from agentunit.engine.runner import Recording
 from agentunit.reports.figures import duration, number
+from agentunit.reports.progress import rewrite_line
 
 _EVERY_S = 0.1
 
@@ -28,19 +29,16 @@ class RecordingLine:
         if now < self._due:
             return
         self._due = now + _EVERY_S
-        # An agent may close the stream; that is no reason to end the run.
-        with suppress(OSError, ValueError):
+        with suppress(ValueError):
+            # An agent may close the stream; that is no reason to end the run.
             if self._stream.isatty():
-                self._stream.write("\r\x1b[K" + recording_words(recording, now - self._start))
-                self._stream.flush()
+                rewrite_line(self._stream, recording_words(recording, now - self._start))
                 self._shown = True
 
     def clear(self) -> None:
         """Leave the line as it was."""
         if self._shown:
-            with suppress(OSError, ValueError):
-                self._stream.write("\r\x1b[K")
-                self._stream.flush()
+            rewrite_line(self._stream, "")
 
 
 def recording_words(recording: Recording, elapsed_s: float) -> str:

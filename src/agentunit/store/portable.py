@@ -93,6 +93,7 @@ def _take_in(store: Store, header: RunHeader, run_id: str, cases: Iterator[Porta
         n_planned=header.n_planned,
         run_id=run_id,
         created_at=header.created_at,
+        by_date=True,
     )
     for case in cases:
         line = bytes(case.record)

@@ -43,6 +43,8 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
             PRIMARY KEY (run_id, position, repeat, metric)
         ) WITHOUT ROWID""",
     ),
+    # The order in which runs were begun, which a clock that was set back does not change. Older runs go by their date.
+    ("ALTER TABLE runs ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0",),
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
@@ -56,11 +58,7 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
     found = _version(connection)
     if found == SCHEMA_VERSION:
         return
-    if found > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path} was written by a newer AgentUnit: its tables are of version {found}, "
-            f"this one knows {SCHEMA_VERSION}; upgrade"
-        )
+    _refuse_newer(found, path)
     connection.execute("BEGIN IMMEDIATE")
     try:
         # Another process may have migrated while this one waited for the lock.
@@ -74,6 +72,27 @@ def migrate(connection: sqlite3.Connection, path: str) -> None:
         with suppress(sqlite3.Error):
             connection.execute("ROLLBACK")
         raise
+
+
+def check_version(connection: sqlite3.Connection, path: str) -> None:
+    """Refuse a store that this version cannot read; an older one is read as it is."""
+    found = _version(connection)
+    _refuse_newer(found, path)
+    if found == 0:
+        raise StoreError(f"{path} holds no runs yet")
+
+
+def has_sequence(connection: sqlite3.Connection) -> bool:
+    """Whether a store knows the order in which its runs were begun."""
+    return _version(connection) >= 2
+
+
+def _refuse_newer(found: int, path: str) -> None:
+    if found > SCHEMA_VERSION:
+        raise StoreError(
+            f"{path} was written by a newer AgentUnit: its tables are of version {found}, "
+            f"this one knows {SCHEMA_VERSION}; upgrade"
+        )
 
 
 def _version(connection: sqlite3.Connection) -> int:

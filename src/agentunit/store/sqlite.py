@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timezone
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
@@ -20,14 +19,14 @@ from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score, Status, encode_json
-from agentunit.store.schema import StoreError, migrate
+from agentunit.store.opening import StoreFile, use_write_ahead_log
+from agentunit.store.run_lock import is_being_recorded
+from agentunit.store.schema import StoreError, check_version, has_sequence, migrate
 
 DEFAULT_PATH = ".agentunit/runs.db"
-# Two processes may write at once: one waits for the other's transaction, which takes well under a millisecond.
-_WAIT_FOR_LOCK_S = 60.0
-_WAL_ATTEMPTS = 250
 
-RunStatus = Literal["running", "finished", "stopped"]
+RunStatus = Literal["running", "finished", "stopped", "interrupted"]
+"""``interrupted``: the run is not finished, and the process that recorded it ended without saying so."""
 
 
 class RunHeader(Struct):
@@ -97,36 +96,34 @@ class StoredScore(Struct):
 
 
 class Store:
-    """Runs in a SQLite file. Every ``add_*`` is durable when it returns: a kill -9 after it loses nothing."""
+    """Runs in a SQLite file. Every ``add_*`` is durable when it returns: a kill -9 after it loses nothing.
 
-    def __init__(self, path: str | os.PathLike[str] = DEFAULT_PATH) -> None:
+    With ``read_only`` the file is neither made nor changed, and may lie where nothing can be written.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] = DEFAULT_PATH, *, read_only: bool = False) -> None:
         self.path = os.fspath(path)
         # An agent may change the folder it runs in; the store stays where it is.
         self.file = os.path.abspath(self.path)
-        Path(self.path).parent.mkdir(parents=True, exist_ok=True)
-        # Records hold what users asked and agents answered: nobody else's business.
-        with suppress(FileExistsError):
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         try:
-            self._connection = sqlite3.connect(self.file, timeout=_WAIT_FOR_LOCK_S, isolation_level=None)
-            self._use_write_ahead_log()
-            # In WAL mode NORMAL keeps every commit through a killed process; only a power cut could undo the last.
-            self._connection.execute("PRAGMA synchronous = NORMAL")
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            migrate(self._connection, self.path)
+            self._opened = StoreFile(self.file, read_only=read_only)
+            self._connection = self._opened.connect()
+            if read_only:
+                check_version(self._connection, self.path)
+            else:
+                use_write_ahead_log(self._connection)
+                # In WAL mode NORMAL keeps every commit through a killed process; only a power cut could undo the last.
+                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection.execute("PRAGMA foreign_keys = ON")
+                migrate(self._connection, self.path)
+            self._newest_first = "created_at DESC, id DESC"
+            if has_sequence(self._connection):
+                self._newest_first = f"sequence DESC, {self._newest_first}"
         except sqlite3.DatabaseError as error:
+            if "readonly" in str(error):
+                reason = "the file or its folder is read-only; --store FILE names another"
+                raise StoreError(f"{self.path} cannot be written: {reason}") from None
             raise StoreError(f"{self.path} cannot be used as a store: {error}") from None
-
-    def _use_write_ahead_log(self) -> None:
-        # Changing the journal does not wait for a lock as everything else does, so two that open a new file meet here.
-        for attempt in range(_WAL_ATTEMPTS):
-            try:
-                self._connection.execute("PRAGMA journal_mode = WAL")
-                return
-            except sqlite3.OperationalError:
-                if attempt == _WAL_ATTEMPTS - 1:
-                    raise
-                time.sleep(0.02)
 
     def __enter__(self) -> Store:
         return self
@@ -139,6 +136,7 @@ class Store:
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
+        self._opened.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -161,7 +159,7 @@ class Store:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own for a long read: it sees the store as it was, whatever is written meanwhile."""
-        connection = sqlite3.connect(self.file, timeout=_WAIT_FOR_LOCK_S, isolation_level=None)
+        connection = self._opened.connect()
         try:
             yield connection
         finally:
@@ -178,8 +176,9 @@ class Store:
         n_planned: int | None = None,
         run_id: str | None = None,
         created_at: float | None = None,
+        by_date: bool = False,
     ) -> RunHeader:
-        """Begin a run."""
+        """Begin a run. It is the newest, whatever the clock says; ``by_date`` puts it among the others by its date."""
         created_at = time.time() if created_at is None else created_at
         stamp = datetime.fromtimestamp(created_at, timezone.utc).strftime("%Y%m%d-%H%M%S")
         header = RunHeader(
@@ -192,8 +191,12 @@ class Store:
             agentunit_version,
             dict(settings),
         )
+        place = "coalesce(max(sequence), 0) + 1 FROM runs"
+        if by_date:
+            place = "coalesce(max(sequence), 0) FROM runs WHERE created_at <= ?3"
         self._connection.execute(
-            "INSERT INTO runs VALUES (?, ?, ?, NULL, 'running', ?, ?, ?)",
+            "INSERT INTO runs (id, name, created_at, status, n_planned, agentunit_version, settings, sequence)"
+            f" SELECT ?1, ?2, ?3, 'running', ?4, ?5, ?6, {place}",
             (header.id, name, created_at, n_planned, agentunit_version, encode_json(header.settings).decode()),
         )
         return header
@@ -214,11 +217,11 @@ class Store:
         )
 
     def runs(self) -> list[RunHeader]:
-        """All runs, the newest first, with how many of their cases are done and failed."""
+        """All runs, the one begun last first, with how many of their cases are done and failed."""
         return [self._header_of(run_id) for run_id, _ in self._listed()]
 
     def _listed(self) -> list[tuple[str, str]]:
-        rows = self._connection.execute("SELECT id, name FROM runs ORDER BY created_at DESC, id DESC").fetchall()
+        rows = self._connection.execute(f"SELECT id, name FROM runs ORDER BY {self._newest_first}").fetchall()
         return [(str(run_id), str(name)) for run_id, name in rows]
 
     def _header_of(self, run_id: str) -> RunHeader:
@@ -230,7 +233,10 @@ class Store:
             " FROM runs r WHERE r.id = ?",
             (run_id,),
         ).fetchone()
-        return _header(row)
+        header = _header(row)
+        if header.status == "running" and not is_being_recorded(self.file, run_id):
+            header.status = "interrupted"
+        return header
 
     def find_run(self, reference: str) -> RunHeader:
         """The run of an id, the beginning of one, a name (the newest of that name), ``last`` or ``last~N``."""

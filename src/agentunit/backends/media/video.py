@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from agentunit.backends.media.limits import EXTRA, MediaAccess, MediaLimits, MediaProblem
 from agentunit.backends.media.sources import MediaSource, is_data_uri, is_url, open_file, read_source
+from agentunit.backends.media.video_opencv import sample_with_opencv
 from agentunit.backends.media.video_reader import VideoReader, in_words
 from agentunit.backends.quality import BackendUnavailable
 
@@ -32,11 +33,17 @@ class SampledVideo(Generic[Made]):
     times_s: list[float]
     duration_s: float
     n_decoded: int
+    decoder: str = "pyav"
 
 
 def video_unready() -> str | None:
     """Why videos cannot be read here, with the command that helps; ``None`` when they can."""
-    return None if find_spec("av") else f"PyAV is not installed; {EXTRA} adds it"
+    return None if decoder_name() else f"PyAV is not installed, nor is OpenCV; {EXTRA} adds it"
+
+
+def decoder_name() -> str | None:
+    """What decodes videos here: PyAV, else OpenCV."""
+    return "pyav" if find_spec("av") else "opencv" if find_spec("cv2") else None
 
 
 def open_video(source: MediaSource, access: MediaAccess) -> BinaryIO:
@@ -67,6 +74,9 @@ def sample_file(
     unready = video_unready()
     if unready:
         raise BackendUnavailable(unready)
+    if decoder_name() == "opencv":
+        by_time, duration, n_decoded = sample_with_opencv(file, n_frames, _FORMATS, limits, prepare)
+        return SampledVideo(list(by_time.values()), list(by_time), duration, n_decoded, "opencv")
     with _container(file) as container:
         stream = container.streams.best("video")
         if stream is None:

@@ -84,7 +84,7 @@ def _read(told: dict[str, Any], pixels: memoryview) -> SampledVideo[Any]:
         n_bytes = 3 * width * height
         frames.append(Image.frombytes("RGB", (width, height), pixels[:n_bytes]))
         pixels = pixels[n_bytes:]
-    return SampledVideo(frames, told["times_s"], told["duration_s"], told["n_decoded"])
+    return SampledVideo(frames, told["times_s"], told["duration_s"], told["n_decoded"], told["decoder"])
 
 
 def _with_descriptor(given: BinaryIO) -> BinaryIO:

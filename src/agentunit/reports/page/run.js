@@ -217,7 +217,6 @@
     out.push(answerAndExpected(view));
     if (view.context) titled("Context", make("ol", "passages", ...view.context.map((each) => make("li", "", text(each)))), cut(view.context));
     if (view.agents) titled("Agents", agents(view), ...(view.pictures || []).map(picture));
-    if (view.suspects) titled("Look at first (a rough ranking by plain signs, no verdict)", suspects(view.suspects));
     if (view.tool_calls) titled("Tool calls", ...view.tool_calls.map(call), cut(view.tool_calls));
     if (view.timeline) titled("Timeline", timeline(view.timeline), cut(view.timeline));
     for (const [name, printed] of Object.entries(view.printed || {})) titled("Printed (" + name + ")", text(printed, "mono"));
@@ -303,10 +302,6 @@
     }))));
     const head = make("thead", "", make("tr", "", ...titles.map((title, at) => make("th", at ? "num" : "", title))));
     return make("div", "card agents", make("table", "wide", head, body));
-  }
-  function suspects(list) {
-    return make("ol", "passages", ...list.map((each) => make("li", "", "step " + each.step + ", " + each.agent + ": ",
-      make("span", "soft", each.signs.join("; ") || "early or long, no other sign"))));
   }
   // A picture comes as nested [tag, attributes, children]; what agents wrote stands in children only, as text.
   function built(node) {
