@@ -55,7 +55,7 @@ def test_choices_are_counted_as_the_paper_does(measured: Any) -> None:
     assert by_place["WER of jiwer", majority].value == 0.6
     assert by_place["WER of jiwer", everything].value == 0.5
     assert [by_place["CER of jiwer", each].n for each in (unanimous, majority, everything)] == [4, 5, 6]
-    assert [(figure.metric, figure.backend) for figure in family.trust] == [("audio_transcription_quality", "wer")]
+    assert family.trust == []
 
 
 def captions() -> list[dict[str, Any]]:
@@ -90,4 +90,4 @@ def test_the_mix_stands_beside_its_parts(measured: Any) -> None:
         "meaning alone",
         "length",
     }
-    assert {figure.backend for figure in family.trust} == {"all-MiniLM-L6-v2", "keywords"}
+    assert {figure.backend for figure in family.trust} == {"keywords"}

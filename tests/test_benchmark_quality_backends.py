@@ -98,10 +98,11 @@ def test_rows_seen_in_training_are_marked_and_in_no_mean(model, tmp_path):
     assert (local[UNSEEN].n_sets, local[UNSEEN].n) == (2, 80)
     marks = {dataset: sign for (scorer, dataset, _), sign in family.marks.items() if scorer.backend == "local"}
     assert marks == {"frank_cnndm": "‡"}
-    trust = {(each.metric, each.backend): each for each in family.trust}
-    assert (trust["faithfulness", "local"].n_sets, trust["faithfulness", "local"].n_cases) == (2, 80)
-    assert trust["hallucination_rate", "local"].value == trust["faithfulness", "local"].value
-    assert trust["faithfulness", "lexical"].n_sets == 3
+    # Rules and models were tuned on these sets: only the formulas of which nothing was tuned have a trust figure here.
+    assert {(each.metric, each.backend, each.n_sets) for each in family.trust} == {
+        ("faithfulness", "lexical", 3),
+        ("hallucination_rate", "lexical", 3),
+    }
     # Cut at 0.5 it says bad of 24 rows, and 20 are: precision 20/24, recall 1.
     assert figures["local", "ragtruth_qa", "response-level F1"].value == round(40 / 44, 4)
     assert figures["call everything bad", "ragtruth_qa", "response-level F1"].value == round(2 / 3, 4)
@@ -119,7 +120,7 @@ def test_figures_on_rows_left_out_of_training_count_instead(model, tmp_path):
     assert (left_out, "cliff_xsum", "AUROC") not in figures
     mean = figures[left_out, "mean of 3 sets", "AUROC"]
     assert (mean.value, mean.n, mean.low) == (0.8, 88, None)  # 0.6, 0.9 and 0.9
-    assert {each.backend for each in family.trust} == {"lexical", "local"}
+    assert {each.backend for each in family.trust} == {"lexical"}
 
 
 @pytest.mark.parametrize("datasets", [[], {"frank_cnndm": {"auroc": 0.7}}, {"frank_cnndm": 0.7}])
@@ -194,7 +195,6 @@ def test_answers_of_the_training_are_no_trust_figure(model, tmp_path, monkeypatc
     family, _ = measured("answer_correctness", data)
     assert [(each.backend, each.statistic, each.value, each.n_cases) for each in family.trust] == [
         ("lexical", "AUROC", 0.5, 120),
-        ("local", "agreement", 0.93, 120),
     ]
 
 
@@ -208,10 +208,7 @@ def test_retrieval_by_passage(model, tmp_path):
     assert figures["local", "rgb_en_fact", "balanced accuracy"].value == 1.0
     assert figures["local", "rgb_en_fact", "AUROC"].n == 30
     # Labels made by looking for the answer count for nothing but themselves.
-    assert {(each.backend, each.n_sets, each.n_cases) for each in family.trust} == {
-        ("lexical", 1, 20),
-        ("local", 1, 20),
-    }
+    assert {(each.backend, each.n_sets, each.n_cases) for each in family.trust} == {("lexical", 1, 20)}
 
 
 @pytest.mark.parametrize("whole_groups", [False, True])

@@ -11,10 +11,10 @@ The first three print their figures as one JSON object; what the last one prints
 from __future__ import annotations
 
 import json
-import os
 import sys
 import time
 from os import _exit as end_of_process
+from pathlib import Path
 from typing import Any
 
 import agentunit
@@ -79,11 +79,9 @@ def resume(suite_path: str, store_path: str) -> None:
         record(plan_run(load_suite(suite_path), store, resume="last", suite_path=suite_path), store)
 
 
-def first_case_reached(case: agentunit.DatasetCase) -> None:
-    """The agent of a resumed run: say when it was asked first, and end the process, so that the case stays open."""
-    note = {"reached_at": time.time(), "case": case.id}
-    # Not print, which would be kept with the case.
-    os.write(1, (json.dumps(note) + "\n").encode())
+def first_case_reached(case: agentunit.DatasetCase, note: Path) -> None:
+    """The agent of a resumed run: note when it was asked first, and end the process, so that the case stays open."""
+    note.write_text(json.dumps({"reached_at": time.time(), "case": case.id}), encoding="utf-8")
     # The runner turns os._exit into an error; here the end is what is measured.
     end_of_process(0)
 

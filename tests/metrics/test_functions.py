@@ -98,7 +98,10 @@ def test_anything_else_is_an_error_of_that_score(returned: Any) -> None:
 def test_what_a_record_lacks_is_a_reason_unless_the_parameter_has_a_default(parameter: str, reason: str) -> None:
     namespace: dict[str, Any] = {}
     exec(f"def strict({parameter}): raise AssertionError\ndef lenient({parameter}='none'): return 1.0", namespace)
-    scores = scores_of([namespace["strict"], namespace["lenient"]], {"case": {"id": "q1"}, "outcome": {}})
+    scores = scores_of(
+        [namespace["strict"], namespace["lenient"]],
+        {"case": {"id": "q1"}, "trace": {"events": [{"type": "step"}]}, "outcome": {}},
+    )
     assert (scores["strict"].status, scores["strict"].result.detail["reason"]) == ("not_applicable", reason)
     assert scores["lenient"].result.value == 1.0
 

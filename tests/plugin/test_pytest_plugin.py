@@ -831,16 +831,9 @@ def test_an_old_report_does_not_outlive_a_session_without_evaluations(sandbox: S
     assert sandbox.report(tests=SESSION)["n_evaluations"] == 8
     # Nor is it lost where no test was meant to run.
     assert sandbox.report("--collect-only")["n_evaluations"] == 8
-    assert sandbox.report("-k", "other_kind") | {"created_at": "", "summary": ""} == {
-        "v": 1,
-        "agentunit_version": agentunit.__version__,
-        "created_at": "",
-        "n_evaluations": 0,
-        "n_agent_failures": 0,
-        "spend_usd": None,
-        "summary": "",
-        "tests": [],
-    }
+    without = sandbox.report("-k", "other_kind")
+    assert (without["n_evaluations"], without["n_agent_failures"], without["tests"]) == (0, 0, [])
+    assert without["decision"]["headline"] == "no test evaluated anything"
 
 
 def test_values_become_junit_properties(sandbox: Sandbox) -> None:

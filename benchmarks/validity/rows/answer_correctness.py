@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from msgspec.structs import replace
-
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.datasets.labels import Label
@@ -18,7 +14,7 @@ from benchmarks.validity.measure import Figure, LabelledCase, Scored, Scorer, sc
 from benchmarks.validity.quality_backends import Sets, beyond_lexical
 from benchmarks.validity.quality_figures import correctness_figures, score_slowly
 from benchmarks.validity.sampling import sampled
-from benchmarks.validity.seen_in_training import LEFT_OUT, left_out_figures, was_seen
+from benchmarks.validity.seen_in_training import left_out_figures, was_seen
 
 KEY = "answer_correctness"
 BASELINES = (EXACT_MATCH, TOKEN_F1, CONTAINMENT, ALWAYS_GOOD)
@@ -105,7 +101,7 @@ def measure(data: LabelledData) -> Family:
         baselines=BASELINES,
         headline=headline,
         figures=figures,
-        trust=trust_figures(_most_telling(headline)),
+        trust=trust_figures(figure for figure in headline if figure.statistic == "AUROC"),
         remarks=(
             "All answers to one question are resampled together.",
             *([_SEEN] if marks else []),
@@ -125,14 +121,3 @@ def _with_pooled(scored: Scored) -> Scored:
             pooled.setdefault(name.partition(_ANSWERS_OF)[0], []).extend(rows)
         whole[scorer] = {**dict(sorted(pooled.items())), **rows_of}
     return whole
-
-
-def _most_telling(headline: Sequence[Figure]) -> list[Figure]:
-    """One figure a backend: how it ranks where that is known, else how often it agrees; rows left out of training count
-    as the backend's own."""
-    chosen: dict[str, Figure] = {}
-    for figure in headline:
-        backend = figure.scorer.backend.partition(LEFT_OUT)[0]
-        if figure.scorer.kind == "metric" and (backend not in chosen or figure.statistic == "AUROC"):
-            chosen[backend] = replace(figure, scorer=replace(figure.scorer, backend=backend))
-    return list(chosen.values())

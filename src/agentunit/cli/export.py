@@ -12,7 +12,8 @@ from agentunit.cli.show import find_reported_run
 from agentunit.core.codec import RecordError
 from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.decision import decide_run
-from agentunit.engine.gate_expressions import GateError
+from agentunit.engine.gate_expressions import GateError, parse_gate
+from agentunit.engine.gates import refuse_unknown_names
 from agentunit.reports.figures import counted_cases
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reporters import PORTABLE, format_for, known_endings, reporter_named, reporter_names
@@ -70,6 +71,8 @@ def export(
             with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
                 old = None if baseline is None else load_run(baseline, store_path)
                 comparison = None if old is None else compared(reported.run, old, (), (), DEFAULT_ALPHA)
+                if gates:
+                    refuse_unknown_names(reported.run, [parse_gate(each) for each in gates])
                 reported.decision = decide_run(reported.run, gates or None, comparison)
                 told = reporter_named(chosen).write(reported, target)
     except GateError as error:

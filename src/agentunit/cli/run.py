@@ -42,6 +42,7 @@ from agentunit.reports.catalog import known_backends
 from agentunit.reports.console import Terminal, print_run
 from agentunit.reports.decisions import print_comparison, print_decision, print_gates
 from agentunit.reports.failures import describe_failures
+from agentunit.reports.figures import failed_words
 from agentunit.reports.github import write_step_summary
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.markdown import run_markdown
@@ -310,7 +311,7 @@ def finish(
     write_step_summary(run_markdown(scored, decision, mask=mask))
     summary = mask.summary(scored.summary())
     failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
-    failures = mask.data(describe_failures(failed, scored.header)) if scored.n_failed else []
+    failures = mask.data(describe_failures(failed, scored.header, failed_words(scored))) if scored.n_failed else []
     if as_json:
         for line in failures:
             click.echo(line, err=True)

@@ -81,10 +81,7 @@ class CaseCollector:
                 return
             # Never the caller's own object: a list that is run twice would otherwise remember its ids.
             case = _with_id(case, f"case-{self._n_read}")
-        if not _is_writable(case.id):
-            # It names the case in the store and in every report.
-            self._refuse(number, f"id must hold no lone surrogate, which no file can hold; received {shown(case.id)}")
-        elif case.id in self._number_of_id:
+        if case.id in self._number_of_id:
             taken = f"{shown(case.id)} is taken by {self.unit} {self._number_of_id[case.id]} already"
             self._refuse(number, f"has no id, and its position {taken}" if unnamed else f"id {taken}")
         else:
@@ -233,14 +230,6 @@ def _case_of_record(record: Mapping[str, Any]) -> DatasetCase:
     if isinstance(record["case"].get("case"), Mapping):
         raise RowError("a record's case holds another record")
     return case_of_fields(record["case"])
-
-
-def _is_writable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _with_text_keys(place: str, fields: Mapping[Any, Any]) -> dict[str, Any]:

@@ -17,12 +17,13 @@ _LONGEST_ERROR = 300
 _PLACE = re.compile(r" \(([^()]*:\d+ in [^()]+)\)$")
 
 
-def describe_failures(failed: Iterable[StoredRecord], run: RunHeader) -> list[str]:
-    """Lines for the terminal and the log: failed cases by exception and place, the most frequent first."""
+def describe_failures(failed: Iterable[StoredRecord], run: RunHeader, how_many: str) -> list[str]:
+    """Lines for the terminal and the log: failed cases by exception and place, the most frequent first.
+
+    ``how_many`` goes on with "the agent failed": "on 2 of 31 cases".
+    """
     groups: dict[tuple[str, str], tuple[str, list[str], int]] = {}
-    total = 0
     for record in failed:
-        total += 1
         error = _error_of(record)
         place = found.group(1) if (found := _PLACE.search(error)) else ""
         kind = (error.partition(":")[0], place)
@@ -30,9 +31,9 @@ def describe_failures(failed: Iterable[StoredRecord], run: RunHeader) -> list[st
         if len(ids) < _IDS_SHOWN and record.case_id not in ids:
             ids.append(record.case_id)
         groups[kind] = (first, ids, n + 1)
-    if not total:
+    if not groups:
         return []
-    lines = [f"{total:,} of {run.n_done:,} cases ended in a failure of the agent:"]
+    lines = [f"the agent failed {how_many}:"]
     ranked = sorted(groups.values(), key=lambda group: -group[2])
     for error, ids, n in ranked[:_GROUPS_SHOWN]:
         lines.append(f"  {n:,} × {printable_line(error, _LONGEST_ERROR)}")
