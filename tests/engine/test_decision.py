@@ -83,7 +83,7 @@ def test_every_reason_names_its_kind_and_its_cases():
     ]
     assert decision.failing_cases == ("c2", "c3", "c0", "c1")
     assert decision.headline == (
-        "FAIL: m >= 1 in c2; m is worse than the baseline in c3; failed cases and scores: 2, allowed: 0 in c0, c1"
+        "FAIL: m >= 1 in c2; m is worse than the baseline in c3; failed cases and scores: 2, allowed: 0 (c0, c1)"
     )
 
 

@@ -126,7 +126,7 @@ def one_raises(store):
 
 
 def test_a_met_gate_does_not_hide_a_failed_case(one_raises, tmp_path):
-    headline = "ERRORS: failed cases and scores: 1, allowed: 0 in case-0"
+    headline = "ERRORS: failed cases and scores: 1, allowed: 0 (case-0)"
     assert (one_raises.decision.exit_code, one_raises.decision.headline) == (3, headline)
     made = reports_of(one_raises, tmp_path)
     assert made["markdown"].startswith("### <code>desk</code>: ❌ ERRORS\n")

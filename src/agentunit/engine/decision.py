@@ -122,7 +122,8 @@ def decide(
     allowance = f"failed cases and scores: {n_errors}, allowed: {max_errors}"
     if n_errors > max_errors:
         reasons += errors
-        headlines.append((EXIT_ERRORS, allowance + _in_cases([case for reason in errors for case in reason.cases])))
+        failed = list(dict.fromkeys(case for reason in errors for case in reason.cases))
+        headlines.append((EXIT_ERRORS, f"{allowance} ({named_cases(failed, _CASES_NAMED)})" if failed else allowance))
     met = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
     if comparison is not None:
         met.append(f"no worse than {comparison.baseline}")
