@@ -62,7 +62,7 @@ class RecordedDriver:
         return int(self._now["power_mw"])
 
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: N802
-        return SimpleNamespace(gpu=self._now["utilisation"], memory=self._now["memory_utilisation"])
+        return SimpleNamespace(gpu=self._now["utilization"], memory=self._now["memory_utilization"])
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:  # noqa: N802
         found = [SimpleNamespace(pid=self._pid, usedGpuMemory=each["usedGpuMemory"]) for each in self._now["processes"]]

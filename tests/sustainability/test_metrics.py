@@ -1,4 +1,4 @@
-"""Energy, carbon and utilisation as the catalog defines them, from measured, recorded and estimated figures."""
+"""Energy, carbon and utilization as the catalog defines them, from measured, recorded and estimated figures."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_carbon_by_a_function_of_time() -> None:
     assert "must return a finite number" in broken.detail["reason"]
 
 
-def test_utilisation_is_the_mean_of_what_was_measured() -> None:
+def test_utilization_is_the_mean_of_what_was_measured() -> None:
     result = evaluated(ResourceUtilizationMetric(), {"resource_use": MEASURED})
     # CPU 40 of 80: 1.0. Memory 2 of 4: 1.0. No GPU.
     assert result.value == 1.0

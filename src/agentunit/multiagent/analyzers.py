@@ -11,31 +11,32 @@ from functools import cached_property
 from typing import Any
 
 from agentunit.formulas.coordination import (
+    SWARM_WEIGHTS,
     act_allowed,
+    adaptation,
+    collective_share,
     communication_efficiency,
+    early_and_late,
     known_rate,
     load_balance,
     mean_of_known,
     role_adherence,
+    self_organization,
+    specialization,
     weighted_score,
-)
-from agentunit.formulas.emergence import (
-    SWARM_WEIGHTS,
-    adaptation,
-    collective_share,
-    early_and_late,
-    self_organisation,
-    specialisation,
 )
 from agentunit.formulas.graph import (
     Graph,
+    WorstLoss,
+    articulation_points,
     average_path_length,
     centralisation,
     clustering_coefficient,
     degree_centrality,
     density,
+    fault_tolerance,
+    worst_single_loss,
 )
-from agentunit.formulas.graph_losses import WorstLoss, articulation_points, fault_tolerance, worst_single_loss
 from agentunit.metrics.inputs import InputProblem, number_at
 from agentunit.multiagent.columns import name_at, names_at
 from agentunit.multiagent.inputs import (
@@ -169,7 +170,7 @@ class NetworkAnalyzer:
 
 
 class EmergentBehaviorDetector:
-    """What emerges from interactions over time. Those that failed organise nothing and count for nothing.
+    """What emerges from interactions over time. Those that failed organize nothing and count for nothing.
 
     ``agent_roles`` is taken as the catalog shows it: what emerges is read from what agents do, not from what they are
     called.
@@ -189,7 +190,7 @@ class EmergentBehaviorDetector:
         if halves is None:
             return None
         early, late = (self._standing.pair_counts(half) for half in halves)
-        return self_organisation(early, late)
+        return self_organization(early, late)
 
     def detect_specialization(self) -> float | None:
         """How far each agent keeps to few of the message types in use."""
@@ -199,7 +200,7 @@ class EmergentBehaviorDetector:
         sent = Counter(zip(self._standing.senders, self._standing.message_types, strict=True))
         for (sender, message_type), count in sent.items():
             types_of[sender][message_type] = count
-        return specialisation(types_of)
+        return specialization(types_of)
 
     def detect_collective_decision_making(self) -> float | None:
         """The share of interactions that are negotiation or collaboration and succeeded."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.coordination import COORDINATION_WEIGHTS, weighted_score
-from agentunit.formulas.emergence import SWARM_WEIGHTS
+from agentunit.formulas.coordination import COORDINATION_WEIGHTS, SWARM_WEIGHTS, weighted_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.multiagent.analyzers import EmergentBehaviorDetector, InteractionAnalyzer, NetworkAnalyzer
@@ -118,10 +117,10 @@ class CoordinationEfficiencyMetric(ItemMetric):
 class SwarmIntelligenceMetric(ItemMetric):
     """What emerges among agents over time, the early half of their interactions held against the late half.
 
-    30 % self-organisation (less disorder in who talks to whom), 25 % specialisation (each agent keeps to few message
+    30 % self-organization (less disorder in who talks to whom), 25 % specialization (each agent keeps to few message
     types), 25 % collective decisions (share of interactions that are negotiation or collaboration and succeeded), 20 %
     adaptation (quicker answers). A component without data is ``None`` and the weights of the rest are scaled up;
-    ``unknown`` says why. Interactions that failed organise nothing.
+    ``unknown`` says why. Interactions that failed organize nothing.
 
     >>> said = [{"from_agent": "a", "to_agent": "b", "interaction_type": kind} for kind in ("negotiation", "request")]
     >>> result = SwarmIntelligenceMetric().evaluate({"id": "q1"}, {"interactions": said}, None)

@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from agentunit.formulas.graph import Graph
-from agentunit.formulas.graph_losses import articulation_points
+from agentunit.formulas.graph import Graph, articulation_points
 from agentunit.multiagent.inputs import dealings_of
 from agentunit.multiagent.steps import steps_of, trace_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.keywords import keywords_found, modality_coherence
+from agentunit.formulas.text import keywords_found, modality_coherence
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, no_answer
 

@@ -10,7 +10,7 @@ from typing import Any
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.results import MetricResult
 from agentunit.formulas.privacy import share_held_back
-from agentunit.formulas.word_coverage import content_words, word_coverage
+from agentunit.formulas.text import content_words, word_coverage
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.privacy.passages import Passage, PrivacyMetric, disclosed_passages, leaves, user_input

@@ -75,8 +75,8 @@ class Gpus:
             share, memory, matched = self._use_by(device, ours)
             if not share:
                 continue
-            utilisation = self._ask("nvmlDeviceGetUtilizationRates", device)
-            percent = float(getattr(utilisation, "gpu", 0.0))
+            utilization = self._ask("nvmlDeviceGetUtilizationRates", device)
+            percent = float(getattr(utilization, "gpu", 0.0))
             found.append(GpuUse(device.index, device.name, energy_j * share, percent, memory, share, matched))
         return found
 

@@ -9,8 +9,7 @@ import re
 from collections.abc import Sequence
 from ipaddress import AddressValueError, IPv6Address
 
-from agentunit.formulas.checksums import base58check_valid, bech32_valid, eip55_valid
-from agentunit.formulas.identifiers import IBAN_LENGTHS, iban_valid
+from agentunit.formulas.identifiers import IBAN_LENGTHS, base58check_valid, bech32_valid, eip55_valid, iban_valid
 from agentunit.privacy.detection.engine import Candidate, Recognizer, Span
 from agentunit.privacy.findings import CATALOG_CONFIDENCE
 
