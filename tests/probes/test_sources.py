@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from agentunit.probes.limits import Limits, limits
-from agentunit.probes.machine import _cpu_energy, _gpus, capabilities
+from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
+from agentunit.probes.machine import Limits, _cpu_energy, _gpus, capabilities, limits
 from agentunit.probes.meter import Account, Meter
-from agentunit.probes.nvml import Gpus
 from agentunit.probes.process_tree import Increase, ProcessTree, _look_at_proc, _look_with_psutil
-from agentunit.probes.rapl import MachineTime, RaplCounters
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_nvml.json").read_text())
 CORES = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)

@@ -40,7 +40,7 @@ from agentunit.formulas.graph import (
 from agentunit.metrics.inputs import InputProblem, number_at
 from agentunit.multiagent.columns import name_at, names_at
 from agentunit.multiagent.inputs import (
-    Dealings,
+    Interactions,
     Messages,
     read_conflicts,
     read_handoffs,
@@ -60,13 +60,13 @@ class InteractionAnalyzer:
     def __init__(
         self, interactions: Any = (), handoffs: Any = (), conflicts: Any = (), agent_roles: Any = None
     ) -> None:
-        self._dealings = Dealings(
+        self._interactions = Interactions(
             read_interactions(interactions), read_handoffs(handoffs), read_conflicts(conflicts), read_roles(agent_roles)
         )
 
     def calculate_handoff_metrics(self) -> dict[str, float | None]:
         """``handoff_success_rate`` over the handoffs that tell, and ``avg_handoff_time`` in seconds."""
-        handoffs = self._dealings.handoffs
+        handoffs = self._interactions.handoffs
         return {
             "handoff_success_rate": known_rate(handoffs.successes),
             "avg_handoff_time": mean_of_known(handoffs.times_s),
@@ -74,7 +74,7 @@ class InteractionAnalyzer:
 
     def calculate_conflict_metrics(self) -> dict[str, float | None]:
         """``conflict_rate`` per 100 interactions, ``conflict_resolution_rate``, ``avg_resolution_time`` in seconds."""
-        conflicts, n_messages = self._dealings.conflicts, len(self._dealings.messages)
+        conflicts, n_messages = self._interactions.conflicts, len(self._interactions.messages)
         return {
             "conflict_rate": 100 * len(conflicts) / n_messages if n_messages else None,
             "conflict_resolution_rate": known_rate(conflicts.resolved),
@@ -83,16 +83,16 @@ class InteractionAnalyzer:
 
     def calculate_communication_efficiency(self) -> float | None:
         """Half the success rate, half the speed of answers; see :mod:`agentunit.formulas.coordination`."""
-        messages = self._dealings.messages
+        messages = self._interactions.messages
         return communication_efficiency(messages.successes, messages.response_times_s)
 
     def calculate_role_adherence(self) -> float | None:
         """The share of an agent's messages and handoffs that its role allows, as a mean over agents with a role."""
-        messages, handoffs = self._dealings.messages, self._dealings.handoffs
-        binding = {agent: duties for agent, duties in self._dealings.roles.items() if duties.say_something}
+        messages, handoffs = self._interactions.messages, self._interactions.handoffs
+        binding = {agent: duties for agent, duties in self._interactions.roles.items() if duties.say_something}
         if not binding:
             return None
-        told = Counter(
+        stated = Counter(
             zip(
                 messages.senders,
                 messages.types,
@@ -103,7 +103,7 @@ class InteractionAnalyzer:
             )
         )
         acts: defaultdict[str, list[tuple[bool | None, bool | None]]] = defaultdict(list)
-        for (sender, kind, message_type, capabilities, success), n_alike in told.items():
+        for (sender, kind, message_type, capabilities, success), n_alike in stated.items():
             if sender in binding:
                 allowed = act_allowed(binding[sender], kind, message_type, capabilities)
                 acts[sender] += [(allowed, success)] * n_alike
@@ -114,8 +114,8 @@ class InteractionAnalyzer:
 
     def calculate_load_balance(self) -> float | None:
         """How evenly the messages that did not fail come from all agents; those that send none count too."""
-        messages = self._dealings.messages
-        work = dict.fromkeys(self._dealings.agents, 0)
+        messages = self._interactions.messages
+        work = dict.fromkeys(self._interactions.agents, 0)
         done = [
             sender for sender, success in zip(messages.senders, messages.successes, strict=True) if success is not False
         ]

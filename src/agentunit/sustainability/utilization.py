@@ -1,4 +1,4 @@
-"""How well a run used the machine it was given."""
+"""How well a run used the machine that it ran on."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from agentunit.core.results import MetricResult
 from agentunit.formulas.sustainability import utilization_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, number_at
-from agentunit.sustainability.energy import check_positive
-from agentunit.sustainability.used_energy import problems_of, resources_of
+from agentunit.sustainability.energy import check_positive, problems_of, resources_of
 
 
 @dataclass(frozen=True)
