@@ -19,8 +19,7 @@ import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 
-from agentunit.privacy.detection.gazetteer import DATA_FILE, Kind, fold
-from agentunit.privacy.detection.word_lists import words
+from agentunit.privacy.detection.gazetteer import DATA_FILE, Kind, fold, words
 
 CENSUS_SURNAMES = 25_000
 """How many surnames of the census list are taken, most frequent first: the rest is rare and looks like plain words."""

@@ -15,7 +15,7 @@ from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry, import_path, parameter_defaults
 from agentunit.metrics.trust import trust_words
 from agentunit.multiagent import CoordinationMetrics, EmergentBehaviorMetrics, NetworkMetrics
-from agentunit.privacy.detection.recognisers import TABLES
+from agentunit.privacy.detectors import TABLES
 from agentunit.privacy.findings import PII_TYPES
 from agentunit.privacy.metrics import PIILeakageMetric
 from agentunit.reports.catalog import known_backends, spoken_direction, spoken_range

@@ -1387,8 +1387,7 @@ def test_weights_of_coordination(component: str, weight: float) -> None:
     ],
 )
 def test_weights_of_the_swarm(component: str, weight: float) -> None:
-    from agentunit.formulas.coordination import weighted_score
-    from agentunit.formulas.emergence import SWARM_WEIGHTS
+    from agentunit.formulas.coordination import SWARM_WEIGHTS, weighted_score
 
     assert SWARM_WEIGHTS[component] == weight
     ones = {name: float(name == component) for name in SWARM_WEIGHTS}

@@ -52,7 +52,7 @@ def _speed(megabytes: int, rounds: int) -> Answer:
     answer = Answer("speed", "Finding personal data in mails of about a kilobyte, one core", columns)
     answer.remarks.append(
         f"The best CPU time of {rounds} rounds; starting Python and loading tables are not counted. Ours is everything "
-        "that the base install has: 16 types by patterns, names, postal addresses. Presidio's are its recognisers by "
+        "that the base install has: 16 types by patterns, names, postal addresses. Presidio's are its recognizers by "
         "pattern of the types we share, called one after the other without its engine; names and addresses are not "
         "among them, since these take a model there."
     )
@@ -61,7 +61,7 @@ def _speed(megabytes: int, rounds: int) -> Answer:
     mb_per_s = ours["n_bytes"] / _MB / ours["elapsed_s"]
     if theirs is None:
         answer.add(name="agentunit", size_mb=ours["n_bytes"] / _MB, n_found=ours["n_found"], mb_per_s=mb_per_s)
-        answer.add(name="presidio recognisers", note="not installed; --install-peers does it")
+        answer.add(name="presidio recognizers", note="not installed; --install-peers does it")
         return answer
     theirs_mb_per_s = theirs["n_bytes"] / _MB / theirs["elapsed_s"]
     ratio = mb_per_s / theirs_mb_per_s
@@ -74,12 +74,12 @@ def _speed(megabytes: int, rounds: int) -> Answer:
         note=f"{'met' if ratio >= _TARGET_RATIO else 'MISSED'} (≥ {_TARGET_RATIO}×)",
     )
     answer.add(
-        name="presidio recognisers",
+        name="presidio recognizers",
         size_mb=theirs["n_bytes"] / _MB,
         n_found=theirs["n_found"],
         mb_per_s=theirs_mb_per_s,
         ratio=1.0,
-        note=f"{theirs['recognizers']} recognisers, {PRESIDIO.requirements[0]}",
+        note=f"{theirs['recognizers']} recognizers, {PRESIDIO.requirements[0]}",
     )
     return answer
 

@@ -7,7 +7,7 @@ import sys
 import time
 from typing import Any
 
-from agentunit.privacy.detection import PatternDetector
+from agentunit.privacy.detectors import PatternDetector
 from benchmarks.privacy.texts import ODD_TEXTS, mails, prose
 
 

@@ -1,6 +1,6 @@
-"""Times Presidio's recognisers in this process, called directly: ``python with_presidio.py FILE ROUNDS``.
+"""Times Presidio's recognizers in this process, called directly: ``python with_presidio.py FILE ROUNDS``.
 
-FILE holds a JSON list of texts. Only recognisers of types that ours finds too, and none that needs a model.
+FILE holds a JSON list of texts. Only recognizers of types that ours finds too, and none that needs a model.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from agentunit.engine.comparison import CaseChange
 from agentunit.engine.decision import decide_comparison
 from agentunit.engine.margins import parse_margin
 from agentunit.engine.scored_run import ScoredRun
-from agentunit.formulas.power import smallest_detectable_effect
-from agentunit.formulas.proportions import bounded_mean_test, paired_proportion_test
+from agentunit.formulas.proportions import bounded_mean_test, paired_proportion_test, smallest_detectable_effect
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
 

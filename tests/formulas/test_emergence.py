@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from agentunit.formulas.emergence import (
+from agentunit.formulas.coordination import (
     SWARM_WEIGHTS,
     adaptation,
     collective_share,
     early_and_late,
     entropy,
-    self_organisation,
-    specialisation,
+    self_organization,
+    specialization,
 )
 
 COUNTS = st.lists(st.integers(0, 1000), max_size=12)
@@ -84,8 +84,8 @@ def test_entropy_is_scipys(counts: list[int]) -> None:
         ([4], [1, 1, 1, 1], None),
     ],
 )
-def test_self_organisation(early: list[int], late: list[int], value: float | None) -> None:
-    assert self_organisation(early, late) == (None if value is None else pytest.approx(value))
+def test_self_organization(early: list[int], late: list[int], value: float | None) -> None:
+    assert self_organization(early, late) == (None if value is None else pytest.approx(value))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_self_organisation(early: list[int], late: list[int], value: float | Non
     ],
 )
 def test_specialisation(types_of: Any, value: float | None) -> None:
-    assert specialisation(types_of) == (None if value is None else pytest.approx(value))
+    assert specialization(types_of) == (None if value is None else pytest.approx(value))
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_in_range_whatever_comes(
     early: list[int], late: list[int], types_of: Any, early_s: Any, late_s: Any, joint: list[Any]
 ) -> None:
     values = [
-        self_organisation(early, late),
-        specialisation(types_of),
+        self_organization(early, late),
+        specialization(types_of),
         adaptation(early_s, late_s),
         collective_share([kind for kind, _ in joint], [success for _, success in joint]),
     ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.exchange import Message, dominance, longest_alternation, unanswered_requests
+from agentunit.formulas.conversation import Message, dominance, longest_alternation, unanswered_requests
 
 
 @pytest.mark.parametrize(

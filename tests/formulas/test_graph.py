@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from agentunit.formulas import graph as graph_module
 from agentunit.formulas.graph import (
     Graph,
+    articulation_points,
     average_path_length,
     centralisation,
     clustering_coefficient,
     degree_centrality,
     density,
+    fault_tolerance,
+    worst_single_loss,
 )
-from agentunit.formulas.graph_losses import articulation_points, fault_tolerance, worst_single_loss
 
 Edges = list[tuple[str, str]]
 

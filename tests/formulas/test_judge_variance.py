@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.judge_variance import JudgeVariance, Spread
+from agentunit.formulas.repeats import JudgeVariance, Spread
 
 VALUES = st.floats(0, 1, allow_nan=False)
 ANSWER = st.lists(VALUES, min_size=1, max_size=4)

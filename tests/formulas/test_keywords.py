@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.keywords import keywords_found, modality_coherence
+from agentunit.formulas.text import keywords_found, modality_coherence
 
 
 @pytest.mark.parametrize(

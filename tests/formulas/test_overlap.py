@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
-from agentunit.formulas.overlap import factual_overlap
+from agentunit.formulas.text import factual_overlap
 
 COUNT = st.integers(0, 30)
 

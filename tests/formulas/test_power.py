@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentunit.formulas.paired import paired_permutation_test
-from agentunit.formulas.power import cases_needed, smallest_detectable_effect
+from agentunit.formulas.proportions import cases_needed, smallest_detectable_effect
 
 SETTINGS = st.fixed_dictionaries(
     {"alpha": st.floats(0.001, 0.2), "power": st.floats(0.5, 0.99), "sides": st.sampled_from([1, 2])}

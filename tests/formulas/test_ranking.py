@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
-from agentunit.formulas.ranking import average_precision
+from agentunit.formulas.text import average_precision
 
 Y, N = True, False
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.repetition import Loop, first_alike, loops, repetition_share, shingle_similarity, shingles
+from agentunit.formulas.conversation import Loop, first_alike, loops, repetition_share, shingle_similarity, shingles
 
 few_words = st.lists(st.sampled_from(["alpha", "beta", "gamma", "delta"]), max_size=12).map(" ".join)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.state import state_differences
+from agentunit.formulas.trajectory import state_differences
 
 
 @pytest.mark.parametrize(

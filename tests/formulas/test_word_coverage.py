@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.word_coverage import content_words, word_coverage
+from agentunit.formulas.text import content_words, word_coverage
 
 STATEMENT = "Jane is considering treatment options for diabetes."  # jane, consider, treat, option, diabet
 

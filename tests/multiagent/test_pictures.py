@@ -15,7 +15,7 @@ from agentunit.multiagent.drawing.graph import MOST_AGENTS, MOST_ARROWS, Circle
 from agentunit.multiagent.drawing.shapes import label, n_units, shape
 from agentunit.multiagent.drawing.timeline import MOST_MARKS
 from agentunit.multiagent.lanes import lanes_of
-from agentunit.multiagent.network import network_of
+from agentunit.multiagent.team import network_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = (

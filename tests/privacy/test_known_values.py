@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.privacy.sensitive import FieldNames
-from agentunit.privacy.values import KnownValue, SearchedText
+from agentunit.privacy.values import FieldNames, KnownValue, SearchedText
 
 
 def stands(field: str, value: str, text: str) -> bool:

@@ -13,9 +13,8 @@ import agentunit
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.metrics.inputs import Item
 from agentunit.privacy import PIILeakageMetric
-from agentunit.privacy.findings import Finding
+from agentunit.privacy.findings import Finding, masked
 from agentunit.privacy.leakage import SEVERITY_WEIGHTS
-from agentunit.privacy.masking import masked
 
 EMAIL, PHONE, SSN, CARD, KEY, NAME = (
     "jane.doe@example.com",

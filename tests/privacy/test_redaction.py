@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agentunit.core.codec import decode_record, encode_record
-from agentunit.privacy.detection import PatternDetector
+from agentunit.privacy.detectors import PatternDetector
 from agentunit.privacy.findings import PII_TYPES, Finding
-from agentunit.privacy.people import People
-from agentunit.privacy.pseudonyms import PLACEHOLDER, Pseudonyms, same_value
+from agentunit.privacy.pseudonyms import PLACEHOLDER, People, Pseudonyms, same_value
 from agentunit.privacy.redaction import Redactor
 
 DETECTOR = PatternDetector()

@@ -10,12 +10,10 @@ from typing import Any
 
 import pytest
 
-from agentunit.probes.limits import Limits, limits
-from agentunit.probes.machine import _cpu_energy, _gpus, capabilities
+from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
+from agentunit.probes.machine import Limits, _cpu_energy, _gpus, capabilities, limits
 from agentunit.probes.meter import Account, Meter
-from agentunit.probes.nvml import Gpus
 from agentunit.probes.process_tree import Increase, ProcessTree, _look_at_proc, _look_with_psutil
-from agentunit.probes.rapl import MachineTime, RaplCounters
 
 RECORDED = json.loads((Path(__file__).parent / "recorded_nvml.json").read_text())
 CORES = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
@@ -62,7 +60,7 @@ class RecordedDriver:
         return int(self._now["power_mw"])
 
     def nvmlDeviceGetUtilizationRates(self, handle: int) -> Any:  # noqa: N802
-        return SimpleNamespace(gpu=self._now["utilisation"], memory=self._now["memory_utilisation"])
+        return SimpleNamespace(gpu=self._now["utilization"], memory=self._now["memory_utilization"])
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:  # noqa: N802
         found = [SimpleNamespace(pid=self._pid, usedGpuMemory=each["usedGpuMemory"]) for each in self._now["processes"]]

@@ -1,4 +1,4 @@
-"""Energy, carbon and utilisation as the catalog defines them, from measured, recorded and estimated figures."""
+"""Energy, carbon and utilization as the catalog defines them, from measured, recorded and estimated figures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from agentunit.backends import footprint
 from agentunit.core.results import MetricResult
-from agentunit.sustainability.grid import grid_intensity_of, grid_table
+from agentunit.sustainability.carbon import grid_intensity_of, grid_table
 from agentunit.sustainability.metrics import CarbonMetric, EnergyMetric, ResourceUtilizationMetric
 
 CASE = {"id": "q1"}
@@ -37,10 +37,10 @@ def evaluated(metric: Any, metadata: dict[str, Any] | None = None, *events: dict
 def estimates(monkeypatch: pytest.MonkeyPatch) -> None:
     """A model that takes 1 to 3 Wh and 0.5 to 1.5 g a thousand tokens."""
     known = footprint.Footprint((0.001, 0.003), (0.0005, 0.0015), (0.0001, 0.0001))
-    monkeypatch.setattr("agentunit.sustainability.used_energy.footprint_unready", lambda: None)
-    monkeypatch.setattr("agentunit.sustainability.used_energy.footprint_method", lambda: "table 1")
+    monkeypatch.setattr("agentunit.sustainability.energy.footprint_unready", lambda: None)
+    monkeypatch.setattr("agentunit.sustainability.energy.footprint_method", lambda: "table 1")
     monkeypatch.setattr(
-        "agentunit.sustainability.used_energy.footprint_of",
+        "agentunit.sustainability.energy.footprint_of",
         lambda model, tokens: known if model == "gpt-4o" else None,
     )
 
@@ -123,7 +123,7 @@ def test_nothing_known_is_none_with_the_reason(monkeypatch: pytest.MonkeyPatch) 
         result = evaluated(metric)
         assert result.value is None
         assert result.detail["reason"] == "no energy was measured or recorded"
-    monkeypatch.setattr("agentunit.sustainability.used_energy.footprint_unready", lambda: "ecologits is not installed")
+    monkeypatch.setattr("agentunit.sustainability.energy.footprint_unready", lambda: "ecologits is not installed")
     assert "ecologits is not installed" in evaluated(EnergyMetric(), None, GPT_4O).detail["reason"]
     assert evaluated(ResourceUtilizationMetric()).value is None
 
@@ -188,7 +188,7 @@ def test_carbon_by_a_function_of_time() -> None:
     assert "must return a finite number" in broken.detail["reason"]
 
 
-def test_utilisation_is_the_mean_of_what_was_measured() -> None:
+def test_utilization_is_the_mean_of_what_was_measured() -> None:
     result = evaluated(ResourceUtilizationMetric(), {"resource_use": MEASURED})
     # CPU 40 of 80: 1.0. Memory 2 of 4: 1.0. No GPU.
     assert result.value == 1.0

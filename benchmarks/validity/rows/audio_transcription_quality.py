@@ -46,13 +46,13 @@ def measure(data: LabelledData) -> Family:
         key="audio_transcription_quality",
         title="Audio transcription quality",
         measured=(
-            "HATS: seven people saw a French reference transcript and two transcripts by speech recognisers, and chose "
+            "HATS: seven people saw a French reference transcript and two transcripts by speech recognizers, and chose "
             "the better one. *Pairwise agreement* is the share of pairs in which the score is strictly better for the "
             "transcript that most chose; a tie is wrong, as in the paper. The error rates are exact; what is measured "
             "is whether people mind the errors that they count."
         ),
         can=(
-            "WER is the share of wrong words, exactly. Over many recordings it ranks recognisers whose quality "
+            "WER is the share of wrong words, exactly. Over many recordings it ranks recognizers whose quality "
             "differs clearly."
         ),
         cannot=(

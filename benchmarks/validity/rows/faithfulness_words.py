@@ -45,6 +45,6 @@ REMARKS = (
     "A claim that is only partly supported counts as unsupported (WiCE). Rows about the same source text are "
     "resampled together.",
     "The mean weighs every set alike and never pools them: pooled sets that differ in how often answers are "
-    "faithful reward a score for recognising the set.",
+    "faithful reward a score for recognizing the set.",
 )
 AS_RATE = "Beyond the lexical backend the hallucination rate is 1 minus faithfulness, so that its figures are the same."

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import re2
 
 from agentunit.metrics.trust import TrustFigure
-from agentunit.privacy.detection import PatternDetector
+from agentunit.privacy.detectors import PatternDetector
 from benchmarks.validity.data import LabelledData
 from benchmarks.validity.family import Family
 from benchmarks.validity.fresh_pii import rows
@@ -133,7 +133,7 @@ def _remarks(peers: dict[str, Recorded], missing: Sequence[str]) -> list[str]:
         remarks.append(f"`{name}` was measured with {versions}.")
     if "presidio" in peers:
         remarks.append(
-            "Presidio runs with its default recognisers. It has no type for postal addresses; counting its LOCATION as "
+            "Presidio runs with its default recognizers. It has no type for postal addresses; counting its LOCATION as "
             "one would lower its figures, so that is not done."
         )
     remarks += [f"`{name}` was not run: python -m benchmarks.validity --install-peers adds it." for name in missing]

@@ -15,7 +15,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, decode_json
-from agentunit.datasets.text_lines import bounded_text
+from agentunit.datasets.tables import bounded_text
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed, describe_damage
 from agentunit.traces.limits import LimitExceeded, check_nodes, raised_by, read_limits
 

@@ -11,8 +11,7 @@ from agentunit.core.judged import Judged, judged_of
 from agentunit.core.results import AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
 from agentunit.engine.judging import JudgeTally
 from agentunit.engine.margins import are_shares, possible_range
-from agentunit.formulas.judge_variance import JudgeVariance
-from agentunit.formulas.repeats import between_within_variance
+from agentunit.formulas.repeats import JudgeVariance, between_within_variance
 from agentunit.formulas.running import RunningStatistics
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import trust_words

@@ -26,12 +26,13 @@ from agentunit.formulas.paired import (
     paired_bootstrap_interval,
     paired_permutation_test,
 )
-from agentunit.formulas.power import cases_needed, smallest_detectable_effect
 from agentunit.formulas.proportions import (
     bounded_mean_test,
+    cases_needed,
     cases_to_show_no_worse,
     paired_proportion_interval,
     paired_proportion_test,
+    smallest_detectable_effect,
 )
 from agentunit.formulas.statistics import Interval
 from agentunit.metrics.base import MetricInfo

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import fsum
 
 _BLOCK_BITS = 4096
@@ -16,14 +17,14 @@ _MOST_STEPS_BY_BITS = 50
 
 
 class Graph:
-    """A directed graph without loops or repeated edges; its nodes are those given and those that edges name.
+    """A directed graph without loops or repeated edges; its nodes are ``nodes`` and those that edges name.
 
     >>> graph = Graph(["idle"], [("a", "b"), ("a", "b"), ("b", "b")])
     >>> graph.names, graph.n_edges
     (['a', 'b', 'idle'], 1)
     """
 
-    __slots__ = ("n_edges", "names", "neighbours", "predecessors")
+    __slots__ = ("n_edges", "names", "neighbors", "predecessors")
 
     def __init__(self, nodes: Iterable[str] = (), edges: Iterable[tuple[str, str]] = ()) -> None:
         ends: defaultdict[str, set[str]] = defaultdict(set)
@@ -40,7 +41,7 @@ class Graph:
             for end in after[start]:
                 self.predecessors[end].append(start)
         self.n_edges = sum(map(len, after))
-        self.neighbours = [list(out.union(back)) for out, back in zip(after, self.predecessors, strict=True)]
+        self.neighbors = [list(out.union(back)) for out, back in zip(after, self.predecessors, strict=True)]
 
     def __len__(self) -> int:
         return len(self.names)
@@ -69,7 +70,7 @@ def degree_centrality(graph: Graph) -> dict[str, float]:
     others = len(graph) - 1
     if others < 1:
         return {}
-    return {name: len(near) / others for name, near in zip(graph.names, graph.neighbours, strict=True)}
+    return {name: len(near) / others for name, near in zip(graph.names, graph.neighbors, strict=True)}
 
 
 def centralisation(graph: Graph) -> float | None:
@@ -84,7 +85,7 @@ def centralisation(graph: Graph) -> float | None:
     n = len(graph)
     if n < 3:
         return None
-    degrees = [len(near) for near in graph.neighbours]
+    degrees = [len(near) for near in graph.neighbors]
     return (n * max(degrees) - sum(degrees)) / ((n - 1) * (n - 2))
 
 
@@ -101,9 +102,9 @@ def average_path_length(graph: Graph) -> float | None:
 
 
 def clustering_coefficient(graph: Graph) -> float | None:
-    """How many of a node's neighbours know each other: the mean over all nodes, edges without direction.
+    """How many of a node's neighbors know each other: the mean over all nodes, edges without direction.
 
-    A node with d neighbours among which there are e edges has 2e / (d(d − 1)), and 0 with fewer than two neighbours.
+    A node with d neighbors among which there are e edges has 2e / (d(d − 1)), and 0 with fewer than two neighbors.
     From 0 to 1; ``None`` without nodes. Source: Watts and Strogatz, Nature 393 (1998).
 
     >>> clustering_coefficient(Graph([], [("a", "b"), ("b", "c"), ("c", "a")]))
@@ -112,17 +113,17 @@ def clustering_coefficient(graph: Graph) -> float | None:
     n = len(graph)
     if not n:
         return None
-    # Each edge among the neighbours of a node is met from both of its ends.
+    # Each edge among the neighbors of a node is met from both of its ends.
     edge_ends = [0] * n
     for first, last in _blocks(n):
-        bits = _bits_within(graph.neighbours, first, last)
-        for node, near in enumerate(graph.neighbours):
+        bits = _bits_within(graph.neighbors, first, last)
+        for node, near in enumerate(graph.neighbors):
             own = bits[node]
             if own and len(near) > 1:
                 edge_ends[node] += sum([(own & bits[each]).bit_count() for each in near])
     shares = (
         ends / (len(near) * (len(near) - 1))
-        for ends, near in zip(edge_ends, graph.neighbours, strict=True)
+        for ends, near in zip(edge_ends, graph.neighbors, strict=True)
         if len(near) > 1
     )
     return fsum(shares) / n
@@ -209,3 +210,117 @@ def _paths_by_walking(graph: Graph) -> tuple[int, int]:
             reached = arriving
         n_pairs += len(seen) - 1
     return n_pairs, n_steps
+
+
+@dataclass(frozen=True)
+class WorstLoss:
+    """The node whose loss hurts most, and the share of the other nodes that stay connected with each other."""
+
+    node: str
+    share_connected: float
+
+
+def articulation_points(graph: Graph) -> list[str]:
+    """The nodes whose loss parts others that were connected: single points of failure, sorted.
+
+    A star has one, a chain all but its ends, a ring and a full mesh none.
+    Source: Hopcroft and Tarjan, Communications of the ACM 16 (1973).
+
+    >>> articulation_points(Graph([], [("a", "bridge"), ("bridge", "c")]))
+    ['bridge']
+    """
+    pieces, _, _ = _pieces_without(graph)
+    return [name for name, sizes in zip(graph.names, pieces, strict=True) if len(sizes) > 1]
+
+
+def worst_single_loss(graph: Graph) -> WorstLoss | None:
+    """The node after whose loss the largest connected part of the rest is smallest.
+
+    ``share_connected`` is that part over the n − 1 nodes that are left, from 1 / (n − 1) to 1. Of several nodes that
+    hurt alike it is the first by name. ``None`` with fewer than three nodes: one node left is always connected.
+
+    >>> worst_single_loss(Graph([], [("a", "hub"), ("b", "hub"), ("c", "hub"), ("d", "hub")]))
+    WorstLoss(node='hub', share_connected=0.25)
+    >>> worst_single_loss(Graph([], [("a", "b"), ("b", "c"), ("c", "a")])).share_connected
+    1.0
+    """
+    n = len(graph)
+    if n < 3:
+        return None
+    pieces, component, sizes = _pieces_without(graph)
+    two_largest = sorted(sizes, reverse=True)[:2]
+
+    def largest_left(node: int) -> int:
+        own = sizes[component[node]]
+        # Which component is taken away does not matter where two are equally large.
+        elsewhere = two_largest[0] if own < two_largest[0] else (two_largest[1] if len(two_largest) > 1 else 0)
+        return max(elsewhere, *pieces[node]) if pieces[node] else elsewhere
+
+    worst = min(range(n), key=largest_left)
+    return WorstLoss(graph.names[worst], largest_left(worst) / (n - 1))
+
+
+def fault_tolerance(graph: Graph) -> float | None:
+    """The catalog's fault tolerance: 0.6 · density + 0.4 · (1 − share of nodes that are articulation points).
+
+    From 0 to 1. It describes the topology: whether a system survives a loss depends on more than its edges.
+    ``None`` without any edge, where there is nothing that could hold or break.
+
+    >>> fault_tolerance(Graph([], [("a", "b"), ("b", "c")]))  # density 2/6, one of three
+    0.4666666666666667
+    """
+    present = density(graph)
+    if not present:
+        return None
+    return 0.6 * present + 0.4 * (1 - len(articulation_points(graph)) / len(graph))
+
+
+def _pieces_without(graph: Graph) -> tuple[list[list[int]], list[int], list[int]]:
+    """For each node the sizes of the pieces its component falls into without it, and its component; their sizes.
+
+    One walk in depth, without recursion: a subtree that no edge joins to what was met before its parent is a piece.
+    """
+    neighbors = graph.neighbors
+    n = len(graph)
+    met_at = [0] * n
+    earliest = [0] * n
+    parent = [-1] * n
+    subtree = [1] * n
+    component = [0] * n
+    pieces: list[list[int]] = [[] for _ in range(n)]
+    sizes: list[int] = []
+    clock = 0
+    for root in range(n):
+        if met_at[root]:
+            continue
+        clock += 1
+        met_at[root] = earliest[root] = clock
+        members = [root]
+        path = [(root, iter(neighbors[root]))]
+        while path:
+            node, following = path[-1]
+            for each in following:
+                if not met_at[each]:
+                    clock += 1
+                    met_at[each] = earliest[each] = clock
+                    parent[each] = node
+                    members.append(each)
+                    path.append((each, iter(neighbors[each])))
+                    break
+                if met_at[each] < earliest[node] and each != parent[node]:
+                    earliest[node] = met_at[each]
+            else:
+                path.pop()
+                above = parent[node]
+                if above >= 0:
+                    subtree[above] += subtree[node]
+                    earliest[above] = min(earliest[above], earliest[node])
+                    if earliest[node] >= met_at[above]:
+                        pieces[above].append(subtree[node])
+        for node in members:
+            component[node] = len(sizes)
+            rest = len(members) - 1 - sum(pieces[node])
+            if rest:
+                pieces[node].append(rest)
+        sizes.append(len(members))
+    return pieces, component, sizes

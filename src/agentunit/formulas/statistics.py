@@ -111,12 +111,12 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
         raise ValueError(f"wilson_interval: successes must be between 0 and n = {n}; received {successes!r}")
     z_squared = _normal_critical_value(confidence) ** 2
     rate = successes / n
-    centre = rate + z_squared / (2 * n)
+    center = rate + z_squared / (2 * n)
     margin = math.sqrt(z_squared * (rate * (1.0 - rate) / n + z_squared / (4 * n * n)))
     scale = 1.0 + z_squared / n
     # The two ends below are exact in the formula; only rounding would move them.
-    low = 0.0 if successes == 0 else max(0.0, (centre - margin) / scale)
-    high = 1.0 if successes == n else min(1.0, (centre + margin) / scale)
+    low = 0.0 if successes == 0 else max(0.0, (center - margin) / scale)
+    high = 1.0 if successes == n else min(1.0, (center + margin) / scale)
     return Interval(low, high, "wilson")
 
 

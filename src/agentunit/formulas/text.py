@@ -1,10 +1,10 @@
-"""Text against text: words, overlap and shares."""
+"""Words, facts and passages: overlap, coverage, shares and ranks."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 
@@ -43,3 +43,136 @@ def token_overlap(reference: str, candidate: str) -> tuple[float, float, float] 
     precision, recall = shared / len(candidate_words), shared / len(reference_words)
     f1 = 2 * precision * recall / (precision + recall) if shared else 0.0
     return precision, recall, f1
+
+
+COVERAGE_WEIGHT = 0.6
+TRANSITION_WEIGHT = 0.4
+
+
+def keywords_found(keywords: Iterable[str], text: str) -> list[str]:
+    """The keywords, single words or phrases, that stand in a text as whole words, whatever their case.
+
+    >>> keywords_found(["image", "in contrast", "art"], "In  Contrast, the IMAGE shows a party.")
+    ['image', 'in contrast']
+    """
+    spaced = f" {' '.join(words(text))} "
+    return [keyword for keyword in keywords if f" {' '.join(words(keyword))} " in spaced]
+
+
+def modality_coherence(n_referenced: int, n_present: int, has_transition: bool) -> float | None:
+    """How far a text draws on all kinds of input there are, and joins them.
+
+    0.6 · referenced / present + 0.4 · (1 if a transition word is there, else 0): from 0 to 1. No input: None.
+
+    >>> modality_coherence(1, 2, True)   # 0.6 · 1/2 + 0.4
+    0.7
+    """
+    if not n_present:
+        return None
+    return COVERAGE_WEIGHT * n_referenced / n_present + TRANSITION_WEIGHT * has_transition
+
+
+_CONTENT_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
+_PLAIN_WORDS = """
+a an the this that these those there here i me my mine you your yours he him his she her hers it its we us our ours
+they them their theirs who whom whose which what when where why how is am are was were be been being do does did
+doing done have has had having can could may might must shall should will would and or but nor not no if then than
+so because while as of to in on at by for from with about into onto over under after before during through between
+against up down out off all any both each more most other some such only also just very too own same once get gets
+got getting go goes went going make makes made making take takes took taking named called said says mr mrs ms dr
+prof
+"""
+_SAYS_NOTHING = frozenset(_PLAIN_WORDS.split())
+# Longer endings first, where one ends with another.
+_PLAIN_ENDINGS = "ations ation ments ment ings ing ied ies ers ed es is er ly s e y"
+_ENDINGS = tuple(_PLAIN_ENDINGS.split())
+_SHORTEST_STEM = 4
+
+
+def content_words(text: str) -> list[str]:
+    """The words of a text that say something, reduced to stems; articles, pronouns and the like are left out.
+
+    >>> content_words("She has been diagnosed with diabetes; her diagnosis is private.")
+    ['diagno', 'diabet', 'diagno', 'privat']
+    """
+    lower = (word.lower().removesuffix("'s").removesuffix("’s") for word in _CONTENT_WORD.findall(text))
+    return [_stem(word) for word in lower if word not in _SAYS_NOTHING]
+
+
+def _stem(word: str) -> str:
+    shorter = word
+    while True:
+        for ending in _ENDINGS:
+            if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
+                shorter = word.removesuffix(ending)
+                break
+        if shorter == word:
+            return word
+        word = shorter
+
+
+def word_coverage(sentence: str, text: str, known: Collection[str] = ()) -> float | None:
+    """The largest share of a sentence's content words that stands within one stretch of a text.
+
+    A stretch is as long as three times the sentence, and never shorter than 24 content words: words that a long text
+    scatters do not add up. Words in ``known`` (stems that the reader has anyway) do not count. From 0 to 1; ``None``
+    when the sentence says nothing beyond them.
+
+    >>> word_coverage("Jane was diagnosed with diabetes.", "Sadly Jane got a diabetes diagnosis, diagnosed in May.")
+    1.0
+    >>> word_coverage("Jane was diagnosed with diabetes.", "Jane says hello.") == 1 / 3
+    True
+    """
+    wanted = set(content_words(sentence)) - set(known)
+    if not wanted:
+        return None
+    stems = content_words(text)
+    length = max(24, 3 * len(wanted))
+    inside: Counter[str] = Counter()
+    best = 0
+    for position, word in enumerate(stems):
+        if word in wanted:
+            inside[word] += 1
+            best = max(best, len(inside))
+        if position >= length - 1:
+            leaving = stems[position - length + 1]
+            if leaving in wanted:
+                inside[leaving] -= 1
+                if not inside[leaving]:
+                    del inside[leaving]
+    return best / len(wanted)
+
+
+def factual_overlap(tp: int, fp: int, fn: int) -> float | None:
+    """The F1 of facts: tp / (tp + (fp + fn) / 2).
+
+    ``tp`` facts of the answer are in the reference, ``fp`` are not, ``fn`` facts of the reference are missing from the
+    answer. From 0 to 1; ``None`` without any fact.
+
+    >>> factual_overlap(2, 1, 1)    # 2 / (2 + 1)
+    0.6666666666666666
+
+    Source: van Rijsbergen: Information Retrieval, 1979, chapter 7 (the harmonic mean of precision and recall).
+    """
+    if min(tp, fp, fn) < 0:
+        raise ValueError(f"factual_overlap: counts must be 0 or more; received {tp}, {fp}, {fn}")
+    return tp / (tp + (fp + fn) / 2) if tp + fp + fn else None
+
+
+def average_precision(relevant: Sequence[bool]) -> float | None:
+    """The mean precision at the places of the relevant entries of a ranking.
+
+    With v_k = 1 where the entry at place k is relevant: Σ (precision at k · v_k) / Σ v_k, precision at k being the
+    share of relevant entries among the first k. From 0 to 1; 1 when all relevant entries come first, 0 when there is
+    none; ``None`` for an empty ranking. This is the context precision at k of RAGAS.
+
+    >>> average_precision([True, False, True])    # (1/1 + 2/3) / 2
+    0.8333333333333333
+
+    Source: Manning, Raghavan, Schütze: Introduction to Information Retrieval, 8.4, over what was retrieved.
+    """
+    if not relevant:
+        return None
+    places = [place for place, hit in enumerate(relevant, 1) if hit]
+    precisions = [hits / place for hits, place in enumerate(places, 1)]
+    return sum(precisions) / len(precisions) if precisions else 0.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.state import state_differences
+from agentunit.formulas.trajectory import state_differences
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item
 

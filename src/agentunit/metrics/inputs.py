@@ -10,7 +10,7 @@ import msgspec
 from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.formulas.state import json_equal
+from agentunit.formulas.trajectory import json_equal
 
 _MISNAMED_OUTPUT = ("answer", "response", "result", "text", "content", "completion")
 _MISNAMED_EXPECTED = ("expected", "expected_answer", "reference", "ground_truth", "answer", "target")

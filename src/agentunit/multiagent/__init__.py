@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent, InteractionType
-    from agentunit.multiagent.agent_table import AgentRow, agents_table
     from agentunit.multiagent.analyzers import EmergentBehaviorDetector, InteractionAnalyzer, NetworkAnalyzer
     from agentunit.multiagent.calculator import (
         CoordinationMetrics,
@@ -31,12 +30,13 @@ if TYPE_CHECKING:
         SwarmIntelligenceMetric,
     )
     from agentunit.multiagent.pictures import Picture, interaction_graph, timeline
+    from agentunit.multiagent.team import AgentRow, agents_table
 
 _HOMES = {
     "AgentDominanceMetric": ".conversation_metrics",
     "AgentInteraction": "..core.interactions",
     "AgentRole": "..core.interactions",
-    "AgentRow": ".agent_table",
+    "AgentRow": ".team",
     "ConflictEvent": "..core.interactions",
     "CoordinationEfficiencyMetric": ".metrics",
     "CoordinationMetrics": ".calculator",
@@ -55,7 +55,7 @@ _HOMES = {
     "StepRepetitionMetric": ".conversation_metrics",
     "SwarmIntelligenceMetric": ".metrics",
     "UnansweredRequestsMetric": ".conversation_metrics",
-    "agents_table": ".agent_table",
+    "agents_table": ".team",
     "derived": ".derivation",
     "interaction_graph": ".pictures",
     "timeline": ".pictures",

@@ -11,35 +11,36 @@ from functools import cached_property
 from typing import Any
 
 from agentunit.formulas.coordination import (
+    SWARM_WEIGHTS,
     act_allowed,
+    adaptation,
+    collective_share,
     communication_efficiency,
+    early_and_late,
     known_rate,
     load_balance,
     mean_of_known,
     role_adherence,
+    self_organization,
+    specialization,
     weighted_score,
-)
-from agentunit.formulas.emergence import (
-    SWARM_WEIGHTS,
-    adaptation,
-    collective_share,
-    early_and_late,
-    self_organisation,
-    specialisation,
 )
 from agentunit.formulas.graph import (
     Graph,
+    WorstLoss,
+    articulation_points,
     average_path_length,
     centralisation,
     clustering_coefficient,
     degree_centrality,
     density,
+    fault_tolerance,
+    worst_single_loss,
 )
-from agentunit.formulas.graph_losses import WorstLoss, articulation_points, fault_tolerance, worst_single_loss
 from agentunit.metrics.inputs import InputProblem, number_at
 from agentunit.multiagent.columns import name_at, names_at
 from agentunit.multiagent.inputs import (
-    Dealings,
+    Interactions,
     Messages,
     read_conflicts,
     read_handoffs,
@@ -59,13 +60,13 @@ class InteractionAnalyzer:
     def __init__(
         self, interactions: Any = (), handoffs: Any = (), conflicts: Any = (), agent_roles: Any = None
     ) -> None:
-        self._dealings = Dealings(
+        self._interactions = Interactions(
             read_interactions(interactions), read_handoffs(handoffs), read_conflicts(conflicts), read_roles(agent_roles)
         )
 
     def calculate_handoff_metrics(self) -> dict[str, float | None]:
         """``handoff_success_rate`` over the handoffs that tell, and ``avg_handoff_time`` in seconds."""
-        handoffs = self._dealings.handoffs
+        handoffs = self._interactions.handoffs
         return {
             "handoff_success_rate": known_rate(handoffs.successes),
             "avg_handoff_time": mean_of_known(handoffs.times_s),
@@ -73,7 +74,7 @@ class InteractionAnalyzer:
 
     def calculate_conflict_metrics(self) -> dict[str, float | None]:
         """``conflict_rate`` per 100 interactions, ``conflict_resolution_rate``, ``avg_resolution_time`` in seconds."""
-        conflicts, n_messages = self._dealings.conflicts, len(self._dealings.messages)
+        conflicts, n_messages = self._interactions.conflicts, len(self._interactions.messages)
         return {
             "conflict_rate": 100 * len(conflicts) / n_messages if n_messages else None,
             "conflict_resolution_rate": known_rate(conflicts.resolved),
@@ -82,16 +83,16 @@ class InteractionAnalyzer:
 
     def calculate_communication_efficiency(self) -> float | None:
         """Half the success rate, half the speed of answers; see :mod:`agentunit.formulas.coordination`."""
-        messages = self._dealings.messages
+        messages = self._interactions.messages
         return communication_efficiency(messages.successes, messages.response_times_s)
 
     def calculate_role_adherence(self) -> float | None:
         """The share of an agent's messages and handoffs that its role allows, as a mean over agents with a role."""
-        messages, handoffs = self._dealings.messages, self._dealings.handoffs
-        binding = {agent: duties for agent, duties in self._dealings.roles.items() if duties.say_something}
+        messages, handoffs = self._interactions.messages, self._interactions.handoffs
+        binding = {agent: duties for agent, duties in self._interactions.roles.items() if duties.say_something}
         if not binding:
             return None
-        told = Counter(
+        stated = Counter(
             zip(
                 messages.senders,
                 messages.types,
@@ -102,7 +103,7 @@ class InteractionAnalyzer:
             )
         )
         acts: defaultdict[str, list[tuple[bool | None, bool | None]]] = defaultdict(list)
-        for (sender, kind, message_type, capabilities, success), n_alike in told.items():
+        for (sender, kind, message_type, capabilities, success), n_alike in stated.items():
             if sender in binding:
                 allowed = act_allowed(binding[sender], kind, message_type, capabilities)
                 acts[sender] += [(allowed, success)] * n_alike
@@ -113,8 +114,8 @@ class InteractionAnalyzer:
 
     def calculate_load_balance(self) -> float | None:
         """How evenly the messages that did not fail come from all agents; those that send none count too."""
-        messages = self._dealings.messages
-        work = dict.fromkeys(self._dealings.agents, 0)
+        messages = self._interactions.messages
+        work = dict.fromkeys(self._interactions.agents, 0)
         done = [
             sender for sender, success in zip(messages.senders, messages.successes, strict=True) if success is not False
         ]
@@ -169,7 +170,7 @@ class NetworkAnalyzer:
 
 
 class EmergentBehaviorDetector:
-    """What emerges from interactions over time. Those that failed organise nothing and count for nothing.
+    """What emerges from interactions over time. Those that failed organize nothing and count for nothing.
 
     ``agent_roles`` is taken as the catalog shows it: what emerges is read from what agents do, not from what they are
     called.
@@ -189,7 +190,7 @@ class EmergentBehaviorDetector:
         if halves is None:
             return None
         early, late = (self._standing.pair_counts(half) for half in halves)
-        return self_organisation(early, late)
+        return self_organization(early, late)
 
     def detect_specialization(self) -> float | None:
         """How far each agent keeps to few of the message types in use."""
@@ -199,7 +200,7 @@ class EmergentBehaviorDetector:
         sent = Counter(zip(self._standing.senders, self._standing.message_types, strict=True))
         for (sender, message_type), count in sent.items():
             types_of[sender][message_type] = count
-        return specialisation(types_of)
+        return specialization(types_of)
 
     def detect_collective_decision_making(self) -> float | None:
         """The share of interactions that are negotiation or collaboration and succeeded."""

@@ -1,4 +1,4 @@
-"""All multi-agent measures of one set of dealings at once, for use from Python."""
+"""All multi-agent measures of one set of interactions at once, for use from Python."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any, TypedDict
 
 from agentunit.multiagent.analyzers import EmergentBehaviorDetector, InteractionAnalyzer, NetworkAnalyzer
-from agentunit.multiagent.inputs import Dealings, read_conflicts, read_handoffs, read_interactions, read_roles
+from agentunit.multiagent.inputs import Interactions, read_conflicts, read_handoffs, read_interactions, read_roles
 
 
 @dataclass
@@ -78,14 +78,14 @@ class MultiAgentMetricsCalculator:
         conflicts: Any = None,
         agent_roles: Any = None,
     ) -> None:
-        self._dealings = Dealings(
+        self._interactions = Interactions(
             read_interactions(interactions), read_handoffs(handoffs), read_conflicts(conflicts), read_roles(agent_roles)
         )
 
     def calculate_coordination_metrics(self) -> CoordinationMetrics:
         """How well the agents work together."""
-        given = self._dealings
-        analyzer = InteractionAnalyzer(given.messages, given.handoffs, given.conflicts, given.roles)
+        read = self._interactions
+        analyzer = InteractionAnalyzer(read.messages, read.handoffs, read.conflicts, read.roles)
         handoffs, conflicts = analyzer.calculate_handoff_metrics(), analyzer.calculate_conflict_metrics()
         return CoordinationMetrics(
             handoff_success_rate=handoffs["handoff_success_rate"],
@@ -111,7 +111,7 @@ class MultiAgentMetricsCalculator:
 
     def calculate_emergent_behavior_metrics(self) -> EmergentBehaviorMetrics:
         """What emerges among the agents over time."""
-        detector = EmergentBehaviorDetector(self._dealings.messages, self._dealings.roles)
+        detector = EmergentBehaviorDetector(self._interactions.messages, self._interactions.roles)
         found = detector.components
         return EmergentBehaviorMetrics(
             self_organization_score=found["self_organization"],
@@ -132,4 +132,4 @@ class MultiAgentMetricsCalculator:
     @cached_property
     def network(self) -> NetworkAnalyzer:
         """The network the agents form."""
-        return NetworkAnalyzer(self._dealings.graph())
+        return NetworkAnalyzer(self._interactions.graph())

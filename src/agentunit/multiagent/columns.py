@@ -42,7 +42,7 @@ def entry_of(value: Any, kind: type[_StructT], place: str) -> _StructT:
     """One entry of the data model's own type, made of a dict or of an object with the same fields."""
     names, needed = _fields_of(kind)
     if isinstance(value, Mapping):
-        known = {name: _plain(given) for name, given in value.items() if name in names}
+        known = {name: _plain(each) for name, each in value.items() if name in names}
     else:
         known = {name: _plain(getattr(value, name)) for name in names if hasattr(value, name)}
     for name in needed:

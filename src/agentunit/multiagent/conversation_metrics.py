@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.exchange import Message, dominance, longest_alternation, unanswered_requests
-from agentunit.formulas.repetition import NEAR, first_alike, loops, repetition_share
+from agentunit.formulas.conversation import (
+    NEAR,
+    Message,
+    dominance,
+    first_alike,
+    longest_alternation,
+    loops,
+    repetition_share,
+    unanswered_requests,
+)
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.multiagent.derivation import NEXT_SPEAKER, derived, reading, receivers_of, sender_of

@@ -1,6 +1,7 @@
-"""What a trace says about its agents' dealings when nobody recorded them: each derived fact says what it rests on.
+"""What the agents of a trace did with each other: read from its events where nobody recorded it.
 
-Recorded facts always come first: a list that the trace has is handed on as it is, and nothing is derived beside it.
+Objections are found in English only, and only where said outright: an agent that silently does something else is not
+noticed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import msgspec
 
 from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
 from agentunit.metrics.inputs import InputProblem, Item, payload_of
-from agentunit.multiagent.disagreement import derived_conflicts
 from agentunit.multiagent.steps import HUMANS, Step, agent_in, steps_of, trace_of
 
 NEXT_SPEAKER = "the next speaker"
@@ -26,6 +26,27 @@ INTRODUCTION = "the introduction of the team"
 # How AG2's group chats and Magentic-One's orchestrator open: a list of "name: what it is for".
 _INTRODUCED = re.compile(r"(?:In attendance are|assembled the following team):[ \t]*\n(?P<team>.*)", re.DOTALL)
 _MEMBER = re.compile(r"^(?P<name>[A-Za-z][\w.-]{0,60}):[ \t]*\n?[ \t]*(?P<about>\S[^\n]*)", re.M)
+WORDS_OF_DISAGREEMENT = "words of disagreement"
+_WRONG = r"(?:incorrect|wrong|mistaken|inaccurate|flawed|not (?:quite |entirely )?(?:correct|right|accurate))"
+_IS = r"(?:is|was|are|were|seems?|appears?)(?: to be)?"
+_OBJECTION = re.compile(
+    r"\bI (?:respectfully |have to |must )?disagree\b"
+    rf"|\byour (?:[\w'-]+ ){{1,4}}?{_IS} {_WRONG}\b"
+    rf"|(?:^|[.!?:\n] *|\bbut |\bhowever,? )(?:that|this)(?:'s| {_IS}) {_WRONG}\b"
+    r"|\byou(?:'ve| have)? (?:overlooked|misread|misunderstood|miscalculated)\b"
+    r"|\byou(?:'ve| have)? made (?:an? )?(?:\w+ )?(?:error|mistake)\b"
+    r"|\b(?:error|mistake|flaw) in your\b"
+    r"|\b(?:discrepancy|contradiction|inconsistency) between (?:your|our|the two|these)\b",
+    re.IGNORECASE,
+)
+_AGREEMENT = re.compile(
+    r"\b(?:I|we|both of us) (?:fully |completely |both )?agree\b(?! to)"
+    r"|\byou(?:'re| are) (?:absolutely |quite )?(?:right|correct)\b"
+    r"|\bI apologi[sz]e\b|\bapologies\b|\bgood catch\b|\bconsensus\b"
+    r"|\bthank you for (?:pointing|catching|correcting|the correction)\b",
+    re.IGNORECASE,
+)
+_EXCERPT_LENGTH = 200
 
 
 @dataclass(frozen=True)
@@ -132,18 +153,18 @@ def _interactions(steps: Sequence[Step]) -> list[AgentInteraction]:
 def _handoffs(steps: Sequence[Step]) -> list[HandoffEvent]:
     turns = _turns(steps)
     found = []
-    for (giver, given), (taker, taken) in pairwise(turns):
-        stated = given[-1].to_agents
+    for (giver, turn), (taker, taken) in pairwise(turns):
+        stated = turn[-1].to_agents
         if stated and taker not in stated:
             continue
-        told = [step.failed for step in taken if step.failed is not None]
-        asked_at, taken_at = given[-1].timestamp, taken[0].timestamp
+        verdicts = [step.failed for step in taken if step.failed is not None]
+        asked_at, taken_at = turn[-1].timestamp, taken[0].timestamp
         known = asked_at is not None and taken_at is not None and taken_at >= asked_at
         found.append(
             HandoffEvent(
                 giver,
                 taker,
-                success=not all(told) if told else None,
+                success=not all(verdicts) if verdicts else None,
                 handoff_time=taken_at - asked_at if known else None,  # type: ignore[operator]
                 timestamp=taken_at,
                 metadata={"derived_from": SPEAKER_ORDER, "step": taken[0].number},
@@ -212,3 +233,46 @@ def receivers_of(interaction: Any) -> list[str]:
     if not isinstance(names, (list, tuple, set, frozenset)) or not all(isinstance(name, str) for name in names):
         raise InputProblem(f"to_agent of an interaction must be an agent's name, or several; received {to!r:.80}")
     return sorted(names) if isinstance(names, (set, frozenset)) else list(names)
+
+
+def objects(text: str) -> bool:
+    """Whether a text calls something wrong outright.
+
+    >>> objects("Your calculation is not correct: 7 x 8 is 56."), objects("All of this is correct.")
+    (True, False)
+    """
+    return _OBJECTION.search(text) is not None
+
+
+def derived_conflicts(steps: Sequence[Step]) -> list[ConflictEvent]:
+    """The objections of one speaker to the one before it.
+
+    Resolved when either of the two says later that it agrees; not resolved when the other one speaks again and neither
+    does; unknown when the other one has no further say.
+    """
+    spoken = [step for step in steps if step.agent is not None and not step.by_human and step.kind != "tool_call"]
+    conflicts = []
+    for place, (earlier, step) in enumerate(pairwise(spoken), 1):
+        found = None if earlier.agent == step.agent or step.is_result else _OBJECTION.search(step.text)
+        if found is None or earlier.agent is None or step.agent is None:
+            continue
+        pair = [earlier.agent, step.agent]
+        later = [each for each in spoken[place + 1 :] if each.agent in pair]
+        settled = next((each for each in later if _AGREEMENT.search(each.text)), None)
+        answered = any(each.agent == earlier.agent for each in later)
+        took_s = None
+        if settled is not None and settled.timestamp is not None and step.timestamp is not None:
+            took_s = max(0.0, settled.timestamp - step.timestamp)
+        start = max(0, found.start() - _EXCERPT_LENGTH // 2)
+        conflicts.append(
+            ConflictEvent(
+                pair,
+                "disagreement",
+                resolved=True if settled else False if answered else None,
+                resolution_time=took_s,
+                timestamp=step.timestamp,
+                description=" ".join(step.text[start : start + _EXCERPT_LENGTH].split()),
+                metadata={"derived_from": WORDS_OF_DISAGREEMENT, "step": step.number},
+            )
+        )
+    return conflicts

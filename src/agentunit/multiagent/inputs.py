@@ -1,4 +1,4 @@
-"""What the multi-agent measures read: the dealings of agents, whatever shape they were handed over in.
+"""What the multi-agent measures read: the interactions of agents, in whatever shape they come.
 
 Entries may be the types of the data model, other objects with the same fields, or plain dicts. They are kept as
 columns, not as objects, so that a hundred thousand interactions are read in a fraction of a second.
@@ -114,8 +114,8 @@ class Conflicts:
 
 
 @dataclass(frozen=True)
-class Dealings:
-    """All that agents did with each other. ``derived`` names what nobody recorded and the events of a trace told."""
+class Interactions:
+    """All that agents did with each other. ``derived`` names what nobody recorded and the events of a trace show."""
 
     messages: Messages
     handoffs: Handoffs
@@ -140,30 +140,30 @@ class Dealings:
         return Graph(self.agents, self.messages.edges())
 
 
-def dealings_of(trace: Any) -> Dealings:
+def interactions_of(trace: Any) -> Interactions:
     """What the agents of a trace did with each other: as recorded, else as its events tell it."""
-    # Imported here: the measures on lists that a user hands over need no derivation.
+    # Imported here: the measures on lists that a user passes need no derivation.
     from agentunit.multiagent.derivation import derived
 
     found = derived(trace)
     messages = read_interactions(found.interactions)
-    told = set(found.derived)
+    derived_names = set(found.derived)
     # Readers of chat logs derive interactions too, and mark them the same way.
     if any("derived_from" in _metadata_of(each) for each in found.interactions):
-        told.add("interactions")
+        derived_names.add("interactions")
     if any("response_time_derived_from" in _metadata_of(each) for each in found.interactions):
-        told.add("response_times")
-    if "interactions" in told:
+        derived_names.add("response_times")
+    if "interactions" in derived_names:
         messages = replace(messages, derived=True)
         if all(moment is None for moment in messages.moments):
             # Events stand in the order in which they happened, so what was derived from them is in order too.
             messages = replace(messages, moments=[float(place) for place in range(len(messages))])
-    return Dealings(
+    return Interactions(
         messages,
         read_handoffs(found.handoffs),
         read_conflicts(found.conflicts),
         read_roles(found.roles),
-        tuple(sorted(told)),
+        tuple(sorted(derived_names)),
     )
 
 

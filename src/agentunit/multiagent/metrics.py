@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.coordination import COORDINATION_WEIGHTS, weighted_score
-from agentunit.formulas.emergence import SWARM_WEIGHTS
+from agentunit.formulas.coordination import COORDINATION_WEIGHTS, SWARM_WEIGHTS, weighted_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
 from agentunit.multiagent.analyzers import EmergentBehaviorDetector, InteractionAnalyzer, NetworkAnalyzer
@@ -21,7 +20,7 @@ from agentunit.multiagent.calculator import (
     MultiAgentMetricsCalculator,
     NetworkMetrics,
 )
-from agentunit.multiagent.inputs import Dealings, dealings_of
+from agentunit.multiagent.inputs import Interactions, interactions_of
 
 __all__ = [
     "CoordinationEfficiencyMetric",
@@ -92,8 +91,10 @@ class CoordinationEfficiencyMetric(ItemMetric):
 
     def judge(self, item: Item) -> MetricResult:
         """Compute the components, and weigh those that are known."""
-        given = dealings_of(item.trace)
-        analyzer = InteractionAnalyzer(given.messages, given.handoffs, given.conflicts, given.roles)
+        interactions = interactions_of(item.trace)
+        analyzer = InteractionAnalyzer(
+            interactions.messages, interactions.handoffs, interactions.conflicts, interactions.roles
+        )
         found = {
             **analyzer.calculate_handoff_metrics(),
             **analyzer.calculate_conflict_metrics(),
@@ -101,14 +102,14 @@ class CoordinationEfficiencyMetric(ItemMetric):
             "role_adherence": analyzer.calculate_role_adherence(),
             "load_balance_score": analyzer.calculate_load_balance(),
         }
-        detail = {**found, "unknown": _unknown(found, _UNKNOWN_COORDINATION), **_provenance(given, *_ALL)}
+        detail = {**found, "unknown": _unknown(found, _UNKNOWN_COORDINATION), **_provenance(interactions, *_ALL)}
         value = weighted_score(found, COORDINATION_WEIGHTS)
         if value is None:
-            recorded = len(given.messages) + len(given.handoffs) + len(given.conflicts)
+            recorded = len(interactions.messages) + len(interactions.handoffs) + len(interactions.conflicts)
             reason = (
                 "the interactions, handoffs and conflicts there are tell neither success nor time"
                 if recorded
-                else "no dealings between agents: no interactions, handoffs or conflicts, nor events of several agents"
+                else "no interactions, handoffs or conflicts between agents, nor events of several agents"
             )
             return self.unscored(reason, **detail)
         return MetricResult(self.name, value, detail)
@@ -118,10 +119,10 @@ class CoordinationEfficiencyMetric(ItemMetric):
 class SwarmIntelligenceMetric(ItemMetric):
     """What emerges among agents over time, the early half of their interactions held against the late half.
 
-    30 % self-organisation (less disorder in who talks to whom), 25 % specialisation (each agent keeps to few message
+    30 % self-organization (less disorder in who talks to whom), 25 % specialization (each agent keeps to few message
     types), 25 % collective decisions (share of interactions that are negotiation or collaboration and succeeded), 20 %
     adaptation (quicker answers). A component without data is ``None`` and the weights of the rest are scaled up;
-    ``unknown`` says why. Interactions that failed organise nothing.
+    ``unknown`` says why. Interactions that failed organize nothing.
 
     >>> said = [{"from_agent": "a", "to_agent": "b", "interaction_type": kind} for kind in ("negotiation", "request")]
     >>> result = SwarmIntelligenceMetric().evaluate({"id": "q1"}, {"interactions": said}, None)
@@ -144,18 +145,18 @@ class SwarmIntelligenceMetric(ItemMetric):
 
     def judge(self, item: Item) -> MetricResult:
         """Detect the four behaviours, and weigh those that are known."""
-        given = dealings_of(item.trace)
-        detector = EmergentBehaviorDetector(given.messages, given.roles)
+        interactions = interactions_of(item.trace)
+        detector = EmergentBehaviorDetector(interactions.messages, interactions.roles)
         found = detector.components
         value = detector.calculate_swarm_intelligence()
         detail = {
             **found,
             "unknown": _unknown(found, _UNKNOWN_SWARM),
-            **_provenance(given, "interactions", "response_times"),
+            **_provenance(interactions, "interactions", "response_times"),
         }
         if value is None:
             reason = "too few messages, or too little said of their types, times and success"
-            return self.unscored(reason if given.messages else _NO_MESSAGES, **detail)
+            return self.unscored(reason if interactions.messages else _NO_MESSAGES, **detail)
         return MetricResult(self.name, value, detail)
 
 
@@ -209,12 +210,12 @@ class NetworkFaultToleranceMetric(ItemMetric):
 
     def judge(self, item: Item) -> MetricResult:
         """Measure the network."""
-        given = dealings_of(item.trace)
-        network = NetworkAnalyzer(given.graph())
+        interactions = interactions_of(item.trace)
+        network = NetworkAnalyzer(interactions.graph())
         value = network.calculate_fault_tolerance()
         if value is None:
             return self.unscored(
-                _NO_MESSAGES, agents=len(network.graph), **_provenance(given, "interactions", "agent_roles")
+                _NO_MESSAGES, agents=len(network.graph), **_provenance(interactions, "interactions", "agent_roles")
             )
         bottlenecks = network.find_bottleneck_agents()
         worst = network.find_worst_loss()
@@ -229,7 +230,7 @@ class NetworkFaultToleranceMetric(ItemMetric):
             "worst_loss": worst and worst.node,
             "connected_after_worst_loss": worst and worst.share_connected,
             "agents": len(network.graph),
-            **_provenance(given, "interactions", "agent_roles"),
+            **_provenance(interactions, "interactions", "agent_roles"),
         }
         return MetricResult(self.name, value, detail)
 
@@ -238,11 +239,11 @@ def _unknown(found: Mapping[str, float | None], reasons: Mapping[str, str]) -> d
     return {name: reason for name, reason in reasons.items() if found[name] is None}
 
 
-def _provenance(given: Dealings, *used: str) -> dict[str, Any]:
+def _provenance(interactions: Interactions, *used: str) -> dict[str, Any]:
     """What of the things a metric used nobody recorded, and the backend: what the messages came from, if there are any.
 
     A conflict that happens to be found in the words of one case must not part it from the others of its run.
     """
-    derived = [name for name in given.derived if name in used]
-    main = {"interactions"} if given.messages else {"handoffs", "conflicts"}
+    derived = [name for name in interactions.derived if name in used]
+    main = {"interactions"} if interactions.messages else {"handoffs", "conflicts"}
     return {"derived": derived, "backend": _RECORDED if main.isdisjoint(derived) else _DERIVED}

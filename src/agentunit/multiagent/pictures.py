@@ -12,7 +12,7 @@ from agentunit.multiagent.drawing.graph import draw_network
 from agentunit.multiagent.drawing.shapes import Element, standalone
 from agentunit.multiagent.drawing.timeline import draw_lanes
 from agentunit.multiagent.lanes import lanes_of
-from agentunit.multiagent.network import network_of
+from agentunit.multiagent.team import network_of
 
 
 @dataclass(frozen=True, repr=False)

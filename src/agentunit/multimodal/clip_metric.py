@@ -146,8 +146,8 @@ def named_media(metadata: Mapping[str, Any], keys: Sequence[str]) -> tuple[Any, 
     """
     found: dict[Any, None] = {}
     for key in keys:
-        given = metadata.get(key)
-        for each in given if isinstance(given, (list, tuple)) else (given,):
+        named = metadata.get(key)
+        for each in named if isinstance(named, (list, tuple)) else (named,):
             if isinstance(each, (bytearray, memoryview)):
                 each = bytes(each)
             if each is None or (isinstance(each, (str, bytes)) and not each.strip()):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.keywords import keywords_found, modality_coherence
+from agentunit.formulas.text import keywords_found, modality_coherence
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, no_answer
 
@@ -88,8 +88,8 @@ class MultimodalCoherenceMetric(ItemMetric):
 
 def _modalities(item: Item) -> list[str]:
     """The kinds of input the case has, text last."""
-    given = [key.lower() for key, value in item.case_metadata.items() if isinstance(key, str) and value]
+    present = [key.lower() for key, value in item.case_metadata.items() if isinstance(key, str) and value]
     query = getattr(item.case, "query", None)
     if isinstance(query, str) and query.strip():
-        given.append("text")
-    return [kind for kind in KEYWORDS if any(key.startswith(kind) for key in given)]
+        present.append("text")
+    return [kind for kind in KEYWORDS if any(key.startswith(kind) for key in present)]

@@ -96,7 +96,7 @@ class CrossModalGroundingMetric(ClipMetric):
                 {"image": shown_source(source), "similarity": each}
                 for source, each in zip(asked.sources, of_pictures, strict=True)
             ],
-            **text_told(text),
+            **text_detail(text),
             "model": model,
             "backend": self.current_backend,
         }
@@ -115,12 +115,12 @@ def usable_text(text: EncodedText | Unencodable) -> EncodedText:
     return text
 
 
-def text_told(text: EncodedText) -> dict[str, Any]:
+def text_detail(text: EncodedText) -> dict[str, Any]:
     """What a detail says about the text that was compared."""
-    told: dict[str, Any] = {"text_windows": len(text.vectors)}
+    detail: dict[str, Any] = {"text_windows": len(text.vectors)}
     if not text.complete:
-        told["text_cut"] = f"only the first {sum(text.n_tokens):,} tokens of the answer were read"
-    return told
+        detail["text_cut"] = f"only the first {sum(text.n_tokens):,} tokens of the answer were read"
+    return detail
 
 
 def _usable_pictures(asked: Asked, pictures: Sequence[Vector | Unencodable]) -> list[Vector]:

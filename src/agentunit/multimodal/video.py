@@ -11,14 +11,13 @@ from typing import Any, NamedTuple
 from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, RecentlyUsed, Unencodable, Vector
 from agentunit.backends.media.limits import MediaProblem
 from agentunit.backends.media.sources import shown_source, source_identity
-from agentunit.backends.media.video import SampledVideo
-from agentunit.backends.media.video_process import sample_frames_apart
+from agentunit.backends.media.video import SampledVideo, sample_frames_apart
 from agentunit.core.results import MetricResult
 from agentunit.formulas.similarity import cosine, frames_score, weighted_mean
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem
 from agentunit.multimodal.clip_metric import Asked, ClipMetric, Refused, named_media
-from agentunit.multimodal.grounding import text_told, usable_text
+from agentunit.multimodal.grounding import text_detail, usable_text
 
 _MOST_FRAMES = 256
 _VIDEOS_AT_ONCE = 4
@@ -149,7 +148,7 @@ class VideoResponseRelevanceMetric(ClipMetric):
             "num_frames": self.num_frames,
             "duration_s": video.duration_s,
             "decoder": video.decoder,
-            **text_told(text),
+            **text_detail(text),
             "model": model,
             "backend": self.current_backend,
         }

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from difflib import get_close_matches
+from functools import lru_cache
 
 from agentunit.backends.ner import PersonNames
 from agentunit.backends.presidio import PresidioAnalyzer
 from agentunit.backends.quality import BackendUnavailable
-from agentunit.privacy.detection import PatternDetector
+from agentunit.privacy.detection.addresses import find_addresses_in
+from agentunit.privacy.detection.contexts import CONTEXTS
+from agentunit.privacy.detection.credentials import ASSIGNMENTS, CREDENTIALS
+from agentunit.privacy.detection.engine import Table, find_in_texts, without_overlaps
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
+from agentunit.privacy.detection.identifiers import ACCOUNTS, EMAILS, NETWORKS
+from agentunit.privacy.detection.names import find_names_in
+from agentunit.privacy.detection.numbers import NUMBERS
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, Detector, Finding
 
 DETECTORS = ("patterns", "ner", "presidio")
+# A table with one row needs no second look to tell which row it was, and of numbers a text can have very many.
+TABLES = (EMAILS, *((each,) for each in (*NUMBERS, *ACCOUNTS)), NETWORKS, CREDENTIALS, ASSIGNMENTS, CONTEXTS)
 _NAME_CONFIDENCE = CATALOG_CONFIDENCE["name"]
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -30,6 +40,48 @@ def detector_named(name: str, owner: str) -> Detector:
     if reason is not None:
         raise BackendUnavailable(f"{owner}: backend {name!r} cannot run: {reason}")
     return detector
+
+
+class PatternDetector:
+    """Finds every type of ``PII_TYPES`` but accounts without a model, in time linear in the texts."""
+
+    name = "patterns"
+
+    def find(self, texts: list[str]) -> list[list[Finding]]:
+        """The findings of each text, in order, none overlapping.
+
+        >>> text = "Write to ada@example.org or call +44 20 7946 0958."
+        >>> [(each.type, text[each.start : each.end]) for each in PatternDetector().find([text])[0]]
+        [('email', 'ada@example.org'), ('phone', '+44 20 7946 0958')]
+        """
+        found = zip(texts, find_in_texts(_tables(), texts), find_addresses_in(texts), find_names_in(texts), strict=True)
+        return [
+            without_overlaps([*structured, *_ended_before(structured, addresses, text), *names])
+            for text, structured, addresses, names in found
+        ]
+
+
+class StructuredDetector:
+    """Finds what has a form of its own: numbers, addresses of machines, credentials. No names, no postal addresses."""
+
+    name = "structured"
+
+    def find(self, texts: list[str]) -> list[list[Finding]]:
+        """The findings of each text, in order, none overlapping."""
+        return [without_overlaps(found) for found in find_in_texts(_tables(), texts)]
+
+
+def _ended_before(structured: list[Finding], addresses: list[Finding], text: str) -> list[Finding]:
+    """Addresses without the beginning of a number that stands after them, which looks like a postal code."""
+    starts = sorted((each.start, each.end) for each in structured)
+    ended: list[Finding] = []
+    for address in addresses:
+        last = bisect_left(starts, (address.end, 0)) - 1
+        if last >= 0 and address.start < starts[last][0] and address.end < starts[last][1]:
+            kept = text[address.start : starts[last][0]].rstrip(" \t\r\n,;")
+            address = address._replace(end=address.start + len(kept))
+        ended.append(address)
+    return ended
 
 
 class NerDetector:
@@ -65,7 +117,7 @@ class NerDetector:
 
 
 class PresidioDetector:
-    """Presidio with its default recognisers, under our names of the types. ``model`` names a spaCy model."""
+    """Presidio with its default recognizers, under our names of the types. ``model`` names a spaCy model."""
 
     name = "presidio"
 
@@ -99,3 +151,8 @@ def _with_names(findings: list[Finding], names: list[Finding]) -> list[Finding]:
         if all(name.end <= other.start or other.end <= name.start for other in kept):
             kept.append(name)
     return sorted(kept, key=lambda each: each.start)
+
+
+@lru_cache(maxsize=1)
+def _tables() -> tuple[Table, ...]:
+    return tuple(Table(each) for each in TABLES)

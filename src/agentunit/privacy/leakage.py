@@ -13,10 +13,8 @@ from agentunit.formulas.privacy import kept_private
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.privacy.detectors import detector_named
-from agentunit.privacy.findings import Detector, Finding
-from agentunit.privacy.hidden_inputs import PrivacyMetric, is_detector
-from agentunit.privacy.masking import masked
-from agentunit.privacy.places import Kind, Passage, passages
+from agentunit.privacy.findings import Detector, Finding, check_detector, masked
+from agentunit.privacy.passages import Kind, Passage, PrivacyMetric, passages
 from agentunit.privacy.pseudonyms import same_value
 from agentunit.privacy.values import KnownValue, SearchedText, plain
 
@@ -55,7 +53,7 @@ class PIILeakageMetric(PrivacyMetric):
 
     Scored are the output and the agent's messages. What is handed to tools or between agents is scanned and reported
     with its place, and scored with ``scope="trace"``; ``check_input`` scores what the user wrote as well. A finding
-    that the user's own input held is marked ``in_input``, and left out with ``ignore_in_input``. Given
+    that the user's own input held is marked ``in_input``, and left out with ``ignore_in_input``. Your
     ``severity_weights`` are merged over the defaults; other types weigh 0.5. ``backend`` is ``patterns``, ``ner``
     (extra ``ner``) or ``presidio`` (extra ``presidio``); ``detector`` takes one of your own. Findings are masked.
 
@@ -91,11 +89,9 @@ class PIILeakageMetric(PrivacyMetric):
         if self.check_input and self.ignore_in_input:
             raise ValueError("PIILeakageMetric: check_input and ignore_in_input exclude each other; received both")
         object.__setattr__(self, "severity_weights", _merged(self.severity_weights))
-        if self.detector is not None and not is_detector(self.detector):
-            raise ValueError(
-                f"PIILeakageMetric: detector must be an object with a 'find' method; received {self.detector!r:.80}"
-            )
-        if self.detector is None and self.backend not in ("auto", "patterns"):
+        if self.detector is not None:
+            check_detector(self.detector, "PIILeakageMetric")
+        elif self.backend not in ("auto", "patterns"):
             detector_named(self.backend, "PIILeakageMetric")
 
     @cached_property
@@ -220,12 +216,12 @@ def _without_values(place: str, values: Mapping[str, str]) -> str:
     return place
 
 
-def _merged(given: Any) -> dict[str, float]:
-    if given is not None and not isinstance(given, Mapping):
-        raise ValueError(f"PIILeakageMetric: severity_weights must be a dict of weights; received {given!r:.80}")
-    for type, weight in (given or {}).items():
+def _merged(weights: Any) -> dict[str, float]:
+    if weights is not None and not isinstance(weights, Mapping):
+        raise ValueError(f"PIILeakageMetric: severity_weights must be a dict of weights; received {weights!r:.80}")
+    for type, weight in (weights or {}).items():
         if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= 1:
             raise ValueError(
                 f"PIILeakageMetric: severity_weights must be from 0 to 1; received {weight!r} for {type!r}"
             )
-    return {**SEVERITY_WEIGHTS, **(given or {})}
+    return {**SEVERITY_WEIGHTS, **(weights or {})}

@@ -12,11 +12,9 @@ import msgspec
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.privacy.findings import Detector
-from agentunit.privacy.people import People, is_worth_repeating
 from agentunit.privacy.personal_fields import FIELD_TYPES, KnownField, Leaf, full_names, known_fields
-from agentunit.privacy.pseudonyms import PLACEHOLDER, Pseudonyms
-from agentunit.privacy.record_structure import OWN_NAME, STRUCTURE, STRUCTURE_TYPES
-from agentunit.privacy.record_texts import replace_texts, texts_of
+from agentunit.privacy.pseudonyms import PLACEHOLDER, People, Pseudonyms, is_worth_repeating
+from agentunit.privacy.record_texts import OWN_NAME, STRUCTURE, STRUCTURE_TYPES, replace_texts, texts_of
 
 # A name that a developer gave a field. It tells the detector what the field holds; any other may be data itself. A
 # ``name`` tells nothing: tools, products and classes have one too.
@@ -34,7 +32,7 @@ _MOST_ROUNDS = 10
 
 
 class _Span(NamedTuple):
-    """A place to replace; ``person`` is who a mention speaks of, where the text there is not the whole name."""
+    """A place to replace; ``person`` is whom a mention means, where the text there is not the whole name."""
 
     type: str
     start: int
@@ -47,7 +45,7 @@ _Fields = dict[Leaf, tuple[KnownField, ...]]
 
 
 class Redactor:
-    """Replaces what a detector finds of the given types in records.
+    """Replaces what a detector finds of these types in records.
 
     Every text counts, fields that AgentUnit does not know and names of fields as well. Numbers stay, so that counts,
     costs and times are what they were, and so does what holds the record together, such as names of tools and agents.
@@ -112,7 +110,7 @@ class Redactor:
     def _names(
         self, leaves: list[Leaf], fields: _Fields, values: dict[tuple[str, str], int], everything: str
     ) -> list[str]:
-        """The names whose other mentions in the record speak of the same person."""
+        """The names whose other mentions in the record mean the same person."""
         named = {value: n_found for (type, value), n_found in values.items() if type == "name"}
         if not named:
             return []

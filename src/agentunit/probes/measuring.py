@@ -10,7 +10,7 @@ from typing import Any
 
 from agentunit.core.trace import TraceLog
 from agentunit.formulas.sustainability import JOULES_PER_KWH, modelled_cpu_energy
-from agentunit.probes.limits import limits
+from agentunit.probes.machine import limits
 from agentunit.probes.meter import Account, GpuAccount, Meter, meter
 from agentunit.probes.settings import DEFAULT_INTERVAL_S, checked_interval
 

@@ -8,9 +8,8 @@ import threading
 import time
 
 from agentunit.formulas.sustainability import trapezoid
-from agentunit.probes.nvml import Gpus
+from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
 from agentunit.probes.process_tree import Increase, ProcessTree, thread_cpu_s
-from agentunit.probes.rapl import MachineTime, RaplCounters
 
 _LOCK_PATIENCE_S = 10.0
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from rich.table import Table
 from rich.text import Text
 
-from agentunit.multiagent.agent_table import AgentRow
 from agentunit.multiagent.lanes import Lanes, Mark
-from agentunit.multiagent.network import Link
+from agentunit.multiagent.team import AgentRow, Link
 from agentunit.reports.printable import printable_line
 
 BOTTLENECK = "◇"

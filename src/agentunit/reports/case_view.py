@@ -15,9 +15,8 @@ from agentunit.core.records import Record
 from agentunit.core.results import Score, json_fallback
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
-from agentunit.multiagent.agent_table import AgentRow, agents_table
 from agentunit.multiagent.lanes import Lanes, lanes_of
-from agentunit.multiagent.network import Network, network_of
+from agentunit.multiagent.team import AgentRow, Network, agents_table, network_of
 from agentunit.reports.differences import Part, closest, marked_differences
 from agentunit.reports.masked import ReportedCase
 from agentunit.reports.timeline import TimelineEntry, timeline_of

@@ -49,7 +49,7 @@ class Mask:
 
     @cached_property
     def _redactor(self) -> Redactor:
-        from agentunit.privacy.detection import StructuredDetector
+        from agentunit.privacy.detectors import StructuredDetector
         from agentunit.privacy.findings import PII_TYPES
         from agentunit.privacy.pseudonyms import Pseudonyms
         from agentunit.privacy.redaction import Redactor

@@ -1,20 +1,71 @@
-"""How much carbon dioxide a run brought with it."""
+"""How much carbon dioxide a run brought with it, and what the electricity of a country or region brings."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from math import fsum
-from typing import Any
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
 
 from agentunit.core.results import MetricResult
 from agentunit.formulas.sustainability import carbon_of, equivalents, threshold_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, number_at
-from agentunit.sustainability.energy import INPUTS, TRUST, check_positive, gaps
-from agentunit.sustainability.grid import grid_intensity_of
-from agentunit.sustainability.used_energy import Amount, UsedEnergy, resources_of, used_energy
+from agentunit.sustainability.energy import (
+    INPUTS,
+    TRUST,
+    Amount,
+    UsedEnergy,
+    check_positive,
+    gaps,
+    resources_of,
+    total_of,
+    used_energy,
+)
+
+_SOURCES = {"owid": "Our World in Data / Ember", "egrid": "EPA eGRID"}
+
+
+class GridIntensity(NamedTuple):
+    """The mean of a grid over a year, in kilograms of CO2 equivalent a kilowatt-hour."""
+
+    code: str
+    kg_per_kwh: float
+    year: int
+    source: str
+
+
+@lru_cache(maxsize=1)
+def grid_table() -> dict[str, GridIntensity]:
+    """All grids, by their codes: ISO 3166 of two or three letters, and states of the USA as ``US-CA``."""
+    table: dict[str, GridIntensity] = {}
+    with files("agentunit.sustainability").joinpath("grid_intensity.csv").open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            grid = GridIntensity(row["code"], float(row["kg_per_kwh"]), int(row["year"]), _SOURCES[row["source"]])
+            table[row["code"]] = grid
+            if row["alpha_3"]:
+                table[row["alpha_3"]] = grid
+    return table
+
+
+def grid_intensity_of(code: str) -> GridIntensity:
+    """The grid of a country or region.
+
+    >>> grid_intensity_of("fr")
+    GridIntensity(code='FR', kg_per_kwh=0.056, year=2023, source='Our World in Data / Ember')
+    """
+    wanted = code.strip().upper()
+    found = grid_table().get(wanted)
+    if found is None:
+        nearest = ["GB"] if wanted == "UK" else get_close_matches(wanted, grid_table(), n=1, cutoff=0.5)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise ValueError(f"grid_intensity: no grid has the code {code!r} (ISO 3166, or US-CA for a state){hint}")
+    return found
+
 
 Intensity = float | str | Callable[[datetime], float]
 
@@ -65,18 +116,18 @@ class CarbonMetric(ItemMetric):
 
     def __post_init__(self) -> None:
         check_positive("CarbonMetric", "threshold_kg", self.threshold_kg)
-        given = self.grid_intensity
-        if isinstance(given, str):
+        intensity = self.grid_intensity
+        if isinstance(intensity, str):
             try:
-                grid_intensity_of(given)
+                grid_intensity_of(intensity)
             except ValueError as error:
                 raise ValueError(f"CarbonMetric: {error}") from None
-        elif not callable(given) and (
-            isinstance(given, bool) or not isinstance(given, (int, float)) or not 0 <= given < 1e100
+        elif not callable(intensity) and (
+            isinstance(intensity, bool) or not isinstance(intensity, (int, float)) or not 0 <= intensity < 1e100
         ):
             raise ValueError(
                 "CarbonMetric: grid_intensity must be kg of CO2 a kWh (0 or more), the code of a country, or a "
-                f"function of time; received {given!r}"
+                f"function of time; received {intensity!r}"
             )
 
     def judge(self, item: Item) -> MetricResult:
@@ -92,8 +143,8 @@ class CarbonMetric(ItemMetric):
         if grid is not None and grid["kg_per_kwh"] is None:
             used.missing.append(grid["reason"])
         local = _emitted(used.local, grid)
-        remote = _sum(used.remote_carbon_kg, _emitted(used.stated_remote, grid))
-        total = _sum(local, remote)
+        remote = total_of(used.remote_carbon_kg, _emitted(used.stated_remote, grid))
+        total = total_of(local, remote)
         if total is None:
             return self.unscored("; ".join(used.missing), threshold_kg=self.threshold_kg)
         return self._result(total, local, used, remote, grid)
@@ -126,27 +177,22 @@ class CarbonMetric(ItemMetric):
 
     def _grid(self, item: Item) -> dict[str, Any]:
         """The intensity that counts for this run, and where it comes from; or the reason why there is none."""
-        given = self.grid_intensity
-        if isinstance(given, str):
-            grid = grid_intensity_of(given)
+        chosen = self.grid_intensity
+        if isinstance(chosen, str):
+            grid = grid_intensity_of(chosen)
             return {"kg_per_kwh": grid.kg_per_kwh, "code": grid.code, "year": grid.year, "source": grid.source}
-        if not callable(given):
-            return {"kg_per_kwh": float(given), "source": "parameter"}
+        if not callable(chosen):
+            return {"kg_per_kwh": float(chosen), "source": "parameter"}
         began = _began(item)
         if began is None:
             return {"kg_per_kwh": None, "reason": "grid_intensity is a function of time, and the trace has no time"}
-        intensity = given(began)
-        if isinstance(intensity, bool) or not isinstance(intensity, (int, float)) or not 0 <= intensity < 1e100:
+        returned = chosen(began)
+        if isinstance(returned, bool) or not isinstance(returned, (int, float)) or not 0 <= returned < 1e100:
             raise InputProblem(
-                f"CarbonMetric: grid_intensity must return a finite number of 0 or more; received {intensity!r:.80} "
+                f"CarbonMetric: grid_intensity must return a finite number of 0 or more; received {returned!r:.80} "
                 f"for {began.isoformat()}"
             )
-        return {"kg_per_kwh": float(intensity), "source": "function of time", "time": began.isoformat()}
-
-
-def _sum(*amounts: Amount | None) -> Amount | None:
-    known = [amount for amount in amounts if amount is not None]
-    return Amount(*(fsum(values) for values in zip(*known, strict=True))) if known else None
+        return {"kg_per_kwh": float(returned), "source": "function of time", "time": began.isoformat()}
 
 
 def _emitted(energy: Amount | None, grid: dict[str, Any] | None) -> Amount | None:

@@ -1,16 +1,171 @@
-"""How much energy a run took."""
+"""How much energy a run took: measured or recorded on the machine, estimated for its calls to remote models."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import fsum
+from typing import Any, NamedTuple
 
+from agentunit.backends.footprint import footprint_method, footprint_of, footprint_unready
 from agentunit.core.results import MetricResult
 from agentunit.formulas.sustainability import threshold_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
-from agentunit.metrics.inputs import Item
+from agentunit.metrics.inputs import InputProblem, Item, number_at
+from agentunit.metrics.usage import Tokens, find_usage, llm_calls
 from agentunit.probes.settings import checked_interval
-from agentunit.sustainability.used_energy import Amount, UsedEnergy, used_energy
+
+
+class Amount(NamedTuple):
+    """An amount with its least and most likely values."""
+
+    low: float
+    value: float
+    high: float
+
+
+@dataclass
+class UsedEnergy:
+    """Energy in kWh. ``local`` is the machine's, ``remote`` that of models elsewhere; ``None`` is unknown.
+
+    Of the remote energy ``stated_remote`` was recorded by whoever knows it. ``remote_carbon_kg`` is that of the data
+    centres for the rest, ``hardware_kg`` for making their hardware, which is shown but not added. ``missing`` says
+    what could be neither measured nor estimated.
+    """
+
+    local: Amount | None = None
+    remote: Amount | None = None
+    stated_remote: Amount | None = None
+    remote_carbon_kg: Amount | None = None
+    hardware_kg: float | None = None
+    backend: str = "measured"
+    methods: dict[str, str] = field(default_factory=dict)
+    shared: bool = False
+    missing: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> Amount | None:
+        """All that is known."""
+        return total_of(self.local, self.remote)
+
+    @property
+    def reason(self) -> str:
+        """Why nothing is known."""
+        return "; ".join(["no energy was measured or recorded", *self.missing])
+
+
+def used_energy(item: Item) -> UsedEnergy:
+    """The energy of a run, from its probes, its metadata and its LLM calls."""
+    found = UsedEnergy()
+    local = _local(item, found)
+    remote = _remote(item, found)
+    if local is None and not remote and found.stated_remote is not None:
+        local = "recorded"
+    found.backend = "+".join([*([local] if local else ()), *(["estimated"] if remote else ())]) or "measured"
+    if found.local is None and found.remote is not None:
+        found.missing.insert(0, "nothing was measured on the machine that the agent ran on")
+    return found
+
+
+def resources_of(item: Item) -> Mapping[str, Any]:
+    """What the probes wrote into the trace."""
+    resources = item.trace_metadata.get("resource_use")
+    if resources is not None and not isinstance(resources, Mapping):
+        raise InputProblem(f"trace.metadata['resource_use'] must be a dict; received {resources!r:.80}")
+    return resources or {}
+
+
+def problems_of(resources: Mapping[str, Any]) -> list[str]:
+    """Why the probes could not measure something, in their own words."""
+    problems = resources.get("problems")
+    return [each for each in problems if isinstance(each, str)] if isinstance(problems, (list, tuple)) else []
+
+
+def _local(item: Item, found: UsedEnergy) -> str | None:
+    """Take in the machine's own energy; what it comes from."""
+    resources = resources_of(item)
+    measured = number_at("trace.metadata['resource_use']['energy_kwh']", resources.get("energy_kwh"))
+    recorded = number_at("trace.metadata['energy_kwh']", item.trace_metadata.get("energy_kwh"))
+    if recorded is not None and recorded != measured:
+        found.local = Amount(recorded, recorded, recorded)
+        found.methods["local"] = "recorded"
+        return "recorded"
+    if measured is None:
+        found.missing += problems_of(resources)
+        return None
+    ends = [
+        number_at(f"trace.metadata['resource_use'][{key!r}]", resources.get(key))
+        for key in ("energy_min_kwh", "energy_max_kwh")
+    ]
+    low, high = (measured if end is None else end for end in ends)
+    found.local = Amount(min(low, measured), measured, max(high, measured))
+    found.shared = resources.get("shared") is True
+    for part, key in (("cpu", "cpu_method"), ("gpu", "gpu_method")):
+        if isinstance(resources.get(key), str):
+            found.methods[part] = resources[key]
+    return "measured" if found.methods.get("cpu") == "rapl" else "modelled"
+
+
+def _remote(item: Item, found: UsedEnergy) -> bool:
+    """Take in the calls to remote models; whether there is an estimate."""
+    energies: list[Amount] = []
+    stated_energies: list[Amount] = []
+    carbons: list[Amount] = []
+    hardware: list[float] = []
+    reasons: dict[str, None] = {}
+    for place, model, tokens, stated in _calls(item):
+        energy = number_at(f"{place}.energy_kwh", stated)
+        if energy is not None:
+            # Whoever serves the model knows best: 0 for one that runs on the measured machine.
+            stated_energies.append(Amount(energy, energy, energy))
+            found.methods.setdefault("remote", "recorded")
+            continue
+        problem = _problem(model, tokens)
+        footprint = None if problem else footprint_of(model, tokens.completion or 0)
+        if footprint is None:
+            reasons[problem or f"the energy of model {model!r} is not known to {footprint_method()}"] = None
+            continue
+        found.methods["remote"] = footprint_method()
+        energies.append(_middle(footprint.kwh))
+        carbons.append(_middle(footprint.carbon_kg))
+        hardware.append(_middle(footprint.hardware_kg).value)
+    found.missing += reasons
+    found.stated_remote = total_of(*stated_energies)
+    found.remote = total_of(*energies, *stated_energies)
+    found.remote_carbon_kg = total_of(*carbons)
+    found.hardware_kg = fsum(hardware) if hardware else None
+    return bool(energies)
+
+
+def _calls(item: Item) -> Iterable[tuple[str, Any, Tokens, Any]]:
+    calls = llm_calls(item)
+    for position, payload, tokens in calls:
+        yield f"trace.events[{position}]", payload.get("model"), tokens, payload.get("energy_kwh")
+    if calls:
+        return
+    usage = find_usage(item)
+    if usage is not None:
+        yield "trace.metadata", item.trace_metadata.get("model"), usage[0], None
+
+
+def _problem(model: Any, tokens: Tokens) -> str | None:
+    if not isinstance(model, str) or not model:
+        return "LLM tokens are recorded without the model that used them"
+    if tokens.completion is None:
+        return f"a call of {model} does not say how many tokens it generated"
+    return footprint_unready()
+
+
+def _middle(ends: tuple[float, float]) -> Amount:
+    low, high = ends
+    return Amount(low, (low + high) / 2, high)
+
+
+def total_of(*amounts: Amount | None) -> Amount | None:
+    """The sum of the amounts that are known; ``None`` when none is."""
+    known = [amount for amount in amounts if amount is not None]
+    return Amount(*(fsum(values) for values in zip(*known, strict=True))) if known else None
+
 
 TRUST = {
     "measured": "measured",
@@ -94,10 +249,10 @@ class EnergyMetric(ItemMetric):
 
 def gaps(used: UsedEnergy) -> dict[str, Any]:
     """What a reader must know about a figure: what is missing from it, and that others had a part in it."""
-    told: dict[str, Any] = {"missing": used.missing} if used.missing else {}
+    notes: dict[str, Any] = {"missing": used.missing} if used.missing else {}
     if used.shared:
-        told["shared"] = "agents ran at the same time and cannot be told apart: divided evenly among them"
-    return told
+        notes["shared"] = "agents ran at the same time and cannot be told apart: divided evenly among them"
+    return notes
 
 
 def check_positive(who: str, parameter: str, value: object) -> None:

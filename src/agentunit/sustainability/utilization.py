@@ -1,4 +1,4 @@
-"""How well a run used the machine it was given."""
+"""How well a run used the machine that it ran on."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from math import fsum
 from typing import Any
 
 from agentunit.core.results import MetricResult
-from agentunit.formulas.sustainability import utilisation_score
+from agentunit.formulas.sustainability import utilization_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, number_at
-from agentunit.sustainability.energy import check_positive
-from agentunit.sustainability.used_energy import problems_of, resources_of
+from agentunit.sustainability.energy import check_positive, problems_of, resources_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class ResourceUtilizationMetric(ItemMetric):
             used = measured if recorded is None else recorded
             detail[key] = used
             if used is not None:
-                detail["scores"][key] = utilisation_score(used, target)
+                detail["scores"][key] = utilization_score(used, target)
                 if used == measured:
                     detail["backend"] = "measured"
         if not detail["scores"]:

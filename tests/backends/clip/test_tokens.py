@@ -82,7 +82,7 @@ def test_a_tokeniser_of_another_kind_is_refused() -> None:
 
 
 def test_the_tables_of_open_clip_make_the_same_tokens() -> None:
-    from agentunit.backends.clip.open_clip_runtime import _tokeniser
+    from agentunit.backends.clip.torch_runtime import _open_clip_tokenizer
 
     tables = json.loads((TINY_CLIP / "tokenizer.json").read_text(encoding="utf-8"))["model"]
     names = {START: "<start_of_text>", END: "<end_of_text>"}
@@ -93,4 +93,4 @@ def test_the_tables_of_open_clip_make_the_same_tokens() -> None:
         eot_token_id=END,
     )
     texts = ["A photo of  a RED circle!", "it's 42 naïve cafés 東京 🙂", "red " * 200]
-    assert TextTokens(_tokeniser(simple), 77).windows(texts) == TOKENS.windows(texts)
+    assert TextTokens(_open_clip_tokenizer(simple), 77).windows(texts) == TOKENS.windows(texts)

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from made_media import shape, video
 
-from agentunit.backends.media import video_process
+from agentunit.backends.media import video as videos
 from agentunit.backends.media.limits import MediaAccess, MediaLimits, MediaProblem
-from agentunit.backends.media.video import sample_frames
-from agentunit.backends.media.video_process import sample_frames_apart
+from agentunit.backends.media.video import sample_frames, sample_frames_apart
 
 CLIP = video(((at / 25, shape("red" if at < 50 else "blue")) for at in range(100)), keyframe_every=10)
 
@@ -53,7 +52,7 @@ def test_reasons_come_through(source: Any, words: str) -> None:
 
 
 def test_a_call_that_takes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(video_process, "_MOST_START_S", 1.0)
+    monkeypatch.setattr(videos, "_MOST_START_S", 1.0)
     with pytest.raises(MediaProblem, match="took longer than 1 s to sample"):
         sample_frames_apart(with_samples(2_000_000), 8, MediaAccess(limits=MediaLimits(most_video_s=1.0)))
 
@@ -67,6 +66,6 @@ def test_memory_that_a_file_asks_for_is_not_given() -> None:
 
 
 def test_a_process_that_dies_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(video_process, "_START", "import os; os.abort()")
+    monkeypatch.setattr(videos, "_START", "import os; os.abort()")
     with pytest.raises(MediaProblem, match="it brought its decoder down"):
         sample_frames_apart(CLIP, 8, MediaAccess())

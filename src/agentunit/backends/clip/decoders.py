@@ -29,17 +29,17 @@ LENGTH, REASON_LENGTH = struct.Struct("<Q"), struct.Struct("<I")
 DONE, REFUSED, READY = b"\0", b"\1", b"\2"
 
 
-def serve(given: BinaryIO, answers: BinaryIO) -> None:
+def serve(requests: BinaryIO, answers: BinaryIO) -> None:
     """Decode what comes until nothing comes any more."""
     # What a decoder only warns of is neither here nor there.
     warnings.simplefilter("ignore")
-    told = json.loads(given.readline())
-    settings = ClipSettings(resize_to=told["resize_to"], side=told["side"], resample=told["resample"])
-    limits = MediaLimits(**told["limits"])
+    asked = json.loads(requests.readline())
+    settings = ClipSettings(resize_to=asked["resize_to"], side=asked["side"], resample=asked["resample"])
+    limits = MediaLimits(**asked["limits"])
     answers.write(READY)
     answers.flush()
-    while header := given.read(LENGTH.size):
-        content = given.read(LENGTH.unpack(header)[0])
+    while header := requests.read(LENGTH.size):
+        content = requests.read(LENGTH.unpack(header)[0])
         try:
             pixels = cropped(decode_image(content, limits), settings).tobytes()
         except MediaProblem as problem:
@@ -107,8 +107,8 @@ class DecoderProcess:
                 if pipe is not None:
                     os.set_blocking(pipe.fileno(), False)
                     _widen(pipe.fileno())
-            told = {key: getattr(self._settings, key) for key in ("resize_to", "side", "resample")}
-            line = json.dumps({**told, "limits": asdict(self._limits)}) + "\n"
+            settings = {key: getattr(self._settings, key) for key in ("resize_to", "side", "resample")}
+            line = json.dumps({**settings, "limits": asdict(self._limits)}) + "\n"
             deadline = time.monotonic() + _MOST_START_S
             _write(self._process, line.encode(), deadline)
             if _read(self._process, 1, deadline) != READY:

@@ -87,7 +87,7 @@ def _runtime(name: str, runtime: str | None, device: str | None) -> ClipRuntime:
     if folder.is_dir():
         return _of_folder(folder, runtime, device)
     if name.startswith(OPEN_CLIP):
-        from agentunit.backends.clip.open_clip_runtime import open_clip_runtime
+        from agentunit.backends.clip.torch_runtime import open_clip_runtime
 
         return open_clip_runtime(name.removeprefix(OPEN_CLIP), name, device=device, download=_may_download())
     if name in HUB_NAMES:

@@ -119,9 +119,9 @@ class _Graph:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-        given = {each.name: each for each in session.get_inputs()}
-        self._input = given.get("pixel_values") or given.get("input_ids") or next(iter(given.values()))
-        self._masks = [name for name in given if name == "attention_mask"]
+        inputs = {each.name: each for each in session.get_inputs()}
+        self._input = inputs.get("pixel_values") or inputs.get("input_ids") or next(iter(inputs.values()))
+        self._masks = [name for name in inputs if name == "attention_mask"]
         made = [each.name for each in session.get_outputs()]
         self._output = next((name for name in made if name in ("image_embeds", "text_embeds")), made[0])
         shape = self._input.shape

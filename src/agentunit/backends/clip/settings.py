@@ -59,8 +59,8 @@ def settings_from(config: Mapping[str, Any], pictures: Mapping[str, Any], name: 
     return settings
 
 
-def _three(given: Any) -> tuple[float, float, float]:
-    red, green, blue = (float(each) for each in given)
+def _three(values: Any) -> tuple[float, float, float]:
+    red, green, blue = (float(each) for each in values)
     return red, green, blue
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from agentunit.backends.judge.asking import Asking, JudgeFailed, all_of
 from agentunit.backends.judge.claims import SUPPORTED, check_claims, shown_claims, split_into_claims
 from agentunit.backends.quality import QualityQuestion, Verdict
-from agentunit.formulas.overlap import factual_overlap
+from agentunit.formulas.text import factual_overlap
 
 _PURPOSE = "facts"
 

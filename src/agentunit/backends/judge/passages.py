@@ -20,7 +20,7 @@ from agentunit.backends.judge.replies import (
 from agentunit.backends.judge.schemas import list_schema
 from agentunit.backends.judge.splitting import batches, pieces
 from agentunit.backends.quality import QualityQuestion, Verdict
-from agentunit.formulas.ranking import average_precision
+from agentunit.formulas.text import average_precision
 
 PASSAGE_BUDGET = 24_000
 MOST_PASSAGES = 20

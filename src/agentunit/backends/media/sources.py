@@ -9,12 +9,13 @@ import stat
 from collections.abc import Hashable
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 from urllib.parse import unquote_to_bytes
 
 from agentunit.backends.media.limits import MediaAccess, MediaProblem
 
 MediaSource = str | os.PathLike[str] | bytes
+_CHUNK_BYTES = 2**16
 _NEVER_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -56,15 +57,45 @@ def read_source(source: MediaSource, access: MediaAccess) -> bytes:
             raise MediaProblem("must be a path, a data URI, or an http or https URL")
         if not access.allow_urls:
             raise MediaProblem("is a URL, and nothing is fetched unasked; allow_urls=True lets it be fetched")
-        from agentunit.backends.media.fetching import fetched
-
-        return fetched(text, access.limits)
+        return _bounded(_fetched(text, access), access)
     with open_file(text, access) as file:
         try:
             content = file.read(access.limits.most_bytes + 1)
         except OSError as error:
             raise MediaProblem(f"cannot be read: {_why(error)}") from None
     return _bounded(content, access)
+
+
+def _fetched(url: str, access: MediaAccess) -> bytes:
+    """What an http or https URL holds, as far as the limits on bytes and seconds allow."""
+    # Loaded only where the user allowed URLs.
+    import http.client
+    import time
+    import urllib.error
+    import urllib.request
+
+    class WebOnly(urllib.request.HTTPRedirectHandler):
+        """A redirect may lead elsewhere on the web, but not to files or other protocols."""
+
+        def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+            if not newurl.lower().startswith(("http://", "https://")):
+                raise MediaProblem(f"leads to {newurl:.80}, which is not fetched")
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    limits = access.limits
+    deadline = time.monotonic() + limits.most_fetch_s
+    content = bytearray()
+    try:
+        with urllib.request.build_opener(WebOnly).open(url, timeout=limits.most_fetch_s) as answer:
+            while len(content) <= limits.most_bytes and (part := answer.read1(_CHUNK_BYTES)):
+                content += part
+                if time.monotonic() > deadline:
+                    raise MediaProblem(f"took longer than {limits.most_fetch_s:g} s")
+    except MediaProblem:
+        raise
+    except (OSError, urllib.error.URLError, http.client.HTTPException, ValueError) as error:
+        raise MediaProblem(f"cannot be fetched: {error}") from None
+    return bytes(content)
 
 
 def open_file(path: str | os.PathLike[str], access: MediaAccess) -> BinaryIO:

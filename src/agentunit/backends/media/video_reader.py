@@ -53,7 +53,7 @@ class VideoReader:
         """Seconds as ticks of the stream."""
         return int(seconds / self._tick_s)
 
-    def told_duration(self) -> float | None:
+    def stated_duration(self) -> float | None:
         """The duration in seconds that the file states, if it is one."""
         import av
 
@@ -83,7 +83,7 @@ class VideoReader:
         if self._cut_short:
             return inf
         if first is None or last is None:
-            raise MediaProblem(f"has no timestamps to choose frames by{self.trouble_told()}")
+            raise MediaProblem(f"has no timestamps to choose frames by{self.describe_trouble()}")
         self.first_tick = first
         return max(float((last - first + (step or 1)) * self._tick_s), float(self._tick_s))
 
@@ -138,7 +138,7 @@ class VideoReader:
         if before is not None and not self._cut_short:
             yield before.pts, self._picture(before)
 
-    def trouble_told(self) -> str:
+    def describe_trouble(self) -> str:
         """What went wrong on the way, in words that end a sentence."""
         return f": {self._trouble}" if self._trouble else ""
 

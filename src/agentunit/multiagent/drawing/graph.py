@@ -24,7 +24,7 @@ from agentunit.multiagent.drawing.shapes import (
     shape,
     sheet,
 )
-from agentunit.multiagent.network import Link, Network
+from agentunit.multiagent.team import Link, Network
 
 _NODE_RADIUS = ((6, 20.0), (12, 17.0), (24, 12.0), (48, 9.0))
 _SMALLEST_NODE = 7.0
@@ -181,7 +181,7 @@ def _node(network: Network, circle: Circle, place: int, name: str, *, linked: bo
     spot = circle.label(place)
     sent = network.sent.get(agent, 0)
     bottleneck = agent in network.bottlenecks
-    told = f"{label(agent, _TITLE_UNITS)}: {sent:,} sent"
+    title = f"{label(agent, _TITLE_UNITS)}: {sent:,} sent"
     turned = (
         {"transform": f"rotate({number(spot.turned_deg)} {number(spot.at[0])} {number(spot.at[1])})"}
         if spot.turned_deg
@@ -198,7 +198,7 @@ def _node(network: Network, circle: Circle, place: int, name: str, *, linked: bo
         inside if circle.node_radius >= _NUMBERED_RADIUS and sent < 10_000 else None,
         text,
         classes="" if linked else "au-idle",
-        title=told + (", a bottleneck: without it, others cannot reach each other" if bottleneck else ""),
+        title=title + (", a bottleneck: without it, others cannot reach each other" if bottleneck else ""),
     )
 
 

@@ -218,8 +218,8 @@ def number(value: str | float) -> str:
 def group(*children: Element | None, classes: str = "", title: str = "") -> Element:
     """Elements that belong together, with a tooltip."""
     attributes = {"class": classes} if classes else {}
-    told = (shape("title", "", title),) if title else ()
-    return Element("g", attributes, (*told, *(each for each in children if each is not None)))
+    labels = (shape("title", "", title),) if title else ()
+    return Element("g", attributes, (*labels, *(each for each in children if each is not None)))
 
 
 def cross(x: float, y: float, reach: float) -> Element:
@@ -265,8 +265,8 @@ def sheet(width: float, height: float, title: str, description: str, *parts: Ele
     size = {"width": number(width), "height": number(height), "viewBox": f"0 0 {number(width)} {number(height)}"}
     attributes = {"class": f"au-picture au-{kind}", "role": "img", **size, "aria-label": title}
     ground = shape("rect", "paper", width=width, height=height, rx=6)
-    told = (shape("title", "", title), shape("desc", "", description))
-    return Element("svg", attributes, (*told, ground, *parts))
+    labels = (shape("title", "", title), shape("desc", "", description))
+    return Element("svg", attributes, (*labels, ground, *parts))
 
 
 def standalone(drawn: Element) -> str:

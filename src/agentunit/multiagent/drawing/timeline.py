@@ -132,7 +132,7 @@ def _arrows(mark: Mark, x: float, levels: dict[str, float]) -> Element:
 
 
 def _mark(mark: Mark, x: float, y: float) -> Element:
-    told = [f"step {mark.step}" if mark.step is not None else "", _WORDS[mark.kind], "failed" if mark.failed else ""]
+    parts = [f"step {mark.step}" if mark.step is not None else "", _WORDS[mark.kind], "failed" if mark.failed else ""]
     to = ", ".join(label(name, _LABEL_UNITS) for name in mark.to[:8])
     who = label(mark.agent, _LABEL_UNITS) + (f" → {to}" if to else "")
     said = f": {label(mark.label, _TITLE_UNITS)}" if mark.label else ""
@@ -142,7 +142,7 @@ def _mark(mark: Mark, x: float, y: float) -> Element:
         sign,
         cross(x, y, _REACH + 2) if mark.failed else None,
         classes=state,
-        title=f"{', '.join(filter(None, told))}, {who}{said}",
+        title=f"{', '.join(filter(None, parts))}, {who}{said}",
     )
 
 

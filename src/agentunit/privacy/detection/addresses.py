@@ -6,8 +6,7 @@ import re
 
 import re2
 
-from agentunit.privacy.detection.address_tail import end_of_tail, find_unit
-from agentunit.privacy.detection.address_words import (
+from agentunit.privacy.detection.address_parts import (
     ABBREVIATED_TYPES_BEFORE_NAME,
     CUES,
     DIRECTIONS,
@@ -18,6 +17,8 @@ from agentunit.privacy.detection.address_words import (
     TYPES_BEFORE_NAME,
     TYPES_BEFORE_NUMBER,
     UNITS,
+    end_of_tail,
+    find_unit,
 )
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.findings import Finding

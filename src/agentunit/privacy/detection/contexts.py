@@ -1,4 +1,4 @@
-"""Recognisers that need a word beside the value: birth dates, documents, records, and numbers without a form."""
+"""Recognizers that need a word beside the value: birth dates, documents, records, and numbers without a form."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agentunit.formulas.identifiers import calendar_date, luhn_valid
-from agentunit.privacy.detection.engine import Candidate, Recogniser, Span
+from agentunit.privacy.detection.engine import Candidate, Recognizer, Span
 from agentunit.privacy.detection.numbers import (
     DASH,
     GAP,
@@ -44,7 +44,7 @@ _DIGITS = re.compile(rb"[0-9]+")
 
 
 def check_spoken_phone(candidate: Candidate) -> Sequence[Span]:
-    """Seven to fifteen digits spoken of as a phone, where no nearer word calls them something else."""
+    """Seven to fifteen digits called a phone, where no nearer word calls them something else."""
     # The words between may have taken the bracket of an area code.
     if b")" in candidate.written and b"(" not in candidate.written and candidate.before(1) == b"(":
         candidate = candidate._replace(start=candidate.start - 1)
@@ -132,14 +132,14 @@ _DATE = (
 )
 
 CONTEXTS = (
-    Recogniser(
+    Recognizer(
         "date_of_birth",
         "birth_date",
         rf"(?:\b|_)(?i:born|birth|birthday|birthdate|d\.?o\.?b|geb(?:oren)?)(?:\b|_){_WORDS_BETWEEN}(?P<value>{_DATE})",
         0.9,
         check_birth_date,
     ),
-    Recogniser(
+    Recognizer(
         "ssn",
         "ssn_by_context",
         rf"(?:\b|_)(?i:ssn|social[ _]security|social insurance)\b{_IS}"
@@ -147,7 +147,7 @@ CONTEXTS = (
         CATALOG_CONFIDENCE["ssn"],
         check_spoken_ssn,
     ),
-    Recogniser(
+    Recognizer(
         "credit_card",
         "card_by_context",
         rf"(?:\b|_)(?i:cards?|credit|debit|visa|amex|mastercard|maestro|diners|discover|pan|cc)(?:\b|_)"
@@ -155,7 +155,7 @@ CONTEXTS = (
         CATALOG_CONFIDENCE["credit_card"],
         check_spoken_card,
     ),
-    Recogniser(
+    Recognizer(
         "ip_address",
         "ipv4_by_context",
         rf"(?:\b|_)(?i:ip|ipv4|address|addr|host|server|dns|ping|gateway|client|remote)(?:\b|_){_WORDS_BETWEEN}"
@@ -163,7 +163,7 @@ CONTEXTS = (
         0.8,
         check_ipv4,
     ),
-    Recogniser(
+    Recognizer(
         "passport",
         "passport",
         rf"(?:\b|_)(?i:passport|passeport|reisepass|travel document)(?:\b|_){_IS}"
@@ -171,7 +171,7 @@ CONTEXTS = (
         0.92,
         check_document,
     ),
-    Recogniser(
+    Recognizer(
         "driver_license",
         "driver_license",
         rf"(?i:(?:\b|_)(?:driv(?:er|ing)(?:'?s|\xe2\x80\x99s|s')?[ _]?(?:licen[cs]e|permit)|dl))(?:\b|_){_IS}"
@@ -179,7 +179,7 @@ CONTEXTS = (
         0.8,
         check_document,
     ),
-    Recogniser(
+    Recognizer(
         "medical_record",
         "medical_record",
         r"(?i:(?:\b|_)(?:mrn|(?:medical|health|patient)[ _]?records?|patient|nhs|medicare|health (?:card|insurance)))"
@@ -188,7 +188,7 @@ CONTEXTS = (
         0.92,
         check_document,
     ),
-    Recogniser(
+    Recognizer(
         "phone",
         "phone_by_context",
         rf"(?i:(?:\b|_){_PHONE_WORD})(?:\b|_){_WORDS_BETWEEN}(?P<value>{_NUMBER}{NUMBER_END})",
@@ -196,7 +196,7 @@ CONTEXTS = (
         check_spoken_phone,
     ),
     # The number is read backwards from its last digit: patterns that count digits from every start cost too much.
-    Recogniser(
+    Recognizer(
         "phone",
         "phone_before_context",
         r"(?P<value>[0-9])[ \t]{0,2}\(?(?i:office|fax|mobile|cell|home|work|desk|phone|tel)\b",

@@ -1,4 +1,4 @@
-"""Tables of recognisers over many texts at once: linear-time matching, checks on candidates, positions in characters.
+"""Tables of recognizers over many texts at once: linear-time matching, checks on candidates, positions in characters.
 
 The texts are joined into one buffer of UTF-8 with a byte between them that UTF-8 never contains and that no pattern
 may match, so nothing found ever reaches over the end of a text. Each table is one pass of RE2 over the buffer; what
@@ -57,7 +57,7 @@ class Candidate(NamedTuple):
 Check = Callable[[Candidate], Sequence[Span]]
 
 
-class Recogniser(NamedTuple):
+class Recognizer(NamedTuple):
     """One row of a table: what a pattern finds, how sure that is, and the check that a match must pass.
 
     The pattern is read by RE2 and by ``re``, over the bytes of UTF-8. It must not match the byte 0xFF (so no negated
@@ -74,9 +74,9 @@ class Recogniser(NamedTuple):
 
 
 class Table:
-    """Recognisers that are looked for together, in one pass; of two that match at one place the first is asked."""
+    """Recognizers that are looked for together, in one pass; of two that match at one place the first is asked."""
 
-    def __init__(self, recognisers: Sequence[Recogniser]) -> None:
+    def __init__(self, recognizers: Sequence[Recognizer]) -> None:
         import re2
 
         options = re2.Options()
@@ -84,20 +84,20 @@ class Table:
         options.max_mem = _AUTOMATON_BYTES
         options.never_capture = True
         options.log_errors = False
-        union = "|".join(f"(?:{each.pattern})" for each in recognisers)
+        union = "|".join(f"(?:{each.pattern})" for each in recognizers)
         self._union: Any = re2.compile(union.encode("latin-1"), options)
         numbered = (
-            f"(?P<row{n}>{each.pattern.replace('?P<value>', f'?P<value{n}>')})" for n, each in enumerate(recognisers)
+            f"(?P<row{n}>{each.pattern.replace('?P<value>', f'?P<value{n}>')})" for n, each in enumerate(recognizers)
         )
         self._which = re.compile("|".join(numbered).encode("latin-1"))
         self._rows = {
             f"row{n}": (each, f"value{n}" if f"value{n}" in self._which.groupindex else f"row{n}")
-            for n, each in enumerate(recognisers)
+            for n, each in enumerate(recognizers)
         }
-        self._longest_bytes = max(each.longest_bytes for each in recognisers)
-        self._only = recognisers[0] if len(recognisers) == 1 and "value0" not in self._which.groupindex else None
+        self._longest_bytes = max(each.longest_bytes for each in recognizers)
+        self._only = recognizers[0] if len(recognizers) == 1 and "value0" not in self._which.groupindex else None
 
-    def find(self, buffer: bytes) -> Iterator[tuple[Recogniser, Span]]:
+    def find(self, buffer: bytes) -> Iterator[tuple[Recognizer, Span]]:
         """Everything in the buffer that passes its check, as spans of bytes."""
         at, n_bytes = 0, len(buffer)
         while at < n_bytes:
@@ -106,25 +106,25 @@ class Table:
                 start, end = match.span()
                 if end - start > self._longest_bytes:
                     continue
-                recogniser, candidate = self._candidate(buffer, start, end)
-                spans = recogniser.check(candidate)
+                recognizer, candidate = self._candidate(buffer, start, end)
+                spans = recognizer.check(candidate)
                 for span in spans:
-                    yield recogniser, span
+                    yield recognizer, span
                 # What a check has cut off at the end may be the next finding.
                 if spans and spans[-1].end < candidate.end:
                     start_again_at = spans[-1].end
                     break
             at = start_again_at
 
-    def _candidate(self, buffer: bytes, start: int, end: int) -> tuple[Recogniser, Candidate]:
+    def _candidate(self, buffer: bytes, start: int, end: int) -> tuple[Recognizer, Candidate]:
         if self._only is not None:
             return self._only, Candidate(buffer, start, end, self._only.confidence)
         found = self._which.fullmatch(buffer, start, end)
         if found is None or found.lastgroup is None:
             raise AssertionError(f"RE2 and re read a pattern differently at {buffer[start:end]!r}")
-        recogniser, group = self._rows[found.lastgroup]
+        recognizer, group = self._rows[found.lastgroup]
         start, end = found.span(group)
-        return recogniser, Candidate(buffer, start, end, recogniser.confidence)
+        return recognizer, Candidate(buffer, start, end, recognizer.confidence)
 
 
 def find_in_texts(tables: Sequence[Table], texts: Sequence[str]) -> list[list[Finding]]:
@@ -170,9 +170,9 @@ def _find_in_batch(tables: Sequence[Table], texts: list[bytes]) -> list[list[Fin
     buffer = BETWEEN.join(texts)
     spans = sorted(
         (
-            (span.start, span.end, recogniser.type, span.confidence, recogniser.rule)
+            (span.start, span.end, recognizer.type, span.confidence, recognizer.rule)
             for table in tables
-            for recogniser, span in table.find(buffer)
+            for recognizer, span in table.find(buffer)
         ),
         key=lambda each: each[:2],
     )

@@ -1,4 +1,4 @@
-"""Known names, places and plain words, and what a word can be."""
+"""Known names, places and plain words, what a word can be, and how lists of words are written."""
 
 from __future__ import annotations
 
@@ -74,3 +74,21 @@ def kinds_of(word: str) -> int:
         parts = [known.get(part, 0) for part in folded.split("-") if part]
         return functools.reduce(lambda one, other: one & other, parts) if parts else 0
     return kind or 0
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, in order.
+
+    >>> words("one two\\n three")
+    ('one', 'two', 'three')
+    """
+    return tuple(text.split())
+
+
+def phrases(text: str) -> tuple[str, ...]:
+    """The phrases of a text, between bars.
+
+    >>> phrases("name is | on behalf\\n of")
+    ('name is', 'on behalf of')
+    """
+    return tuple(" ".join(phrase.split()) for phrase in text.split("|"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agentunit.privacy.detection.word_lists import phrases, words
+from agentunit.privacy.detection.gazetteer import phrases, words
 
 _CUES_BY_POINTS = {
     3.0: (

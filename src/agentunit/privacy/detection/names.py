@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from agentunit.privacy.detection.gazetteer import entries, fold
 from agentunit.privacy.detection.name_context import points_after, points_before
-from agentunit.privacy.detection.name_evidence import ENOUGH, MOST_AROUND, Word, about
-from agentunit.privacy.detection.name_words import OPENERS, PARTICLES, SUFFIXES
+from agentunit.privacy.detection.name_evidence import ENOUGH, MOST_AROUND, OPENERS, PARTICLES, SUFFIXES, Word, about
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, Finding
 
 _CONFIDENCE = CATALOG_CONFIDENCE["name"]
@@ -134,7 +133,7 @@ class _Search:
             self._decide(((start, start + len(word), word),), known, known.alone)
 
     def look_at(self, start: int, end: int, parts: list[str]) -> None:
-        """Find the names in a run of words, given in parts between spaces."""
+        """Find the names in a run of words, split into parts at spaces."""
         words: list[tuple[int, int, str]] = []
         if "".join(parts).isalpha():
             for part in parts:

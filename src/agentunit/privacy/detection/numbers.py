@@ -1,4 +1,4 @@
-"""Recognisers of numbers by their form alone: cards, phones, social security numbers, IPv4 addresses.
+"""Recognizers of numbers by their form alone: cards, phones, social security numbers, IPv4 addresses.
 
 A number in the catalog's form (123-45-6789, 123-456-7890, 1234-5678-9012-3456) counts, issued or not. In other forms a
 checksum or issuing rule decides. What has no form of its own (nine bare digits, a local phone number) is found by the
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from agentunit.formulas.identifiers import card_range, longest_number, luhn_valid, ssn_issuable
-from agentunit.privacy.detection.engine import Candidate, Recogniser, Span
+from agentunit.privacy.detection.engine import Candidate, Recognizer, Span
 from agentunit.privacy.findings import CATALOG_CONFIDENCE
 
 # Space, no-break space, narrow no-break space; hyphen-minus, hyphen, no-break hyphen, en dash.
@@ -199,14 +199,14 @@ _PAIRS = "|".join(
 )
 
 NUMBERS = (
-    Recogniser(
+    Recognizer(
         "phone",
         "phone_international",
         rf"(?:\+|\b00{GAP}?)[1-9](?:{GAP}?(?:[0-9]|\([0-9]{{1,5}}\))){{5,16}}{NUMBER_END}",
         CATALOG_CONFIDENCE["phone"],
         check_international,
     ),
-    Recogniser(
+    Recognizer(
         "credit_card",
         "card_in_groups",
         rf"\b(?:{_IN_FOURS.format(gap=SPACE)}|{_IN_FOURS.format(gap=DASH)}"
@@ -214,7 +214,7 @@ NUMBERS = (
         CATALOG_CONFIDENCE["credit_card"],
         check_card,
     ),
-    Recogniser(
+    Recognizer(
         "credit_card",
         "card_digits",
         r"\b(?:(?:4[0-9]|5[0-8]|2[2-7]|6[0-9]|3[05689]|97)[0-9]{14}|(?:4|62)[0-9]{17,18}"
@@ -222,7 +222,7 @@ NUMBERS = (
         CATALOG_CONFIDENCE["credit_card"],
         check_card,
     ),
-    Recogniser(
+    Recognizer(
         "ssn",
         "ssn_in_groups",
         rf"\b(?:[0-9]{{3}}{DASH}[0-9]{{2}}{DASH}"
@@ -230,8 +230,8 @@ NUMBERS = (
         CATALOG_CONFIDENCE["ssn"],
         check_ssn,
     ),
-    Recogniser("ip_address", "ipv4", rf"\b(?:{_IPV4})(?:\.[0-9]{{1,3}})*\b", 0.9, check_ipv4),
-    Recogniser(
+    Recognizer("ip_address", "ipv4", rf"\b(?:{_IPV4})(?:\.[0-9]{{1,3}})*\b", 0.9, check_ipv4),
+    Recognizer(
         "phone",
         "phone_north_american",
         rf"(?:\b1{GAP})?(?:\([0-9]{{3}}\)[ .-]?|\b[0-9]{{3}}{GAP})"
@@ -239,7 +239,7 @@ NUMBERS = (
         CATALOG_CONFIDENCE["phone"],
         check_north_american,
     ),
-    Recogniser(
+    Recognizer(
         "phone",
         "phone_national",
         rf"(?:(?:\(0[1-9][0-9]{{0,4}}\){SPACE}?[0-9]{{2}}|\b0[1-9](?:[0-9]{{1,4}}{GAP}[0-9]{{2}}|{GAP}[0-9]{{3}}))"

@@ -1,17 +1,18 @@
-"""One line an agent: what it said, called, spent and failed at, and how it is connected."""
+"""The agents of a run: what each said, called, spent and failed at, and who writes to whom."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from agentunit.formulas.graph import Graph, degree_centrality
+from agentunit.formulas.graph import Graph, articulation_points, degree_centrality
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.usage import llm_calls
 from agentunit.multiagent.derivation import derived, reading, receivers_of, sender_of
-from agentunit.multiagent.steps import HUMANS, agent_in, trace_of
+from agentunit.multiagent.inputs import interactions_of
+from agentunit.multiagent.steps import HUMANS, agent_in, steps_of, trace_of
 
 
 class AgentRow(Struct, frozen=True):
@@ -100,3 +101,66 @@ def _tokens(trace: Any) -> dict[str, int]:
         else:
             spent[agent] = spent.get(agent, 0) + tokens.total
     return {agent: total for agent, total in spent.items() if agent not in unknown}
+
+
+class Link(Struct, frozen=True, omit_defaults=True):
+    """What one agent sent to another. ``failed`` counts messages and handoffs that are known to have failed."""
+
+    sender: str
+    receiver: str
+    messages: int
+    handoffs: int = 0
+    failed: int = 0
+
+    @property
+    def weight(self) -> int:
+        """How much passed along it: messages, or handoffs where only those were recorded."""
+        return self.messages or self.handoffs
+
+
+class Network(Struct, frozen=True, omit_defaults=True):
+    """The agents of a run in order of appearance, their links, busiest first, and how many messages each sent.
+
+    ``bottlenecks`` are the agents without whom others could no longer reach each other.
+    """
+
+    agents: list[str]
+    links: list[Link] = field(default_factory=list)
+    bottlenecks: list[str] = field(default_factory=list)
+    sent: dict[str, int] = field(default_factory=dict)
+
+
+def network_of(record: Any) -> Network:
+    """The network of a record or a trace: as recorded, else as its events tell it.
+
+    >>> said = [("planner", "Find it."), ("searcher", "Here it is."), ("planner", "Write it."), ("writer", "Done.")]
+    >>> events = [{"type": "message", "payload": {"role": "assistant", "agent": a, "content": t}} for a, t in said]
+    >>> network = network_of({"events": events})
+    >>> [(link.sender, link.receiver, link.messages) for link in network.links], network.bottlenecks
+    ([('planner', 'searcher', 1), ('planner', 'writer', 1), ('searcher', 'planner', 1)], ['planner'])
+    """
+    trace = trace_of(record)
+    interactions = interactions_of(trace)
+    said, handed = interactions.messages, interactions.handoffs
+    messages, handoffs, failed = (Counter[tuple[str, str]]() for _ in range(3))
+    for sender, receivers, success in zip(said.senders, said.receivers, said.successes, strict=True):
+        for receiver in receivers:
+            messages[sender, receiver] += 1
+            failed[sender, receiver] += success is False
+    for giver, taker, success in zip(handed.givers, handed.takers, handed.successes, strict=True):
+        if giver != taker:
+            handoffs[giver, taker] += 1
+            failed[giver, taker] += success is False
+    links = [
+        Link(sender, receiver, messages[sender, receiver], handoffs[sender, receiver], failed[sender, receiver])
+        for sender, receiver in {**messages, **handoffs}
+    ]
+    acting = [step.agent for step in steps_of(trace) if step.agent is not None and not step.by_human]
+    seen = dict.fromkeys([*acting, *said.senders])
+    agents = [*seen, *sorted(interactions.agents.difference(seen))]
+    return Network(
+        agents,
+        sorted(links, key=lambda link: (-link.weight, link.sender, link.receiver)),
+        articulation_points(Graph(agents, said.edges())),
+        dict(Counter(said.senders)),
+    )

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.formulas.sustainability import utilisation_score
+from agentunit.formulas.sustainability import utilization_score
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from agentunit.formulas.sustainability import utilisation_score
     ],
 )
 def test_hand_checked(used: float, expected: float) -> None:
-    assert utilisation_score(used, 80.0) == pytest.approx(expected)
+    assert utilization_score(used, 80.0) == pytest.approx(expected)
 
 
 @given(
@@ -33,7 +33,7 @@ def test_hand_checked(used: float, expected: float) -> None:
 )
 def test_better_towards_the_target_from_both_sides(one: float, other: float, target: float) -> None:
     less, more = sorted((one, other))
-    scores = utilisation_score(less * target, target), utilisation_score(more * target, target)
+    scores = utilization_score(less * target, target), utilization_score(more * target, target)
     assert all(0.0 <= score <= 1.0 for score in scores)
     if more <= 1.0:
         assert scores[0] <= scores[1] + 1e-9
@@ -43,5 +43,5 @@ def test_better_towards_the_target_from_both_sides(one: float, other: float, tar
 
 @pytest.mark.parametrize(("used", "target"), [(1, 0), (1, -1), (1, nan), (-1, 1), (inf, 1)])
 def test_what_cannot_be_is_refused(used: float, target: float) -> None:
-    with pytest.raises(ValueError, match=r"utilisation_score: (used|target) must be a finite number"):
-        utilisation_score(used, target)
+    with pytest.raises(ValueError, match=r"utilization_score: (used|target) must be a finite number"):
+        utilization_score(used, target)

@@ -1,4 +1,4 @@
-"""The texts of a run in which data may stand, each with its place in words."""
+"""The texts of a run in which data may stand, each with its place, and the base of the metrics that read them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
+from agentunit.core.results import MetricResult
+from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import InputProblem, Item, payload_of
 
 Kind = Literal["input", "output", "message", "tool_argument", "interaction"]
@@ -26,12 +28,26 @@ class Passage(NamedTuple):
     text: str
 
 
+class PrivacyMetric(ItemMetric):
+    """A metric whose results never hold the data it read, not even in the reason of an error."""
+
+    def measure(self, item: Item) -> MetricResult:
+        """Score one item; an input that is there but unusable becomes a result that says so."""
+        try:
+            return self.judge(item)
+        except InputProblem as problem:
+            return self.refused(problem)
+
+    def refused(self, problem: InputProblem) -> MetricResult:
+        """The result of an unusable input, with its place and rule but without the value received."""
+        without_value = InputProblem(str(problem).partition("; received")[0])
+        return self.unscored(str(without_value), error=without_value)
+
+
 def passages(item: Item) -> Iterator[Passage]:
-    """Every text of a run that a user, an agent or a tool was given: what was asked, answered, said and passed on."""
+    """Every text of a run that a user, an agent or a tool received: what was asked, answered, said and passed on."""
     yield from user_input(item)
-    yield from outputs(item)
-    yield from agent_messages(item)
-    yield from tool_arguments(item)
+    yield from disclosed_passages(item)
     yield from interactions(item)
 
 
@@ -60,7 +76,7 @@ def agent_messages(item: Item) -> Iterator[Passage]:
 
 
 def tool_arguments(item: Item) -> Iterator[Passage]:
-    """What was handed to tools: each argument of each call, calls numbered from 1."""
+    """What was passed to tools: each argument of each call, calls numbered from 1."""
     for number, call in enumerate(item.tool_calls, start=1):
         name = call.get("name")
         who = f" ({name})" if isinstance(name, str) and _PLAIN_NAME.fullmatch(name) else ""
@@ -70,13 +86,20 @@ def tool_arguments(item: Item) -> Iterator[Passage]:
 
 
 def interactions(item: Item) -> Iterator[Passage]:
-    """What agents told each other, numbered from 1."""
+    """What agents said to each other, numbered from 1."""
     for number, each in enumerate(_interactions_of(item), start=1):
-        speaker, to = _part(each, "from_agent"), _part(each, "to_agent")
-        hearers = to if isinstance(to, (list, tuple)) else [to]
-        heard = ", ".join(_agent(hearer) for hearer in hearers)
-        place = f"message {number} from {_agent(speaker)} to {heard}"
+        sender, to = _part(each, "from_agent"), _part(each, "to_agent")
+        receivers = to if isinstance(to, (list, tuple)) else [to]
+        to_agents = ", ".join(_agent(receiver) for receiver in receivers)
+        place = f"message {number} from {_agent(sender)} to {to_agents}"
         yield from _at("interaction", place, _part(each, "content"))
+
+
+def disclosed_passages(item: Item) -> Iterator[Passage]:
+    """What left the agent: its output, its messages, and what it passed to tools."""
+    yield from outputs(item)
+    yield from agent_messages(item)
+    yield from tool_arguments(item)
 
 
 def as_data(value: Any) -> Any:
@@ -109,10 +132,10 @@ def leaves(value: Any) -> Iterator[tuple[str, str, str]]:
         elif isinstance(each, (list, tuple)):
             pending += reversed([(f"{path}[{number}]", name, child) for number, child in enumerate(each)])
         elif isinstance(each, (int, float)) and not isinstance(each, bool):
-            yield path, name, _spoken_number(each)
+            yield path, name, _number_text(each)
 
 
-def _spoken_number(number: float) -> str:
+def _number_text(number: float) -> str:
     try:
         return str(number)
     except ValueError:  # Python refuses to spell out integers of thousands of digits

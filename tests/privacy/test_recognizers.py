@@ -1,4 +1,4 @@
-"""What each recogniser finds and what it leaves: a text with the findings in ⟦double brackets⟧."""
+"""What each recognizer finds and what it leaves: a text with the findings in ⟦double brackets⟧."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 import pytest
 
 from agentunit.privacy.detection.engine import Table, find_in_texts, without_overlaps
-from agentunit.privacy.detection.recognisers import TABLES
+from agentunit.privacy.detectors import TABLES
 from agentunit.privacy.findings import PII_TYPES
 
 COMPILED = [Table(each) for each in TABLES]

@@ -1,0 +1,215 @@
+"""Recognizers of identifiers with a grammar or a checksum: email, IPv6 and MAC addresses, IBANs, wallets.
+
+IPv4 addresses have the form of a number and are in ``numbers``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from ipaddress import AddressValueError, IPv6Address
+
+from agentunit.formulas.identifiers import IBAN_LENGTHS, base58check_valid, bech32_valid, eip55_valid, iban_valid
+from agentunit.privacy.detection.engine import Candidate, Recognizer, Span
+from agentunit.privacy.findings import CATALOG_CONFIDENCE
+
+_LOCAL = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+/=?^_`{|}~-" + bytes(
+    range(0x80, 0xF5)
+)
+_MOST_LOCAL_BYTES = 64
+_APOSTROPHE_IN_NAME = re.compile(rb"[A-Za-z0-9._%+\x80-\xf4-]*[A-Za-z\x80-\xf4]'[A-Za-z\x80-\xf4][^']*")
+_HOST_CHARACTER = r"[A-Za-z0-9\x80-\xf4]"
+
+
+def check_email(candidate: Candidate) -> Sequence[Span]:
+    """The domain of a match, with the local part before its @."""
+    window = candidate.before(_MOST_LOCAL_BYTES + 2)
+    if window.endswith(b'"'):
+        quoted = _quoted_local(window)
+        return [Span(candidate.start - len(quoted), candidate.end, candidate.confidence)] if quoted else ()
+    local = window[len(window.rstrip(_LOCAL)) :]
+    if len(local) > _MOST_LOCAL_BYTES:
+        return ()
+    # Quotes, brackets and paths around an address are allowed in it by the letter of RFC 5322, and never meant.
+    kept = local.lstrip(b".!#$%&'*+/=?^`{|}~-")
+    for mark in (b"=", b"/", b"|", b"`", b"{", b"}", b"&", b"?", b"!", b"#"):
+        kept = kept.rpartition(mark)[2]
+    if candidate.after(1) == b"'" or not _APOSTROPHE_IN_NAME.fullmatch(kept):
+        kept = kept.rpartition(b"'")[2]
+    kept = kept.lstrip(b".")
+    if not kept or kept.endswith(b".") or b".." in kept:
+        return ()
+    start = candidate.start - len(kept)
+    if _password_of_url(candidate, start):
+        return ()
+    return [Span(start, candidate.end, candidate.confidence)]
+
+
+def _quoted_local(window: bytes) -> bytes:
+    """The local part in quotes at the end of a window, as in ``"john doe"@example.com``; empty where it is none."""
+    is_escaped = window[-2:-1] == b"\\"  # in JSON text the quotes themselves are escaped
+    opening = window.rfind(b'"', 0, -1)
+    while not is_escaped and opening > 0 and window[opening - 1 : opening] == b"\\":
+        opening = window.rfind(b'"', 0, opening)
+    content = window[opening + 1 : -2 if is_escaped else -1]
+    if opening < 0 or not content.strip() or b"\n" in content or b"\r" in content:
+        return b""
+    return window[opening:]
+
+
+def _password_of_url(candidate: Candidate, start: int) -> bool:
+    before = candidate._replace(start=start).before(80)
+    return before.endswith(b":") and re.search(rb"://[!-~]{0,64}:\Z", before) is not None
+
+
+_LABEL = rf"{_HOST_CHARACTER}(?:[A-Za-z0-9\x80-\xf4-]{{0,61}}{_HOST_CHARACTER})?"
+
+EMAILS = (
+    Recognizer(
+        "email",
+        "email",
+        r"@(?:\[(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|(?i:IPv6):[0-9A-Fa-f:.]{2,45})\]|"
+        rf"(?:{_LABEL}\.){{1,8}}(?:[A-Za-z]{{2,24}}|xn--[A-Za-z0-9-]{{2,59}}|[A-Za-z]{{0,4}}(?:[\xc3-\xf4][\x80-\xbf]{{1,3}}){{2,20}}))",
+        CATALOG_CONFIDENCE["email"],
+        check_email,
+    ),
+)
+
+
+_JOINED_BEFORE = re.compile(rb"[0-9A-Za-z_:.]\Z")
+_JOINED_AFTER = re.compile(rb"[0-9A-Za-z_:]|\.[0-9]|-[0-9A-Fa-f]{2}\b")
+_NOBODYS = (IPv6Address("::"), IPv6Address("::1"))
+_MAC_BYTES = (17, 23)
+_LONGEST_IPV6 = 45
+_DIGIT = re.compile(rb"[0-9]")
+_HEX_LETTER = re.compile(rb"[A-Fa-f]")
+
+
+def check_ipv6(candidate: Candidate) -> Sequence[Span]:
+    """An address that parses, holds a digit (``std::add`` does not), and is not the loopback."""
+    written = candidate.written.rstrip(b".")
+    if written.endswith(b":") and not written.endswith(b"::"):
+        written = written[:-1]
+    if not 2 <= written.count(b":") <= 8 or len(written) > _LONGEST_IPV6 or not _DIGIT.search(written):
+        return ()
+    kept = candidate._replace(end=candidate.start + len(written))
+    if written.count(b"::") > 1 or b":::" in written or _is_joined(kept):
+        return ()
+    try:
+        address = IPv6Address(written.decode("ascii"))
+    except AddressValueError:
+        return ()
+    return () if address in _NOBODYS else kept.whole()
+
+
+def check_mac(candidate: Candidate) -> Sequence[Span]:
+    """Six or eight pairs, not a longer fingerprint; with dashes at least one letter, since dates have them too."""
+    written = candidate.written
+    if len(written) not in _MAC_BYTES or _is_joined(candidate) or len(set(written)) < 4:
+        return ()
+    return () if b"-" in written and not _HEX_LETTER.search(written) else candidate.whole()
+
+
+def check_dotted_mac(candidate: Candidate) -> Sequence[Span]:
+    """Three groups of four, with a letter: without one it is a number."""
+    return candidate.whole() if _HEX_LETTER.search(candidate.written) and not _is_joined(candidate) else ()
+
+
+def _is_joined(candidate: Candidate) -> bool:
+    return bool(_JOINED_BEFORE.search(candidate.before(1)) or _JOINED_AFTER.match(candidate.after(4)))
+
+
+_HEX = "[0-9A-Fa-f]"
+_GROUP = f"{_HEX}{{1,4}}"
+
+NETWORKS = (
+    # Chains are matched to their end, so that a long one is one candidate and not many.
+    Recognizer("mac_address", "mac_colons", rf"\b{_HEX}{{2}}(?::{_HEX}{{2}}){{5,}}\b", 0.9, check_mac),
+    Recognizer("mac_address", "mac_dashes", rf"\b{_HEX}{{2}}(?:-{_HEX}{{2}}){{5,}}\b", 0.9, check_mac),
+    Recognizer("mac_address", "mac_dots", rf"\b{_HEX}{{4}}\.{_HEX}{{4}}\.{_HEX}{{4}}\b", 0.8, check_dotted_mac),
+    Recognizer("ip_address", "ipv6", rf"\b{_GROUP}(?::{_GROUP}){{7,}}\b", 0.95, check_ipv6),
+    Recognizer(
+        "ip_address",
+        "ipv6_shortened",
+        rf"\b{_GROUP}(?::{_HEX}+)*::[0-9A-Fa-f:.]*|::{_HEX}[0-9A-Fa-f:.]*",
+        0.95,
+        check_ipv6,
+    ),
+)
+
+
+_WALLET_WORDS = (
+    b"eth",
+    b"wallet",
+    b"crypto",
+    b"0x",
+    b"address",
+    b"contract",
+    b"token",
+    b"account",
+    b"send",
+    b"transfer",
+)
+
+
+def check_iban(candidate: Candidate) -> Sequence[Span]:
+    """The country's length of letters and digits, whose checksum holds."""
+    return candidate.whole() if iban_valid(candidate.written.decode("ascii")) else ()
+
+
+def check_iban_in_groups(candidate: Candidate) -> Sequence[Span]:
+    """The same with separators; words that follow are left out."""
+    written = candidate.written.decode("ascii")
+    at = [place for place, each in enumerate(written) if each not in " -"]
+    length = IBAN_LENGTHS[written[:2]]
+    if length > len(at):
+        return ()
+    end = at[length - 1] + 1
+    if written[end : end + 1].isalnum() or not iban_valid("".join(written[place] for place in at[:length])):
+        return ()
+    return (Span(candidate.start, candidate.start + end, candidate.confidence),)
+
+
+def check_base58(candidate: Candidate) -> Sequence[Span]:
+    """A Base58Check address of 25 bytes."""
+    return candidate.whole() if base58check_valid(candidate.written.decode("ascii")) else ()
+
+
+def check_bech32(candidate: Candidate) -> Sequence[Span]:
+    """A segregated-witness address."""
+    return candidate.whole() if bech32_valid(candidate.written.decode("ascii")) else ()
+
+
+def check_ethereum(candidate: Candidate) -> Sequence[Span]:
+    """Forty hexadecimal digits that the words before call an address, or have the checksum in their case."""
+    digits = candidate.written[2:].decode("ascii")
+    if len(set(digits)) < 4:
+        return ()
+    words = candidate.before(48).lower()
+    if any(each in words for each in _WALLET_WORDS):
+        return candidate.whole()
+    one_case = digits in (digits.lower(), digits.upper())
+    return candidate.whole() if not one_case and eip55_valid(digits) else ()
+
+
+_COUNTRY = "|".join(IBAN_LENGTHS)
+
+ACCOUNTS = (
+    Recognizer("iban", "iban", rf"\b(?i:{_COUNTRY})[0-9]{{2}}[A-Za-z0-9]{{11,29}}\b", 0.95, check_iban),
+    Recognizer(
+        "iban",
+        "iban_in_groups",
+        rf"\b(?:{_COUNTRY})[0-9]{{2}}(?:[ -][A-Z0-9]{{4}}){{2,7}}(?:[ -]?[A-Z0-9]{{1,4}})?\b",
+        0.95,
+        check_iban_in_groups,
+    ),
+    Recognizer("crypto_address", "base58check", r"\b[13LMD][1-9A-HJ-NP-Za-km-z]{25,34}\b", 0.95, check_base58),
+    Recognizer(
+        "crypto_address",
+        "bech32",
+        r"\b(?:(?:bc|tb|ltc)1[02-9ac-hj-np-z]{11,87}|(?:BC|TB|LTC)1[02-9AC-HJ-NP-Z]{11,87})\b",
+        0.95,
+        check_bech32,
+    ),
+    Recognizer("crypto_address", "ethereum", r"\b0x[0-9A-Fa-f]{40}\b", 0.9, check_ethereum),
+)
