@@ -23,7 +23,6 @@ from agentunit.backends.judge.attempt import Attempt
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.dialect import Dialect
 from agentunit.backends.judge.health import Health
-from agentunit.backends.judge.transport import Transport
 from agentunit.backends.judge.usage import JudgeUsage
 
 SUPPORT = Path(__file__).resolve().parents[2] / "support"
@@ -111,7 +110,7 @@ def test_health_gives_a_quiet_server_up_and_tries_it_again_later() -> None:
 def test_who_is_woken_after_the_server_was_given_up_hears_why_however_late_that_is() -> None:
     async def woken() -> str | None:
         settings = settings_for("http://127.0.0.1:1/v1", timeout_s=10.0, concurrency=1)
-        caller = calling.Caller(settings, Transport(settings.address), JudgeUsage(), Dialect())
+        caller = calling.Caller(settings, settings.address.client(), JudgeUsage(), Dialect())
         await caller._pace.enter(caller._pace.ticket())
         waiting = asyncio.ensure_future(caller.answer(question()))
         await asyncio.sleep(0)

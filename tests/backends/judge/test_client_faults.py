@@ -34,7 +34,6 @@ from judge_server import JudgeServer
 from agentunit.backends.judge import calling
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.judge_backend import JudgeBackend
-from agentunit.backends.judge.transport import Transport
 from agentunit.backends.quality import QualityQuestion
 
 ECHO = '{"echo": "is it so?"}'
@@ -205,13 +204,13 @@ def test_a_response_sent_twice_is_never_the_reply_to_the_next_question(n_faulty:
 def test_bytes_that_come_after_a_connection_was_put_aside_close_it() -> None:
     async def exchanged() -> list[bytes]:
         found: list[bytes] = []
-        transport = Transport(settings_for(server).address)
+        client = settings_for(server).address.client()
         for _ in range(3):
-            found.append((await transport.post(b"{}")).body)
-            (kept,) = transport._idle
+            found.append((await client.send("/v1/chat/completions", b"{}")).body)
+            (kept,) = client._idle
             # Bytes in the reader, or only with the system: both make the connection useless.
             kept.reader.feed_data(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
-        transport.close()
+        client.close()
         return found
 
     with JudgeServer(echo, faults=lambda _: Fault(body=b"{}")) as server:

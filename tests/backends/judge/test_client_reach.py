@@ -12,9 +12,10 @@ from judge_asking import ask_all, echo, question, settings_for
 from judge_faults import failing
 from judge_server import JudgeServer
 
-from agentunit.backends.judge import calling, health, transport
+from agentunit.backends import http_client
+from agentunit.backends.http_client import HttpClient
+from agentunit.backends.judge import calling, health
 from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.transport import Transport
 
 
 @pytest.fixture(autouse=True)
@@ -26,13 +27,13 @@ def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """An entry for every attempt to connect."""
     made: list[str] = []
-    connected = Transport._connected
+    connected = HttpClient._connected
 
-    async def counted(self: Transport) -> Any:
+    async def counted(self: HttpClient) -> Any:
         made.append("attempt")
         return await connected(self)
 
-    monkeypatch.setattr(Transport, "_connected", counted)
+    monkeypatch.setattr(HttpClient, "_connected", counted)
     return made
 
 
@@ -44,7 +45,7 @@ def test_a_server_that_cannot_be_reached_is_found_once_a_run(
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
     if why == "no such host":
-        monkeypatch.setattr(transport, "resolved", unknown)
+        monkeypatch.setattr(http_client, "resolve", unknown)
     with JudgeServer(echo) as server:
         url = server.url
     client = JudgeClient(settings_for(url, concurrency=4, max_attempts=3))

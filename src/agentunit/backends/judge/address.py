@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import re
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
+from agentunit.backends.http_client import PORTS, HttpClient, ascii_host, basic_authorization
+
 _SENSITIVE = re.compile(r"auth|key|token|secret|passw|credential|sig|code", re.IGNORECASE)
-_PORTS = {"http": 80, "https": 443}
+_MAX_REPLY_BYTES = 4 << 20
 _ENDPOINT = "/chat/completions"
 # A shorter "secret" is a placeholder such as "none" or "EMPTY", which may be a word of a reply.
 _SHORTEST_SECRET = 8
@@ -26,6 +27,18 @@ class Address:
     shown: str
     authorization: str | None = field(default=None, repr=False)
     secrets: tuple[str, ...] = field(default=(), repr=False)
+
+    def client(self) -> HttpClient:
+        """A client for this address."""
+        headers = {
+            "User-Agent": "agentunit",
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+        }
+        if self.authorization is not None:
+            headers["Authorization"] = self.authorization
+        return HttpClient(self.host, self.port, is_tls=self.is_tls, headers=headers, max_bytes=_MAX_REPLY_BYTES)
 
     def hidden(self, body: bytes) -> bytes:
         """What a server sent, without the secrets of this address."""
@@ -45,11 +58,11 @@ def address_of(url: str, api_key: str | None = None) -> Address:
     parts = _split(url)
     host = _plain_host(parts.hostname or "")
     is_tls = parts.scheme == "https"
-    port = parts.port or _PORTS[parts.scheme]
+    port = parts.port or PORTS[parts.scheme]
     path = parts.path.rstrip("/").removesuffix(_ENDPOINT)
     query = parse_qsl(parts.query, keep_blank_values=True)
     target = quote(path + _ENDPOINT, safe="/%:@!$&'()*+,;=~") + (f"?{urlencode(query)}" if query else "")
-    place = f"{parts.scheme}://{_in_url(host)}" + (f":{port}" if port != _PORTS[parts.scheme] else "") + path
+    place = f"{parts.scheme}://{_in_url(host)}" + (f":{port}" if port != PORTS[parts.scheme] else "") + path
     shown_query = "&".join(f"{name}={'***' if _SENSITIVE.search(name) else value}" for name, value in query)
     return Address(
         host=host,
@@ -66,7 +79,7 @@ def _split(url: str) -> SplitResult:
     rule = "JudgeSettings: url must be an http:// or https:// address such as 'http://127.0.0.1:8000/v1'"
     try:
         parts = urlsplit(url.strip())
-        usable = parts.scheme in _PORTS and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        usable = parts.scheme in PORTS and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except (AttributeError, ValueError):
         raise ValueError(f"{rule}; received something that is no address") from None
     if not usable or any(character.isspace() or not character.isprintable() for character in parts.geturl()):
@@ -78,7 +91,7 @@ def _split(url: str) -> SplitResult:
 def _plain_host(host: str) -> str:
     """A name in letters of its own as the name system writes it."""
     try:
-        return host if host.isascii() else host.encode("idna").decode()
+        return ascii_host(host)
     except UnicodeError:
         raise ValueError(
             "JudgeSettings: url must have a host name that can be looked up; received one of other "
@@ -87,12 +100,7 @@ def _plain_host(host: str) -> str:
 
 
 def _authorization(parts: SplitResult, api_key: str | None) -> str | None:
-    if api_key:
-        return f"Bearer {api_key}"
-    if parts.username is None and parts.password is None:
-        return None
-    login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-    return "Basic " + base64.b64encode(login.encode()).decode()
+    return f"Bearer {api_key}" if api_key else basic_authorization(parts)
 
 
 def _secrets(parts: SplitResult, query: list[tuple[str, str]], api_key: str | None) -> tuple[str, ...]:
@@ -101,7 +109,7 @@ def _secrets(parts: SplitResult, query: list[tuple[str, str]], api_key: str | No
     found = {api_key or "", hidden_part, unquote(hidden_part)}
     found.update(value for name, value in query if _SENSITIVE.search(name))
     found |= {quote(secret, safe="") for secret in found}
-    login = _authorization(parts, None)
+    login = basic_authorization(parts)
     found.add(login.removeprefix("Basic ") if login else "")
     found |= {json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for secret in found for is_ascii in (True, False)}
     found |= {secret.replace("/", "\\/") for secret in found}

@@ -6,9 +6,9 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agentunit.backends.http_client import HttpClient, HttpFailure, Response
 from agentunit.backends.judge.address import Address
 from agentunit.backends.judge.completion import Completion, read_completion, read_error, seconds_to_wait
-from agentunit.backends.judge.transport import ExchangeFailed, Response, Transport
 
 _WORTH_REPEATING = (408, 409, 425)
 _OVERLOADED = (429, 503, 529)
@@ -36,7 +36,7 @@ class Attempt:
 
 
 async def attempt(
-    transport: Transport,
+    client: HttpClient,
     address: Address,
     body: bytes,
     timeout_s: float,
@@ -46,10 +46,10 @@ async def attempt(
 ) -> Attempt:
     """Send a request once (``on_new``: on a new connection); whatever the server does, it ends after ``timeout_s``."""
     try:
-        response = await asyncio.wait_for(transport.post(body, on_new=on_new, mark=mark), timeout_s)
+        response = await asyncio.wait_for(client.send(address.target, body, on_new=on_new, mark=mark), timeout_s)
     except asyncio.TimeoutError:
         return Attempt("too_slow", f"no answer within {timeout_s:.3g} s", may_be_billed=True)
-    except ExchangeFailed as error:
+    except HttpFailure as error:
         if error.is_untrusted:
             return Attempt("hopeless", str(error))
         if error.is_unreachable:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from agentunit.backends.http_client import HttpClient, HttpFailure
 from agentunit.backends.judge.attempt import Attempt, attempt
 from agentunit.backends.judge.completion import Completion
 from agentunit.backends.judge.dialect import Dialect
@@ -18,7 +19,6 @@ from agentunit.backends.judge.messages import JudgeRequest
 from agentunit.backends.judge.pace import Pace
 from agentunit.backends.judge.settings import JudgeSettings
 from agentunit.backends.judge.spend import SpendCap, Tariff
-from agentunit.backends.judge.transport import ExchangeFailed, Transport
 from agentunit.backends.judge.usage import JudgeUsage
 
 NO_TEMPERATURE = (
@@ -52,11 +52,11 @@ class Call:
 class Caller:
     """Makes the calls of one run to one server. Lives in one event loop; what servers do raises nothing."""
 
-    def __init__(self, settings: JudgeSettings, transport: Transport, usage: JudgeUsage, dialect: Dialect) -> None:
+    def __init__(self, settings: JudgeSettings, client: HttpClient, usage: JudgeUsage, dialect: Dialect) -> None:
         self.dialect = dialect
         self._settings = settings
         self._address = settings.address
-        self._transport = transport
+        self._client = client
         self._usage = usage
         self._tariff = Tariff(settings)
         self._cap = SpendCap(settings.max_spend_usd)
@@ -144,10 +144,10 @@ class Caller:
                 await asyncio.sleep(pause_s)
                 n_attempts += 1
                 try:
-                    await asyncio.wait_for(self._transport.reach(), self._time_for_one())
+                    await asyncio.wait_for(self._client.connect(), self._time_for_one())
                 except asyncio.TimeoutError:
                     problem = "cannot connect: no answer in time"
-                except ExchangeFailed as error:
+                except HttpFailure as error:
                     problem = str(error)
                 else:
                     return
@@ -206,7 +206,7 @@ class Caller:
         self._usage.retries += bool(call.attempts)
         try:
             made = await attempt(
-                self._transport,
+                self._client,
                 self._address,
                 body,
                 self._time_for_one(),

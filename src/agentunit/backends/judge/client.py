@@ -18,6 +18,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from agentunit.backends.http_client import HttpClient
 from agentunit.backends.judge.cache import KeptReply, ReplyCache, cache_folder
 from agentunit.backends.judge.calling import Call, Caller
 from agentunit.backends.judge.dialect import Dialect
@@ -26,7 +27,6 @@ from agentunit.backends.judge.messages import JudgeReply, JudgeRequest
 from agentunit.backends.judge.settings import JudgeSettings
 from agentunit.backends.judge.spend import Tariff, why_cap_cannot_hold
 from agentunit.backends.judge.transcripts import transcript
-from agentunit.backends.judge.transport import Transport
 from agentunit.backends.judge.usage import JudgeUsage
 
 __all__ = ["JudgeClient", "JudgeReply", "JudgeRequest", "JudgeUsage"]
@@ -53,7 +53,7 @@ class JudgeClient:
         self._thread: LoopThread | None = None
         self._dialect = Dialect()
         self._caller: Caller | None = None
-        self._transport: Transport | None = None
+        self._http: HttpClient | None = None
         self._under_way: dict[bytes, asyncio.Future[JudgeReply | None]] = {}
         self._inherited: list[Any] = []
         atexit.register(_close, weakref.ref(self))
@@ -92,8 +92,8 @@ class JudgeClient:
             self._is_closed = True
             thread, self._thread = self._thread, None
         if thread is not None and self._pid == os.getpid():
-            assert self._transport is not None
-            thread.close(self._transport.close)
+            assert self._http is not None
+            thread.close(self._http.close)
         if self._cache is not None:
             self._cache.close()
 
@@ -104,13 +104,13 @@ class JudgeClient:
                 return None
             if self._thread is None or self._pid != os.getpid():
                 # What a fork inherited is never let go: tidying it up would take connections from the parent's loop.
-                self._inherited += [self._thread, self._transport, self._caller, self._under_way]
+                self._inherited += [self._thread, self._http, self._caller, self._under_way]
                 self._pid = os.getpid()
                 self._caller = None
                 self._under_way = {}
-                self._transport = Transport(self.settings.address)
+                self._http = self.settings.address.client()
                 self._thread = LoopThread("agentunit-judge")
-                let_go = weakref.finalize(self, _let_go, self._thread, self._transport, self._pid)
+                let_go = weakref.finalize(self, _let_go, self._thread, self._http, self._pid)
                 let_go.atexit = False
                 # The price table takes a while to load: now, while the first calls are under way.
                 load_prices = partial(Tariff(self.settings).cost_usd, 0, 0)
@@ -173,8 +173,8 @@ class JudgeClient:
 
     def _caller_of_run(self) -> Caller:
         if self._caller is None:
-            assert self._transport is not None
-            self._caller = Caller(self.settings, self._transport, self.usage, self._dialect)
+            assert self._http is not None
+            self._caller = Caller(self.settings, self._http, self.usage, self._dialect)
         return self._caller
 
 
@@ -198,10 +198,10 @@ def _reply(call: Call) -> JudgeReply:
     )
 
 
-def _let_go(thread: LoopThread, transport: Transport, pid: int) -> None:
+def _let_go(thread: LoopThread, http: HttpClient, pid: int) -> None:
     """End what a client that was dropped without closing has left behind."""
     if pid == os.getpid():
-        thread.close(transport.close, wait=False)
+        thread.close(http.close, wait=False)
 
 
 def _close(client: weakref.ref[JudgeClient]) -> None:
