@@ -31,7 +31,8 @@ from judge_faults import (
 )
 from judge_server import JudgeServer
 
-from agentunit.backends.judge import calling
+from agentunit.backends.judge import calls
+from agentunit.backends.judge.chat_completion import client_for
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.judge_backend import JudgeBackend
 from agentunit.backends.quality import QualityQuestion
@@ -41,7 +42,7 @@ ECHO = '{"echo": "is it so?"}'
 
 @pytest.fixture(autouse=True)
 def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "_FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(calls, "_FIRST_BACKOFF_S", 0.01)
 
 
 PASSING = {
@@ -204,7 +205,7 @@ def test_a_response_sent_twice_is_never_the_reply_to_the_next_question(n_faulty:
 def test_bytes_that_come_after_a_connection_was_put_aside_close_it() -> None:
     async def exchanged() -> list[bytes]:
         found: list[bytes] = []
-        client = settings_for(server).address.client()
+        client = client_for(settings_for(server).address)
         for _ in range(3):
             found.append((await client.send("/v1/chat/completions", b"{}")).body)
             (kept,) = client._idle

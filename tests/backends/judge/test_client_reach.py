@@ -14,13 +14,13 @@ from judge_server import JudgeServer
 
 from agentunit.backends import http_client
 from agentunit.backends.http_client import HttpClient
-from agentunit.backends.judge import calling, health
+from agentunit.backends.judge import calls, limits
 from agentunit.backends.judge.client import JudgeClient
 
 
 @pytest.fixture(autouse=True)
 def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "_FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(calls, "_FIRST_BACKOFF_S", 0.01)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_server_that_starts_again_in_the_middle_of_a_run_loses_no_question() -
 
 
 def test_a_server_that_stays_away_is_not_waited_for_by_every_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_LONGEST_OUTAGE_S", 0.05)
+    monkeypatch.setattr(limits, "_LONGEST_OUTAGE_S", 0.05)
     with JudgeServer(echo) as server:
         client = JudgeClient(settings_for(server, concurrency=4))
         ask_all(client, [question("before")])

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from agentunit.backends.http_client import HttpClient, HttpFailure
-from agentunit.backends.judge.asking import JudgeFailed
-from agentunit.backends.judge.completion import clipped, read_error, seconds_to_wait
+from agentunit.backends.judge.chat_completion import client_for, clipped, read_error, seconds_to_wait
+from agentunit.backends.judge.questions import JudgeFailed
 from agentunit.backends.judge.settings import JudgeSettings
 from agentunit.backends.sentences import SHIPPED_MODEL, sentences_unready
 
@@ -87,7 +87,7 @@ class _ServerEmbeddings:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # the first use, or the first in a forked process
             self._loop = loop
-            self._http, self._turns = self._address.client(), asyncio.Semaphore(self._settings.concurrency)
+            self._http, self._turns = client_for(self._address), asyncio.Semaphore(self._settings.concurrency)
             self._closing = loop.create_task(_closed_with_the_client(self._http))
         body = msgspec.json.encode({"model": self._model, "input": [text], "encoding_format": "float"})
         problem, pause_s = "", 0.0

@@ -6,8 +6,8 @@ from dataclasses import replace
 from math import isfinite
 from typing import Any
 
-from agentunit.backends.judge.asking import Asking, JudgeFailed, all_of
-from agentunit.backends.judge.fencing import readable_text
+from agentunit.backends.judge.prompts import readable_text
+from agentunit.backends.judge.questions import Asking, JudgeFailed, all_of
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.backends.ragas.embeddings import RagasEmbeddings
 from agentunit.backends.ragas.installed import Ragas, load_ragas

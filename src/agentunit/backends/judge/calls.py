@@ -10,16 +10,11 @@ from typing import Any
 import msgspec
 
 from agentunit.backends.http_client import HttpClient, HttpFailure
-from agentunit.backends.judge.attempt import Attempt, attempt
-from agentunit.backends.judge.completion import Completion
-from agentunit.backends.judge.dialect import Dialect
-from agentunit.backends.judge.fencing import answers_another
-from agentunit.backends.judge.health import LONGEST_WAIT_S, Health
-from agentunit.backends.judge.messages import JudgeRequest
-from agentunit.backends.judge.pace import Pace
+from agentunit.backends.judge.chat_completion import Attempt, Completion, Dialect, attempt
+from agentunit.backends.judge.limits import LONGEST_WAIT_S, Health, Pace, SpendCap, Tariff
+from agentunit.backends.judge.messages import JudgeRequest, JudgeUsage
+from agentunit.backends.judge.prompts import answers_another
 from agentunit.backends.judge.settings import JudgeSettings
-from agentunit.backends.judge.spend import SpendCap, Tariff
-from agentunit.backends.judge.usage import JudgeUsage
 
 NO_TEMPERATURE = (
     "the server refuses temperature 0, so the judge is asked at the server's own temperature and its verdicts may vary"
