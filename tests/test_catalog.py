@@ -770,7 +770,7 @@ def test_detected_personal_data(text: str, kind: str, confidence: float, sentenc
 def both_services_ready(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """RAGAS is installed and a model is configured; RAGAS gives every answer 0.85."""
     from agentunit.backends.judge.judge_backend import JudgeBackend
-    from agentunit.backends.ragas.judging import RagasBackend
+    from agentunit.backends.ragas.ragas_backend import RagasBackend
 
     monkeypatch.delenv("AGENTUNIT_BACKEND", raising=False)
     monkeypatch.delenv("AGENTUNIT_RAGAS", raising=False)

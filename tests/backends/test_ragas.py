@@ -15,7 +15,7 @@ from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.settings import JudgeSettings, configure_judge
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.backends.ragas import backend, installed
-from agentunit.backends.ragas.judging import RagasBackend
+from agentunit.backends.ragas.ragas_backend import RagasBackend
 
 PARIS = "Paris is in France."
 

@@ -12,8 +12,8 @@ from judge_faults import Fault, failing
 from judge_server import JudgeServer, Received
 from ragas_decisions import decide
 
-from agentunit.backends.judge.asking import JudgeFailed
 from agentunit.backends.judge.client import JudgeClient
+from agentunit.backends.judge.questions import JudgeFailed
 from agentunit.backends.judge.settings import JudgeSettings
 from agentunit.backends.ragas.embeddings import chosen_embeddings
 

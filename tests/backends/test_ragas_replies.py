@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from agentunit.backends.judge.asking import Asking, JudgeFailed
 from agentunit.backends.judge.client import JudgeReply, JudgeRequest
+from agentunit.backends.judge.questions import Asking, JudgeFailed
 from agentunit.backends.ragas.model import JudgeModel
 
 PARIS = "Paris is in France."

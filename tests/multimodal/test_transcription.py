@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import agentunit
-from agentunit.backends import word_errors
+from agentunit.backends import speech
 from agentunit.multimodal.transcription import AudioTranscriptionMetric
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -78,7 +78,7 @@ def test_the_same_numbers_with_and_without_jiwer(reference: str, answer: str, no
     details = []
     for engine in ("jiwer", "agentunit"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(word_errors, "engine_name", lambda engine=engine: engine)
+            patch.setattr(speech, "engine_name", lambda engine=engine: engine)
             details.append(evaluate(metric, [reference], answer).detail)
     assert details[0] == details[1]
 
@@ -203,7 +203,7 @@ def test_parameters_are_checked(parameters: dict[str, Any], rule: str) -> None:
 @pytest.mark.skipif(not AUDIO.is_dir(), reason="no recordings here (AGENTUNIT_DATA names their folder)")
 @pytest.mark.parametrize("engine", ["jiwer", "agentunit"])
 def test_the_output_of_a_real_recogniser(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(word_errors, "engine_name", lambda: engine)
+    monkeypatch.setattr(speech, "engine_name", lambda: engine)
     pairs = json.loads((AUDIO / "pairs_pocketsphinx.json").read_text())
     assert len(pairs) == 10
     for pair in pairs:

@@ -1,23 +1,28 @@
 """An HTTP endpoint as an agent: the question as JSON in the request, the answer in the response.
 
-Nothing but the address that the user named is contacted: no proxy of the environment (unless asked for), no redirect
-to another host. A request runs in a thread of ours and is cut off when the time is up, however slowly the server goes
-on sending.
+Only the address that the user named is contacted: no proxy of the environment (unless asked for), no redirect to
+another host. A request is cut off when the time is up, however slowly the server goes on sending.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from agentunit.adapters.base import AgentResult, FailureKind
 from agentunit.adapters.call import Call, WrongType
 from agentunit.adapters.failures import clipped, describe_error
-from agentunit.adapters.http_exchange import Endpoint, HttpFailure, Line, Response, checked_address, shown
-from agentunit.adapters.redaction import Secrets, basic_authorization, checked_headers
-from agentunit.adapters.threads import DaemonThreads
+from agentunit.adapters.redaction import Secrets, checked_headers
 from agentunit.adapters.wire import MAX_ANSWER_BYTES, request_json, take_reply
+from agentunit.backends.http_client import PORTS, HttpClient, HttpFailure, Response, ascii_host, basic_authorization
 from agentunit.core.case import DatasetCase
+
+_MAX_REDIRECTS = 5
+_BODY_CHARACTERS = 300
+_CHARSET = re.compile(r";\s*charset\s*=\s*\"?([^\s;\"]+)", re.IGNORECASE)
 
 
 class HttpAgent:
@@ -35,74 +40,138 @@ class HttpAgent:
     ) -> None:
         if method not in ("POST", "PUT", "PATCH"):
             raise ValueError(f"HttpAgent: method must be POST, PUT or PATCH; received {method!r}")
-        address = checked_address(url)
-        given = checked_headers(headers or {})
-        login = basic_authorization(address)
-        if login is not None and "authorization" not in map(str.lower, given):
-            given["Authorization"] = login
-        self._headers = {
+        self._address, host = _checked_address(url)
+        received = checked_headers(headers or {})
+        names = {name.lower() for name in received}
+        login = basic_authorization(self._address)
+        if login is not None and "authorization" not in names:
+            received["Authorization"] = login
+        defaults = {
             "Content-Type": "application/json",
             "Accept": "application/json, text/plain;q=0.5",
             "Accept-Encoding": "identity",
             "User-Agent": "agentunit",
-            **given,
         }
         self._method = method
-        self._shown = shown(address)
-        self._secrets = Secrets(given, address)
-        self._endpoint = Endpoint(address, trust_env=trust_env)
-        self._threads = DaemonThreads("agentunit-http")
+        self._shown = _shown(self._address)
+        self._secrets = Secrets(received, self._address)
+        self._client = HttpClient(
+            host,
+            self._address.port or PORTS[self._address.scheme],
+            is_tls=self._address.scheme == "https",
+            headers={name: value for name, value in defaults.items() if name.lower() not in names} | received,
+            max_bytes=MAX_ANSWER_BYTES,
+            proxy=_proxy_for(self._address) if trust_env else None,
+        )
 
     def __repr__(self) -> str:
         return f"HttpAgent({self._shown!r})"
 
     async def run(self, case: DatasetCase, *, timeout_s: float | None = None, seed: int | None = None) -> AgentResult:
-        """Send one case, and cut the connection when the time is up."""
-        call, line = Call(), Line()
+        """Send one case, and close the connection when the time is up."""
+        call = Call()
         try:
             question = request_json(case, seed)
-            future = self._threads.submit(lambda: self._ask(line, question, timeout_s))
-        except Exception as error:  # noqa: BLE001 - a case that cannot be written, no more threads: the case says so
+        except Exception as error:  # noqa: BLE001 - a case that cannot be written as JSON: the case says so
             self._fail(call, "raised", f"the request cannot be sent: {describe_error(error)}")
             return call.result()
         try:
-            done, _ = await asyncio.wait({future}, timeout=timeout_s)
-        except BaseException:
-            line.cut()
-            raise
-        if done:
-            self._take(call, future.result(), timeout_s)
-        else:
-            line.cut()
+            response = await asyncio.wait_for(self._ask(question), timeout_s)
+            kind, text = _content_type(response), _text(response)
+            is_text = kind.startswith("text/") and kind != "text/html"
+            try:
+                take_reply(call, self._secrets.hidden_in_answer(text), may_be_text=is_text)
+            except WrongType as error:
+                self._fail(call, "wrong_type", f"{error}; the content type is {kind}")
+        except asyncio.TimeoutError:
             call.timed_out(timeout_s or 0.0, why=f"; {self._shown} did not finish its response")
+        except HttpFailure as error:
+            self._fail(call, "raised", str(error))
         return call.result()
 
     async def close(self) -> None:
-        """Close connections, and send threads home."""
-        self._endpoint.close()
-        self._threads.close()
+        """Close connections."""
+        self._client.close()
 
-    def _ask(self, line: Line, question: bytes, timeout_s: float | None) -> Response | Exception:
-        try:
-            return self._endpoint.ask(
-                line, self._method, self._headers, question, timeout_s=timeout_s, limit=MAX_ANSWER_BYTES
-            )
-        except Exception as error:  # noqa: BLE001 - refused, reset, no such name, no certificate, not HTTP
-            return error
-
-    def _take(self, call: Call, reply: Response | Exception, timeout_s: float | None) -> None:
-        if isinstance(reply, Response):
-            is_text = reply.content_type.startswith("text/") and reply.content_type != "text/html"
-            try:
-                take_reply(call, self._secrets.hidden_in_answer(reply.text), may_be_text=is_text)
-            except WrongType as error:
-                self._fail(call, "wrong_type", f"{error}; the content type is {reply.content_type}")
-        elif isinstance(reply, TimeoutError) and timeout_s is not None:
-            call.timed_out(timeout_s, why=f"; {self._shown} did not respond")
-        elif isinstance(reply, HttpFailure):
-            self._fail(call, "raised", str(reply))
-        else:
-            self._fail(call, "raised", f"{type(reply).__name__}: {clipped(str(reply))}")
+    async def _ask(self, question: bytes) -> Response:
+        """The answer to a question, following redirects on the same host; ``HttpFailure`` when there is none."""
+        address = self._address
+        for _ in range(_MAX_REDIRECTS + 1):
+            response = await self._client.send(_target(address), question, method=self._method)
+            if 200 <= response.status < 300:
+                return response
+            address = _redirected(response, address)
+        raise HttpFailure(f"the server redirects more than {_MAX_REDIRECTS} times")
 
     def _fail(self, call: Call, failure: FailureKind, sentence: str) -> None:
         call.fail(failure, self._secrets.hidden(f"{sentence} ({self._shown})"))
+
+
+def _checked_address(url: str) -> tuple[SplitResult, str]:
+    """An address that can be asked, and its host."""
+    try:
+        address = urlsplit(url)
+        host = ascii_host(address.hostname or "")
+        usable = address.scheme in PORTS and bool(host) and address.port != 0 and url.isprintable()
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError("HttpAgent: url must be an http:// or https:// address with a host; received another one")
+    return address, host
+
+
+def _shown(address: SplitResult) -> str:
+    """An address as it may be shown: without user, password and query, where secrets are.
+
+    >>> _shown(urlsplit("https://me:secret@example.org:8080/ask?key=secret"))
+    'https://example.org:8080/ask'
+    """
+    return f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+
+
+def _target(address: SplitResult) -> str:
+    target = quote(address.path or "/", safe="/%:=&~+!$,;'@()*[]")
+    return target + ("?" + quote(address.query, safe="/%:=&~+!$,;'@()*[]?") if address.query else "")
+
+
+def _redirected(response: Response, address: SplitResult) -> SplitResult:
+    """The address to ask next; ``HttpFailure`` where the response is no redirect, or one that is not followed."""
+    status, location = response.status, response.headers.get("location")
+    if status not in (301, 302, 303, 307, 308) or location is None:
+        text = clipped(_text(response), _BODY_CHARACTERS)
+        raise HttpFailure(f"HTTP {status} {response.reason}".rstrip() + (f": {text}" if text else ""))
+    try:
+        target = urlsplit(urljoin(address.geturl(), location))
+        is_same_host = _origin(target) == _origin(address)
+    except ValueError:
+        raise HttpFailure(f"HTTP {status}: the server redirects to something that is no address") from None
+    if not is_same_host:
+        raise HttpFailure(f"HTTP {status}: the server redirects to another host, {_shown(target)}; not followed")
+    if status not in (307, 308):
+        raise HttpFailure(f"HTTP {status}: the server redirects to {_shown(target)}; name that address instead")
+    return target
+
+
+def _origin(address: SplitResult) -> tuple[str, str | None, int | None]:
+    return address.scheme, address.hostname, address.port or PORTS.get(address.scheme)
+
+
+def _content_type(response: Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower() or "not given"
+
+
+def _text(response: Response) -> str:
+    charset = _CHARSET.search(response.headers.get("content-type", ""))
+    try:
+        return response.body.decode(charset[1] if charset else "utf-8", "replace")
+    except (LookupError, ValueError):  # no such character set
+        return response.body.decode("utf-8", "replace")
+
+
+def _proxy_for(address: SplitResult) -> SplitResult | None:
+    if proxy_bypass(address.hostname or ""):
+        return None
+    proxy = getproxies().get(address.scheme)
+    if not proxy:
+        return None
+    return urlsplit(proxy if "://" in proxy else f"http://{proxy}")

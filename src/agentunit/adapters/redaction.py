@@ -31,14 +31,6 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return checked
 
 
-def basic_authorization(address: SplitResult) -> str | None:
-    """The header for a user and password in an address."""
-    if address.username is None and address.password is None:
-        return None
-    login = f"{unquote(address.username or '')}:{unquote(address.password or '')}"
-    return "Basic " + base64.b64encode(login.encode()).decode()
-
-
 class Secrets:
     """What must not be shown: every header value in our own sentences, the sensitive ones also in answers.
 

@@ -35,6 +35,18 @@ class QualityQuestion:
     expected: Sequence[str] = ()
 
 
+Scale = tuple[int, int] | tuple[str, ...]
+"""The lowest and the highest score, or labels from worst to best."""
+
+
+@dataclass(frozen=True)
+class RubricQuestion(QualityQuestion):
+    """An answer to be scored by criteria in plain words."""
+
+    criteria: Sequence[str] = ()
+    scale: Scale = (1, 5)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """A backend's answer: a score of 0 to 1 (higher is better), or ``None`` with a reason in the detail."""

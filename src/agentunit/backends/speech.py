@@ -1,4 +1,7 @@
-"""Speech recognisers: a function of the user's, or Whisper on faster-whisper; weights are never downloaded."""
+"""Speech recognizers (a function of the user, or Whisper on faster-whisper) and the error rates of transcripts.
+
+Weights are never downloaded. Error rates come from jiwer where it is installed; the formulas give the same numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentunit.backends.media.limits import MediaAccess, MediaLimits, MediaProblem
 from agentunit.backends.media.sources import is_url, located, open_file
 from agentunit.backends.quality import BackendUnavailable
+from agentunit.formulas.edit_distance import character_error_rate, spoken_words, word_error_rate
 
 Recogniser = Callable[[str], str]
 
@@ -149,3 +153,26 @@ def _no_recogniser(given: Any, owner: str) -> ValueError:
     return ValueError(
         f"{owner}: recognizer must be a function of a path, 'module:attribute' or {WHISPER!r}; received {given!r:.80}"
     )
+
+
+class ErrorRates(NamedTuple):
+    """Word and character error rate of one transcript."""
+
+    wer: float
+    cer: float
+
+
+def error_rates(reference: str, hypothesis: str) -> ErrorRates:
+    """Both rates of a transcript against its reference."""
+    # How empty references count has changed between versions of jiwer.
+    if engine_name() == "jiwer" and spoken_words(reference):
+        import jiwer
+
+        return ErrorRates(float(jiwer.wer(reference, hypothesis)), float(jiwer.cer(reference, hypothesis)))
+    return ErrorRates(word_error_rate(reference, hypothesis), character_error_rate(reference, hypothesis))
+
+
+@lru_cache(maxsize=1)
+def engine_name() -> str:
+    """What computes the rates here."""
+    return "jiwer" if find_spec("jiwer") else "agentunit"

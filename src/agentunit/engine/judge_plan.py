@@ -152,7 +152,7 @@ def _tokens(text: str) -> float:
 
 
 def _cost(settings: JudgeSettings, prompt: float, completion: float) -> float | None:
-    from agentunit.backends.judge.spend import Tariff
+    from agentunit.backends.judge.limits import Tariff
 
     # Priced as one call of average size would be, then taken many times: a tier for long prompts does not apply.
     per_million = [Tariff(settings).cost_usd(*tokens) for tokens in ((1000, 0), (0, 1000))]

@@ -7,8 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
-from agentunit.backends.judge.questions import RubricQuestion, Scale
-from agentunit.backends.quality import BackendUnavailable, Verdict, resolve_backend
+from agentunit.backends.quality import BackendUnavailable, RubricQuestion, Scale, Verdict, resolve_backend
 from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer

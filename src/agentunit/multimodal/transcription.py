@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from agentunit.backends.media.limits import MediaAccess, MediaProblem
-from agentunit.backends.speech import AUDIO_LIMITS, Recogniser, checked_audio, recogniser_of
-from agentunit.backends.word_errors import engine_name, error_rates
+from agentunit.backends.speech import AUDIO_LIMITS, Recogniser, checked_audio, engine_name, error_rates, recogniser_of
 from agentunit.core.results import MetricResult
 from agentunit.formulas.edit_distance import normalised_transcript, spoken_words
 from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error

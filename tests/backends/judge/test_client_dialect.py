@@ -11,9 +11,9 @@ from judge_asking import SCHEMA, ask_all, echo, question, settings_for
 from judge_faults import Fault, failing
 from judge_server import JudgeServer, Received
 
-from agentunit.backends.judge import calling
+from agentunit.backends.judge import calls
+from agentunit.backends.judge.chat_completion import Dialect
 from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.dialect import Dialect
 
 
 def _asked_one_by_one(server: JudgeServer, n_questions: int = 5) -> list[str | None]:
@@ -145,7 +145,7 @@ def test_a_refused_temperature_is_left_out_and_the_run_says_so(message: str) -> 
 
     assert [reply.problem for reply in replies] == [None] * 5
     assert len(server.calls) == 5 + 1 + 1
-    assert problems == client.usage.problems == [calling.NO_TEMPERATURE]
+    assert problems == client.usage.problems == [calls.NO_TEMPERATURE]
 
 
 @pytest.mark.parametrize("message", OTHER_REFUSALS)

@@ -18,20 +18,18 @@ from judge_faults import Fault, dropped, failing, rate_limited, silence, trickle
 from judge_server import JudgeServer
 from virtual_time import run_virtually
 
-from agentunit.backends.judge import calling
-from agentunit.backends.judge.attempt import Attempt
+from agentunit.backends.judge import calls
+from agentunit.backends.judge.chat_completion import Attempt, Dialect, client_for
 from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.dialect import Dialect
-from agentunit.backends.judge.health import Health
-from agentunit.backends.judge.transport import Transport
-from agentunit.backends.judge.usage import JudgeUsage
+from agentunit.backends.judge.limits import Health
+from agentunit.backends.judge.messages import JudgeUsage
 
 SUPPORT = Path(__file__).resolve().parents[2] / "support"
 
 
 @pytest.fixture(autouse=True)
 def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "_FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(calls, "_FIRST_BACKOFF_S", 0.01)
 
 
 @pytest.mark.parametrize("fault", [silence(), trickle(), Fault(status=500, body=b"down", wait_s=0.05)])
@@ -111,7 +109,7 @@ def test_health_gives_a_quiet_server_up_and_tries_it_again_later() -> None:
 def test_who_is_woken_after_the_server_was_given_up_hears_why_however_late_that_is() -> None:
     async def woken() -> str | None:
         settings = settings_for("http://127.0.0.1:1/v1", timeout_s=10.0, concurrency=1)
-        caller = calling.Caller(settings, Transport(settings.address), JudgeUsage(), Dialect())
+        caller = calls.Caller(settings, client_for(settings.address), JudgeUsage(), Dialect())
         await caller._pace.enter(caller._pace.ticket())
         waiting = asyncio.ensure_future(caller.answer(question()))
         await asyncio.sleep(0)

@@ -31,10 +31,10 @@ from judge_faults import (
 )
 from judge_server import JudgeServer
 
-from agentunit.backends.judge import calling
+from agentunit.backends.judge import calls
+from agentunit.backends.judge.chat_completion import client_for
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.judge_backend import JudgeBackend
-from agentunit.backends.judge.transport import Transport
 from agentunit.backends.quality import QualityQuestion
 
 ECHO = '{"echo": "is it so?"}'
@@ -42,7 +42,7 @@ ECHO = '{"echo": "is it so?"}'
 
 @pytest.fixture(autouse=True)
 def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "_FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(calls, "_FIRST_BACKOFF_S", 0.01)
 
 
 PASSING = {
@@ -205,13 +205,13 @@ def test_a_response_sent_twice_is_never_the_reply_to_the_next_question(n_faulty:
 def test_bytes_that_come_after_a_connection_was_put_aside_close_it() -> None:
     async def exchanged() -> list[bytes]:
         found: list[bytes] = []
-        transport = Transport(settings_for(server).address)
+        client = client_for(settings_for(server).address)
         for _ in range(3):
-            found.append((await transport.post(b"{}")).body)
-            (kept,) = transport._idle
+            found.append((await client.send("/v1/chat/completions", b"{}")).body)
+            (kept,) = client._idle
             # Bytes in the reader, or only with the system: both make the connection useless.
             kept.reader.feed_data(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx")
-        transport.close()
+        client.close()
         return found
 
     with JudgeServer(echo, faults=lambda _: Fault(body=b"{}")) as server:

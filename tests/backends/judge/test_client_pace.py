@@ -16,7 +16,7 @@ from judge_server import JudgeServer, Received
 from virtual_time import run_virtually
 
 from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.pace import Pace
+from agentunit.backends.judge.limits import Pace
 
 
 @dataclass
@@ -194,7 +194,7 @@ def test_who_waits_too_long_or_in_vain_goes_without_a_turn() -> None:
 
 
 def test_a_storm_of_refusals_over_http_loses_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agentunit.backends.judge.pace._LEAST_PAUSE_S", 0.01)
+    monkeypatch.setattr("agentunit.backends.judge.limits._LEAST_PAUSE_S", 0.01)
 
     def storm(request: Received) -> Fault | None:
         return rate_limited() if request.number < 28 or request.number % 7 == 0 else None

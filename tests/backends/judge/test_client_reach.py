@@ -12,27 +12,28 @@ from judge_asking import ask_all, echo, question, settings_for
 from judge_faults import failing
 from judge_server import JudgeServer
 
-from agentunit.backends.judge import calling, health, transport
+from agentunit.backends import http_client
+from agentunit.backends.http_client import HttpClient
+from agentunit.backends.judge import calls, limits
 from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.transport import Transport
 
 
 @pytest.fixture(autouse=True)
 def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "_FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(calls, "_FIRST_BACKOFF_S", 0.01)
 
 
 @pytest.fixture
 def connections(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """An entry for every attempt to connect."""
     made: list[str] = []
-    connected = Transport._connected
+    connected = HttpClient._connected
 
-    async def counted(self: Transport) -> Any:
+    async def counted(self: HttpClient) -> Any:
         made.append("attempt")
         return await connected(self)
 
-    monkeypatch.setattr(Transport, "_connected", counted)
+    monkeypatch.setattr(HttpClient, "_connected", counted)
     return made
 
 
@@ -44,7 +45,7 @@ def test_a_server_that_cannot_be_reached_is_found_once_a_run(
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
     if why == "no such host":
-        monkeypatch.setattr(transport, "resolved", unknown)
+        monkeypatch.setattr(http_client, "resolve", unknown)
     with JudgeServer(echo) as server:
         url = server.url
     client = JudgeClient(settings_for(url, concurrency=4, max_attempts=3))
@@ -87,7 +88,7 @@ def test_a_server_that_starts_again_in_the_middle_of_a_run_loses_no_question() -
 
 
 def test_a_server_that_stays_away_is_not_waited_for_by_every_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_LONGEST_OUTAGE_S", 0.05)
+    monkeypatch.setattr(limits, "_LONGEST_OUTAGE_S", 0.05)
     with JudgeServer(echo) as server:
         client = JudgeClient(settings_for(server, concurrency=4))
         ask_all(client, [question("before")])

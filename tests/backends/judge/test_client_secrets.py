@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import shutil
@@ -9,13 +10,16 @@ import ssl
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from judge_asking import SCHEMA, ask_all, ask_one, echo, question, settings_for
 from judge_faults import Fault, failing, redirected
 from judge_server import JudgeServer
 
+from agentunit.backends.http_client import HttpClient
 from agentunit.backends.judge.client import JudgeClient
+from agentunit.backends.judge.settings import Address
 
 KEY = "sk-very-secret-key-of-the-user"
 PASSWORD = "hush-hush-hush"
@@ -158,6 +162,43 @@ def test_a_trusted_certificate_is_taken(certificate: tuple[Path, Path], monkeypa
 
     assert [reply.text for reply in replies] == [f'{{"echo": "number {number}"}}' for number in range(40)]
     assert server.n_connections <= 4
+
+
+def test_a_tunnel_through_a_proxy_carries_tls_to_the_server_itself(
+    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    passed: list[bytes] = []
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            passed.append(data)
+            writer.write(data)
+        writer.close()
+
+    async def proxied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        place = (await reader.readuntil(b"\r\n\r\n")).split()[1].decode()
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", int(place.rpartition(":")[2]))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(relay(reader, far_writer), relay(far_reader, writer), return_exceptions=True)
+
+    async def exchanged(address: Address) -> list[int]:
+        proxy = await asyncio.start_server(proxied, "127.0.0.1", 0)
+        url = urlsplit(f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}")
+        headers = {"Authorization": f"Bearer {KEY}"}
+        client = HttpClient(address.host, address.port, is_tls=True, headers=headers, max_bytes=1 << 20, proxy=url)
+        body = b'{"model": "m", "messages": [{"role": "user", "content": "hello"}]}'
+        found = [(await client.send(address.target, body)).status for _ in range(2)]
+        client.close()
+        proxy.close()
+        await asyncio.sleep(0.05)
+        return found
+
+    with JudgeServer(echo, tls=_tls(certificate)) as server:
+        assert asyncio.run(exchanged(settings_for(server).address)) == [200, 200]
+    assert server.n_connections == 1
+    assert passed
+    assert KEY.encode() not in b"".join(passed)
 
 
 def test_an_unknown_certificate_gets_no_request(certificate: tuple[Path, Path]) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.backends.judge.address import address_of
 from agentunit.backends.judge.settings import (
     JudgeSettings,
+    address_of,
     configure_judge,
     configured,
     why_not_configured,

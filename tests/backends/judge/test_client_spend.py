@@ -15,17 +15,17 @@ from judge_server import JudgeServer, Received
 from virtual_time import run_virtually
 
 from agentunit.backends import prices
-from agentunit.backends.judge import calling, pace, spend
+from agentunit.backends.judge import calls, limits
 from agentunit.backends.judge.client import JudgeClient
-from agentunit.backends.judge.spend import SpendCap, Tariff
+from agentunit.backends.judge.limits import SpendCap, Tariff
 
 PRICES = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
 
 
 @pytest.fixture(autouse=True)
 def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calling, "_FIRST_BACKOFF_S", 0.01)
-    monkeypatch.setattr(pace, "_LEAST_PAUSE_S", 0.01)
+    monkeypatch.setattr(calls, "_FIRST_BACKOFF_S", 0.01)
+    monkeypatch.setattr(limits, "_LEAST_PAUSE_S", 0.01)
 
 
 def test_tokens_and_cost_are_those_the_server_states() -> None:
@@ -85,9 +85,9 @@ def test_a_cap_without_a_price_sends_nothing() -> None:
 
 def test_the_way_out_names_the_price_table_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = settings_for("http://127.0.0.1:1/v1", max_spend_usd=1.0)
-    monkeypatch.setattr(spend, "prices_installed", lambda: False)
-    monkeypatch.setattr(spend, "price_usd", lambda *_: None)
-    assert (spend.why_cap_cannot_hold(settings) or "").endswith('pip install "agentunit-eval[prices]")')
+    monkeypatch.setattr(limits, "prices_installed", lambda: False)
+    monkeypatch.setattr(limits, "price_usd", lambda *_: None)
+    assert (limits.why_cap_cannot_hold(settings) or "").endswith('pip install "agentunit-eval[prices]")')
 
 
 def _mixed(request: Received) -> Fault | None:

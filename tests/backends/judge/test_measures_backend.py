@@ -11,8 +11,8 @@ from judge_faults import silence
 from judge_server import JudgeServer
 
 from agentunit.backends import judge
-from agentunit.backends.judge.asking import JudgeFailed
 from agentunit.backends.judge.judge_backend import JudgeBackend
+from agentunit.backends.judge.questions import JudgeFailed
 from agentunit.backends.judge.settings import JudgeSettings, configure_judge
 from agentunit.backends.quality import QualityQuestion
 

@@ -13,8 +13,7 @@ from scripted_judge import ScriptedJudge, body_of, reply_of
 from agentunit.backends.json_schema import violations
 from agentunit.backends.judge.claims import ANSWER_BUDGET, MOST_CLAIMS, PASSAGE_BUDGET
 from agentunit.backends.judge.judge_backend import MEASURES, JudgeBackend, judge_one
-from agentunit.backends.judge.questions import RubricQuestion
-from agentunit.backends.quality import QualityQuestion, Verdict
+from agentunit.backends.quality import QualityQuestion, RubricQuestion, Verdict
 
 PARIS = "Paris is in France."
 CLAIMS = {"claims": [{"claim": "Paris is in France.", "quote": "Paris is in France"}, {"claim": "It has 9 people."}]}

@@ -15,9 +15,8 @@ from judge_server import Faults, JudgeServer
 import agentunit
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.judge_backend import JudgeBackend
-from agentunit.backends.judge.questions import RubricQuestion
 from agentunit.backends.judge.settings import JudgeSettings
-from agentunit.backends.quality import QualityQuestion
+from agentunit.backends.quality import QualityQuestion, RubricQuestion
 from agentunit.metrics import builtin
 from agentunit.metrics.builtin import FaithfulnessMetric, HallucinationRateMetric
 

@@ -20,7 +20,7 @@ from ragas_decisions import decide, input_of
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.settings import JudgeSettings
 from agentunit.backends.quality import QualityQuestion
-from agentunit.backends.ragas.judging import RagasBackend
+from agentunit.backends.ragas.ragas_backend import RagasBackend
 
 pytestmark = pytest.mark.optional
 

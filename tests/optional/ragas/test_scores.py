@@ -16,7 +16,7 @@ import agentunit
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.settings import JudgeSettings
 from agentunit.backends.quality import QualityQuestion
-from agentunit.backends.ragas.judging import RagasBackend
+from agentunit.backends.ragas.ragas_backend import RagasBackend
 from agentunit.metrics.builtin import FaithfulnessMetric
 
 pytestmark = pytest.mark.optional

@@ -15,9 +15,8 @@ import pytest
 
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.judge_backend import JudgeBackend
-from agentunit.backends.judge.questions import RubricQuestion
 from agentunit.backends.judge.settings import JudgeSettings
-from agentunit.backends.quality import QualityQuestion, Verdict
+from agentunit.backends.quality import QualityQuestion, RubricQuestion, Verdict
 
 pytestmark = pytest.mark.optional
 

@@ -13,25 +13,23 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from agentunit.backends.http_client import HttpClient
 from agentunit.backends.judge.cache import KeptReply, ReplyCache, cache_folder
-from agentunit.backends.judge.calling import Call, Caller
-from agentunit.backends.judge.dialect import Dialect
-from agentunit.backends.judge.loop_thread import LoopThread
-from agentunit.backends.judge.messages import JudgeReply, JudgeRequest
+from agentunit.backends.judge.calls import Call, Caller
+from agentunit.backends.judge.chat_completion import Dialect, client_for
+from agentunit.backends.judge.limits import Tariff, why_cap_cannot_hold
+from agentunit.backends.judge.messages import JudgeReply, JudgeRequest, JudgeUsage, transcript
 from agentunit.backends.judge.settings import JudgeSettings
-from agentunit.backends.judge.spend import Tariff, why_cap_cannot_hold
-from agentunit.backends.judge.transcripts import transcript
-from agentunit.backends.judge.transport import Transport
-from agentunit.backends.judge.usage import JudgeUsage
 
 __all__ = ["JudgeClient", "JudgeReply", "JudgeRequest", "JudgeUsage"]
 
 _T = TypeVar("_T")
+_LONGEST_GOODBYE_S = 5.0
 
 
 class JudgeClient:
@@ -50,10 +48,10 @@ class JudgeClient:
         self._is_closed = False
         self._opening = threading.Lock()
         self._pid = -1
-        self._thread: LoopThread | None = None
+        self._thread: _LoopThread | None = None
         self._dialect = Dialect()
         self._caller: Caller | None = None
-        self._transport: Transport | None = None
+        self._http: HttpClient | None = None
         self._under_way: dict[bytes, asyncio.Future[JudgeReply | None]] = {}
         self._inherited: list[Any] = []
         atexit.register(_close, weakref.ref(self))
@@ -92,25 +90,25 @@ class JudgeClient:
             self._is_closed = True
             thread, self._thread = self._thread, None
         if thread is not None and self._pid == os.getpid():
-            assert self._transport is not None
-            thread.close(self._transport.close)
+            assert self._http is not None
+            thread.close(self._http.close)
         if self._cache is not None:
             self._cache.close()
 
-    def _opened(self) -> LoopThread | None:
+    def _opened(self) -> _LoopThread | None:
         """The thread of the calls, started when it is needed first, and again in a forked process."""
         with self._opening:
             if self._is_closed:
                 return None
             if self._thread is None or self._pid != os.getpid():
                 # What a fork inherited is never let go: tidying it up would take connections from the parent's loop.
-                self._inherited += [self._thread, self._transport, self._caller, self._under_way]
+                self._inherited += [self._thread, self._http, self._caller, self._under_way]
                 self._pid = os.getpid()
                 self._caller = None
                 self._under_way = {}
-                self._transport = Transport(self.settings.address)
-                self._thread = LoopThread("agentunit-judge")
-                let_go = weakref.finalize(self, _let_go, self._thread, self._transport, self._pid)
+                self._http = client_for(self.settings.address)
+                self._thread = _LoopThread("agentunit-judge")
+                let_go = weakref.finalize(self, _let_go, self._thread, self._http, self._pid)
                 let_go.atexit = False
                 # The price table takes a while to load: now, while the first calls are under way.
                 load_prices = partial(Tariff(self.settings).cost_usd, 0, 0)
@@ -173,9 +171,55 @@ class JudgeClient:
 
     def _caller_of_run(self) -> Caller:
         if self._caller is None:
-            assert self._transport is not None
-            self._caller = Caller(self.settings, self._transport, self.usage, self._dialect)
+            assert self._http is not None
+            self._caller = Caller(self.settings, self._http, self.usage, self._dialect)
         return self._caller
+
+
+class _LoopThread:
+    """Runs coroutines that any thread hands in; ends with the process, whatever they do."""
+
+    def __init__(self, name: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._lock = threading.Lock()
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def submit(self, coroutine: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
+        """Start a coroutine; ``RuntimeError`` after ``close``."""
+        with self._lock:
+            if not self._is_closed:
+                return asyncio.run_coroutine_threadsafe(coroutine, self.loop)
+        coroutine.close()
+        raise RuntimeError("the judge's client was closed")
+
+    def close(self, last: Callable[[], None], *, wait: bool = True) -> None:
+        """Cancel what is under way, do ``last`` in the loop, and end the thread; without ``wait``, return at once."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            # Whatever was handed in before stands before this in the loop's queue, so nobody waits in vain.
+            asyncio.run_coroutine_threadsafe(self._cancel_all(last), self.loop)
+        if wait and threading.current_thread() is not self._thread:
+            self._thread.join(_LONGEST_GOODBYE_S)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+        self.loop.close()
+
+    async def _cancel_all(self, last: Callable[[], None]) -> None:
+        others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        for task in others:
+            task.cancel()
+        if others:
+            await asyncio.wait(others, timeout=_LONGEST_GOODBYE_S)
+        last()
+        # Aborted connections get a round of the loop to let go of their sockets.
+        await asyncio.sleep(0)
+        self.loop.call_soon(self.loop.stop)
 
 
 def _unasked(problem: str | None) -> JudgeReply:
@@ -198,10 +242,10 @@ def _reply(call: Call) -> JudgeReply:
     )
 
 
-def _let_go(thread: LoopThread, transport: Transport, pid: int) -> None:
+def _let_go(thread: _LoopThread, http: HttpClient, pid: int) -> None:
     """End what a client that was dropped without closing has left behind."""
     if pid == os.getpid():
-        thread.close(transport.close, wait=False)
+        thread.close(http.close, wait=False)
 
 
 def _close(client: weakref.ref[JudgeClient]) -> None:

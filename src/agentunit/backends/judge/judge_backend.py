@@ -6,20 +6,46 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
+from statistics import fmean, stdev
 from typing import Any
 
-from agentunit.backends.judge.asking import Asking, Judge, JudgeFailed, all_of, spent_on
-from agentunit.backends.judge.claims import faithfulness
+from agentunit.backends.judge.claims import answer_correctness, faithfulness
 from agentunit.backends.judge.client import JudgeClient, JudgeReply
-from agentunit.backends.judge.correctness import answer_correctness
-from agentunit.backends.judge.injection import suspicions
+from agentunit.backends.judge.limits import why_cap_cannot_hold
 from agentunit.backends.judge.passages import retrieval_quality
-from agentunit.backends.judge.questions import RubricQuestion
-from agentunit.backends.judge.repeats import over_repeats
+from agentunit.backends.judge.prompts import suspicions
+from agentunit.backends.judge.questions import Asking, Judge, JudgeFailed, all_of, spent_on
 from agentunit.backends.judge.rubric import rubric
 from agentunit.backends.judge.settings import configured, why_not_configured
-from agentunit.backends.judge.spend import why_cap_cannot_hold
-from agentunit.backends.quality import QualityQuestion, Verdict
+from agentunit.backends.quality import QualityQuestion, RubricQuestion, Verdict
+
+
+def over_repeats(verdicts: Sequence[Verdict]) -> Verdict:
+    """The mean of the values there are. The detail is that of the first with a value, and of the first failure.
+
+    ``judge_values`` has a place for each repeat, ``None`` where there is no value; ``judge_sd`` is their standard
+    deviation (of a sample; ``None`` for fewer than two), ``n_failed`` counts the repeats that failed. Without any value
+    the verdict is that of a repeat that did not fail, if there is one.
+
+    >>> made = over_repeats([Verdict(0.5), Verdict(1.0)])
+    >>> made.value, made.detail["judge_values"], round(made.detail["judge_sd"], 3)
+    (0.75, [0.5, 1.0], 0.354)
+    """
+    values = [verdict.value for verdict in verdicts if verdict.value is not None]
+    failures = [verdict for verdict in verdicts if "error" in verdict.detail]
+    unfailed = [verdict for verdict in verdicts if "error" not in verdict.detail]
+    scored = [verdict for verdict in unfailed if verdict.value is not None]
+    shown = (scored or unfailed or failures)[0]
+    detail = {
+        **shown.detail,
+        "judge_values": [verdict.value for verdict in verdicts],
+        "judge_sd": stdev(values) if len(values) > 1 else None,
+        "n_failed": len(failures),
+    }
+    if values and failures:
+        detail["failed_repeat"] = {key: failures[0].detail.get(key) for key in ("reason", "raw")}
+    return Verdict(fmean(values) if values else None, detail)
+
 
 Measure = Callable[[Any, Asking], Awaitable[Verdict]]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentunit.backends.judge.asking import Asking, all_of
-from agentunit.backends.judge.fencing import fenced
+from agentunit.backends.judge.prompts import batches, fenced, list_schema, pieces
+from agentunit.backends.judge.questions import Asking, all_of
 from agentunit.backends.judge.replies import (
     by_number,
     deciding_field_of,
@@ -17,8 +17,6 @@ from agentunit.backends.judge.replies import (
     whole_number,
     word_of,
 )
-from agentunit.backends.judge.schemas import list_schema
-from agentunit.backends.judge.splitting import batches, pieces
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.formulas.text import average_precision
 

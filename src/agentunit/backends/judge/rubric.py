@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agentunit.backends.judge.asking import Asking
-from agentunit.backends.judge.fencing import fenced, readable_text
-from agentunit.backends.judge.questions import RubricQuestion
+from agentunit.backends.judge.prompts import fenced, list_schema, readable_text
+from agentunit.backends.judge.questions import Asking
 from agentunit.backends.judge.replies import (
     UnreadableReply,
     by_number,
@@ -20,8 +19,7 @@ from agentunit.backends.judge.replies import (
     text_of,
     whole_number,
 )
-from agentunit.backends.judge.schemas import list_schema
-from agentunit.backends.quality import Verdict
+from agentunit.backends.quality import RubricQuestion, Verdict
 
 _MOST_VALUES_LISTED = 20
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agentunit.backends.ragas.judging import RagasBackend
+    from agentunit.backends.ragas.ragas_backend import RagasBackend
 
 __all__ = ["backend"]
 
 
 def backend() -> RagasBackend:
     """RAGAS as a quality backend (the entry point ``ragas`` of the group ``agentunit.backends``)."""
-    from agentunit.backends.ragas.judging import RagasBackend
+    from agentunit.backends.ragas.ragas_backend import RagasBackend
 
     return RagasBackend()

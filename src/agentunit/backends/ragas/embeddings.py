@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from agentunit.backends.judge.asking import JudgeFailed
-from agentunit.backends.judge.completion import clipped, read_error, seconds_to_wait
+from agentunit.backends.http_client import HttpClient, HttpFailure
+from agentunit.backends.judge.chat_completion import client_for, clipped, read_error, seconds_to_wait
+from agentunit.backends.judge.questions import JudgeFailed
 from agentunit.backends.judge.settings import JudgeSettings
-from agentunit.backends.judge.transport import ExchangeFailed, Transport
 from agentunit.backends.sentences import SHIPPED_MODEL, sentences_unready
 
 MODEL_VARIABLE = "AGENTUNIT_RAGAS_EMBEDDINGS"
@@ -78,7 +78,7 @@ class _ServerEmbeddings:
         address = settings.address
         self._address = replace(address, target=address.target.replace("/chat/completions", "/embeddings", 1))
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._transport: Transport
+        self._http: HttpClient
         self._turns: asyncio.Semaphore
         self._closing: asyncio.Task[None]
 
@@ -87,8 +87,8 @@ class _ServerEmbeddings:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # the first use, or the first in a forked process
             self._loop = loop
-            self._transport, self._turns = Transport(self._address), asyncio.Semaphore(self._settings.concurrency)
-            self._closing = loop.create_task(_closed_with_the_client(self._transport))
+            self._http, self._turns = client_for(self._address), asyncio.Semaphore(self._settings.concurrency)
+            self._closing = loop.create_task(_closed_with_the_client(self._http))
         body = msgspec.json.encode({"model": self._model, "input": [text], "encoding_format": "float"})
         problem, pause_s = "", 0.0
         for attempt in range(self._settings.max_attempts):
@@ -96,12 +96,12 @@ class _ServerEmbeddings:
             pause_s = _FIRST_PAUSE_S * 2**attempt * random.uniform(0.5, 1.0)
             try:
                 async with self._turns:
-                    sent = self._transport.post(body, on_new=attempt > 0)
+                    sent = self._http.send(self._address.target, body, on_new=attempt > 0)
                     response = await asyncio.wait_for(sent, self._settings.timeout_s)
             except asyncio.TimeoutError:
                 problem = f"no answer within {self._settings.timeout_s:g} s"
                 continue
-            except ExchangeFailed as error:
+            except HttpFailure as error:
                 problem = str(error)
                 continue
             said = self._address.hidden(response.body)
@@ -127,8 +127,8 @@ class _ServerEmbeddings:
         return JudgeFailed(f"no embeddings of {self._model!r} from {self._address.shown}: {problem}")
 
 
-async def _closed_with_the_client(transport: Transport) -> None:
+async def _closed_with_the_client(http: HttpClient) -> None:
     try:
         await asyncio.Event().wait()  # until the client cancels what is left in its loop
     finally:
-        transport.close()
+        http.close()

@@ -7,11 +7,9 @@ from collections import Counter
 from functools import lru_cache
 from typing import Any
 
-from agentunit.backends.judge.asking import Asking, JudgeFailed
-from agentunit.backends.judge.fencing import fenced
-from agentunit.backends.judge.quotes import plain_words
-from agentunit.backends.judge.replies import UnreadableReply, check_nothing_beside
-from agentunit.backends.judge.schemas import MARK
+from agentunit.backends.judge.prompts import MARK, fenced
+from agentunit.backends.judge.questions import Asking, JudgeFailed
+from agentunit.backends.judge.replies import UnreadableReply, check_nothing_beside, plain_words
 from agentunit.backends.ragas.installed import RAGAS_EXTRA
 
 _TASK = "You carry out the task that the user describes, as its examples show. Reply with JSON only."

@@ -9,17 +9,12 @@ from typing import Any
 
 import msgspec
 
-from agentunit.backends.judge.attempt import Attempt, attempt
-from agentunit.backends.judge.completion import Completion
-from agentunit.backends.judge.dialect import Dialect
-from agentunit.backends.judge.fencing import answers_another
-from agentunit.backends.judge.health import LONGEST_WAIT_S, Health
-from agentunit.backends.judge.messages import JudgeRequest
-from agentunit.backends.judge.pace import Pace
+from agentunit.backends.http_client import HttpClient, HttpFailure
+from agentunit.backends.judge.chat_completion import Attempt, Completion, Dialect, attempt
+from agentunit.backends.judge.limits import LONGEST_WAIT_S, Health, Pace, SpendCap, Tariff
+from agentunit.backends.judge.messages import JudgeRequest, JudgeUsage
+from agentunit.backends.judge.prompts import answers_another
 from agentunit.backends.judge.settings import JudgeSettings
-from agentunit.backends.judge.spend import SpendCap, Tariff
-from agentunit.backends.judge.transport import ExchangeFailed, Transport
-from agentunit.backends.judge.usage import JudgeUsage
 
 NO_TEMPERATURE = (
     "the server refuses temperature 0, so the judge is asked at the server's own temperature and its verdicts may vary"
@@ -52,11 +47,11 @@ class Call:
 class Caller:
     """Makes the calls of one run to one server. Lives in one event loop; what servers do raises nothing."""
 
-    def __init__(self, settings: JudgeSettings, transport: Transport, usage: JudgeUsage, dialect: Dialect) -> None:
+    def __init__(self, settings: JudgeSettings, client: HttpClient, usage: JudgeUsage, dialect: Dialect) -> None:
         self.dialect = dialect
         self._settings = settings
         self._address = settings.address
-        self._transport = transport
+        self._client = client
         self._usage = usage
         self._tariff = Tariff(settings)
         self._cap = SpendCap(settings.max_spend_usd)
@@ -144,10 +139,10 @@ class Caller:
                 await asyncio.sleep(pause_s)
                 n_attempts += 1
                 try:
-                    await asyncio.wait_for(self._transport.reach(), self._time_for_one())
+                    await asyncio.wait_for(self._client.connect(), self._time_for_one())
                 except asyncio.TimeoutError:
                     problem = "cannot connect: no answer in time"
-                except ExchangeFailed as error:
+                except HttpFailure as error:
                     problem = str(error)
                 else:
                     return
@@ -206,7 +201,7 @@ class Caller:
         self._usage.retries += bool(call.attempts)
         try:
             made = await attempt(
-                self._transport,
+                self._client,
                 self._address,
                 body,
                 self._time_for_one(),
