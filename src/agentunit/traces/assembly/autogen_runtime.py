@@ -7,9 +7,7 @@ from typing import Any
 
 from agentunit.traces.assembly.tree import Node
 from agentunit.traces.spans import Span
-from agentunit.traces.vocabularies.facts import Facts, Message, ToolRequest
-from agentunit.traces.vocabularies.usage import usage_of
-from agentunit.traces.vocabularies.values import as_text, from_json
+from agentunit.traces.vocabularies.values import Facts, Message, ToolRequest, as_text, from_json, usage_of
 
 
 def calls_in_messages(nodes: Sequence[Node]) -> list[Node]:

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from agentunit.core.trace import TraceEvent
 from agentunit.traces.assembly.tree import Node, nearest_above
-from agentunit.traces.vocabularies.facts import Message
-from agentunit.traces.vocabularies.values import answer_in, question_in, spoken
+from agentunit.traces.vocabularies.values import Message, answer_in, question_in, spoken
 
 # A Python object's representation is no text that anybody asked or answered.
 _REPRESENTATION = re.compile(r"^<[\w.]+ object at 0x|^[A-Z]\w*\(\w+=")

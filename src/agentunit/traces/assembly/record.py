@@ -11,9 +11,8 @@ from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.traces.assembly.activity import activity_of, attribute_agents
 from agentunit.traces.assembly.autogen_runtime import calls_in_messages, question_in_messages
-from agentunit.traces.assembly.calls import failure_of, model_calls, model_event, retrieval_events
 from agentunit.traces.assembly.conversation import answer_of, message_events, question_of
-from agentunit.traces.assembly.tool_calls import ToolCalls
+from agentunit.traces.assembly.tool_calls import ToolCalls, failure_of, model_calls, model_event, retrieval_events
 from agentunit.traces.assembly.tree import Node, grow, nearest_above, top_down
 from agentunit.traces.spans import ReadingNotes, Span
 from agentunit.traces.vocabularies.values import as_amount

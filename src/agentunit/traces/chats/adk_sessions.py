@@ -12,13 +12,10 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.core.trace import TraceLog
-from agentunit.traces.chats.content import text_of
-from agentunit.traces.chats.conversation import Conversation, payload_of_function
+from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, interactions_of, payload_of_function
 from agentunit.traces.chats.messages import add_function_response
-from agentunit.traces.chats.plain_data import as_dict, as_list, as_name, as_time, without_nones
 from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
-from agentunit.traces.chats.token_counts import gemini_counts
-from agentunit.traces.chats.turns import HUMANS, Turn, interactions_of
+from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, gemini_counts, text_of, without_nones
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.spans import ReadingNotes
 

@@ -11,16 +11,17 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.core.trace import TraceLog
-from agentunit.traces.chats.agent_logs import add_log_lines, is_log
-from agentunit.traces.chats.autogen_messages import add_autogen_messages, is_autogen_message
-from agentunit.traces.chats.conversation import Conversation
+from agentunit.traces.chats.autogen_messages import (
+    add_autogen_messages,
+    add_log_lines,
+    add_named_messages,
+    is_autogen_message,
+    is_log,
+)
+from agentunit.traces.chats.conversation import Conversation, interactions_of
 from agentunit.traces.chats.messages import looks_like_message
-from agentunit.traces.chats.named_chats import add_named_messages
-from agentunit.traces.chats.plain_data import as_amount, as_dict, as_list, as_name, without_nones
-from agentunit.traces.chats.row_facts import RowFacts, row_facts
-from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
-from agentunit.traces.chats.token_counts import add_counts, token_counts
-from agentunit.traces.chats.turns import interactions_of
+from agentunit.traces.chats.rows import CaseIds, NoConversation, RowFacts, file_rows, records_of_rows, row_facts
+from agentunit.traces.chats.values import add_counts, as_amount, as_dict, as_list, as_name, token_counts, without_nones
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.spans import ReadingNotes
 

@@ -13,11 +13,9 @@ from agentunit.core.trace import TraceLog
 from agentunit.traces.chats.autogen import AUTOGEN
 from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.chats.messages import add_message, looks_like_message
-from agentunit.traces.chats.plain_data import as_amount, as_dict, as_list, as_name, without_nones
-from agentunit.traces.chats.row_facts import row_facts
-from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
+from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows, row_facts
 from agentunit.traces.chats.tau2 import TAU2
-from agentunit.traces.chats.token_counts import token_counts
+from agentunit.traces.chats.values import as_amount, as_dict, as_list, as_name, token_counts, without_nones
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.spans import ReadingNotes
 

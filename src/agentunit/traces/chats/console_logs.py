@@ -14,11 +14,9 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.core.trace import TraceLog
-from agentunit.traces.chats.conversation import Conversation
-from agentunit.traces.chats.plain_data import as_dict, as_name, without_nones
-from agentunit.traces.chats.row_facts import row_facts
-from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
-from agentunit.traces.chats.turns import HUMANS, Turn, interactions_of
+from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, interactions_of
+from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows, row_facts
+from agentunit.traces.chats.values import as_dict, as_name, without_nones
 from agentunit.traces.compressed import BROKEN_STREAM, decompressed
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.spans import ReadingNotes

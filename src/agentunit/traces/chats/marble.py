@@ -12,12 +12,9 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.traces.chats.content import text_of
 from agentunit.traces.chats.conversation import Conversation
-from agentunit.traces.chats.plain_data import as_dict, as_list, without_nones
-from agentunit.traces.chats.row_facts import row_facts
-from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
-from agentunit.traces.chats.token_counts import token_counts
+from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows, row_facts
+from agentunit.traces.chats.values import as_dict, as_list, text_of, token_counts, without_nones
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.spans import ReadingNotes
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from agentunit.traces.chats.content import text_of
 from agentunit.traces.chats.conversation import Conversation, payload_of_function
-from agentunit.traces.chats.plain_data import as_amount, as_dict, as_list, as_name, as_time
-from agentunit.traces.chats.token_counts import gemini_counts, token_counts
+from agentunit.traces.chats.values import (
+    as_amount,
+    as_dict,
+    as_list,
+    as_name,
+    as_time,
+    gemini_counts,
+    text_of,
+    token_counts,
+)
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant", "developer": "system"}
 _RESULT_ROLES = ("tool", "function")

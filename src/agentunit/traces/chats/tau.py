@@ -12,8 +12,8 @@ from agentunit.core.results import InputError
 from agentunit.core.trace import TraceLog
 from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.chats.messages import add_message
-from agentunit.traces.chats.plain_data import as_amount, as_dict, as_list, as_name, as_number, without_nones
 from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
+from agentunit.traces.chats.values import as_amount, as_dict, as_list, as_name, as_number, without_nones
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.spans import ReadingNotes
 

@@ -11,10 +11,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from agentunit.traces.collector.answers import success
 from agentunit.traces.collector.endpoint import OtlpServer
-from agentunit.traces.collector.request import decode_request
-from agentunit.traces.collector.request_body import Refused, Room
+from agentunit.traces.collector.request import Refused, Room, decode_request, success
 from agentunit.traces.collector.spool import SpanSpool
 from agentunit.traces.collector.spool_file import SpoolError
 

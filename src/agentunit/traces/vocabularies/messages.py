@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from agentunit.traces.vocabularies.facts import Message, ToolRequest
-from agentunit.traces.vocabularies.values import content_text, from_json, spoken
+from agentunit.traces.vocabularies.values import Message, ToolRequest, content_text, from_json, spoken
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
 _CALL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call", "functionCall")
