@@ -7,8 +7,8 @@ from typing import Any
 
 from agentunit.core.trace import TraceEvent
 from agentunit.traces.assembly.tree import Node, nearest_above, top_down
+from agentunit.traces.vocabularies.messages import unwrapped_arguments, unwrapped_result
 from agentunit.traces.vocabularies.values import Message, ToolRequest, as_text, question_in
-from agentunit.traces.vocabularies.wrappings import unwrapped_arguments, unwrapped_result
 
 # How some frameworks leave a function: raised, but nothing went wrong.
 _CONTROL_FLOW = ("ParentCommand", "GraphInterrupt", "GraphBubbleUp", "NodeInterrupt")

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from agentunit.core.interactions import HandoffEvent
 from agentunit.core.trace import TraceEvent
+from agentunit.traces.chats.chat_logs import add_message, looks_like_message
 from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, payload_of_function
-from agentunit.traces.chats.messages import add_message, looks_like_message
 from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, text_of, token_counts
 from agentunit.traces.spans import ReadingNotes
 

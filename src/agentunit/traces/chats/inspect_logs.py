@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -10,12 +11,11 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.interactions import HandoffEvent
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
 from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.traces.chats.chat_logs import add_message
 from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.chats.inspect_archives import ARCHIVE_START, archive_rows
-from agentunit.traces.chats.messages import add_message
-from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
+from agentunit.traces.chats.rows import CaseIds, NoConversation, RowContext, chat_format, file_rows
 from agentunit.traces.chats.values import (
     add_counts,
     as_amount,
@@ -27,7 +27,7 @@ from agentunit.traces.chats.values import (
     token_counts,
     without_nones,
 )
-from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.formats_base import Opening
 from agentunit.traces.spans import ReadingNotes
 
 _GRADING = ("scorer", "scorers")
@@ -169,28 +169,17 @@ def _matches_archive(opening: Opening) -> bool:
     return opening.head.startswith(ARCHIVE_START) and is_log
 
 
-def _read_json(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
-    ids = CaseIds()
-    rows = file_rows(source, "samples")
-    yield from records_of_rows(source, rows, lambda row, around: _record(row, around, ids, notes))
-
-
-def _read_archive(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
-    ids = CaseIds()
-    yield from records_of_rows(source, archive_rows(source), lambda row, around: _record(row, around, ids, notes))
-
-
-def _record(row: Any, around: dict[str, Any], ids: CaseIds, notes: ReadingNotes) -> Record:
+def _record(row: Any, context: RowContext) -> Record:
     sample = as_dict(row)
     if "eval" in sample and "id" not in sample:
         raise NoConversation("the log holds no samples: it has only its header, or was written without them")
     if not isinstance(sample.get("messages"), list) and not isinstance(sample.get("events"), list):
         raise NoConversation("an Inspect sample needs 'messages' or 'events'")
-    evaluation = as_dict(around.get("eval"))
+    evaluation = as_dict(context.around.get("eval"))
     events = list(logged_events(sample.get("events")))
-    talk = _Sample(notes, as_dict(sample.get("attachments")), events)
+    talk = _Sample(context.notes, as_dict(sample.get("attachments")), events)
     talk.add_messages(as_list(sample.get("messages")))
-    usage = sample_usage(sample, events, notes)
+    usage = sample_usage(sample, events, context.notes)
     duration_s = as_amount(sample.get("total_time"))
     metadata = without_nones(
         source_format=INSPECT_LOG.name,
@@ -203,7 +192,7 @@ def _record(row: Any, around: dict[str, Any], ids: CaseIds, notes: ReadingNotes)
         model_usage=as_dict(sample.get("model_usage")) or None,
         duration_s=duration_s,
     )
-    case = _case(sample, evaluation, ids, talk)
+    case = _case(sample, evaluation, context.ids, talk)
     trace = TraceLog(talk.events, metadata, handoffs=talk.handoffs)
     return Record(case, trace, _outcome(sample, talk, duration_s))
 
@@ -338,9 +327,17 @@ def _outcome(sample: dict[str, Any], talk: _Sample, duration_s: float | None) ->
     )
 
 
-INSPECT_LOG = TraceFormat(
-    "inspect", "logs of Inspect (UK AISI) as JSON: one record a sample", _matches_json, _read_json
+INSPECT_LOG = chat_format(
+    "inspect",
+    "logs of Inspect (UK AISI) as JSON: one record a sample",
+    _matches_json,
+    _record,
+    rows=partial(file_rows, within="samples"),
 )
-INSPECT_ARCHIVE = TraceFormat(
-    "inspect-eval", "logs of Inspect (UK AISI) as .eval archives: one record a sample", _matches_archive, _read_archive
+INSPECT_ARCHIVE = chat_format(
+    "inspect-eval",
+    "logs of Inspect (UK AISI) as .eval archives: one record a sample",
+    _matches_archive,
+    _record,
+    rows=archive_rows,
 )

@@ -6,6 +6,8 @@ What a row says beside its conversation (id, question, expected answer) is read 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,9 +16,10 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, decode_json
 from agentunit.traces.chats.values import as_dict, as_name, text_of
-from agentunit.traces.formats_base import Source, cannot_be_read
+from agentunit.traces.formats_base import Opening, Source, TraceFormat, cannot_be_read
 from agentunit.traces.json_files.cursor import OPEN_BRACE, OPEN_BRACKET, JsonCursor, UnfitValue
 from agentunit.traces.json_files.stream import read_documents
+from agentunit.traces.spans import ReadingNotes
 
 
 class NoConversation(ValueError):
@@ -99,36 +102,76 @@ def _decoded(data: bytes) -> Any:
         return None
 
 
-def records_of_rows(
-    source: Source,
-    rows: Iterator[Row | InputError],
-    build: Callable[[Any, dict[str, Any]], Record | None],
-) -> Iterator[Record | InputError]:
-    """Decode each row and build its record; what cannot be read is told in its place.
+class RowContext(NamedTuple):
+    """What a reader of rows may use beside the row.
 
-    ``build`` gets the decoded row and what stood around it; ``None`` from it means that the row was kept for later.
+    ``ids`` are unique within the file, ``fallback_id`` is for a conversation that names none, ``around`` is what the
+    object around the row said before it.
     """
-    for row in rows:
-        if isinstance(row, InputError):
-            yield row
-            continue
-        try:
-            record = build(decode_json(row.data), row.around)
-        except NoConversation as reason:
-            yield InputError(source.name, row.line, _placed(row, str(reason)))
-        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-            yield InputError(source.name, row.line, _placed(row, f"not valid JSON: {error}"))
-        except MemoryError:
-            raise
-        except Exception as error:  # noqa: BLE001  # one odd row must not cost the others
-            yield InputError(source.name, row.line, _placed(row, cannot_be_read(error)))
-        else:
-            if record is not None:
-                yield record
+
+    ids: CaseIds
+    notes: ReadingNotes
+    fallback_id: str
+    around: dict[str, Any]
 
 
-def _placed(row: Row, reason: str) -> str:
-    return f"{row.name}: {reason}" if row.name else reason
+def chat_format(
+    name: str,
+    summary: str,
+    matches: Callable[[Opening], bool],
+    record: Callable[[Any, RowContext], Record],
+    *,
+    rows: Callable[[Source], Iterator[Row | InputError]] = file_rows,
+    is_part: Callable[[Any], bool] = lambda row: False,
+) -> TraceFormat:
+    """A format of which each row is one conversation: ``record`` makes the record of a decoded row.
+
+    Rows that are only a part of one (``is_part``: a bare message) are one conversation together, as a list.
+    What cannot be read is reported in its place.
+    """
+
+    def read(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
+        context = RowContext(CaseIds(), notes, PurePath(source.name).name.split(".")[0] or "conversation", {})
+        parts: list[Any] = []
+
+        def build(row: Row) -> Record | None:
+            value = decode_json(row.data)
+            if is_part(value):
+                parts.append(value)
+                return None
+            return record(value, context._replace(around=row.around))
+
+        for row in rows(source):
+            made = row if isinstance(row, InputError) else _attempt(source, row, partial(build, row))
+            if made is not None:
+                yield made
+        if parts and (made := _attempt(source, Row(b"", None, {}), partial(record, parts, context))) is not None:
+            yield made
+
+    return TraceFormat(name, summary, matches, read)
+
+
+def _attempt(source: Source, row: Row, make: Callable[[], Record | None]) -> Record | InputError | None:
+    try:
+        return make()
+    except NoConversation as error:
+        reason = str(error)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        reason = f"not valid JSON: {error}"
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001  # one odd row must not cost the others
+        reason = cannot_be_read(error)
+    return InputError(source.name, row.line, f"{row.name}: {reason}" if row.name else reason)
+
+
+def listed_in(row: Any, key: str, whose: str) -> tuple[dict[str, Any], list[Any]]:
+    """A row, and the list that it holds under ``key``; ``whose`` says what the row should be."""
+    members = as_dict(row)
+    listed = members.get(key)
+    if not isinstance(listed, list):
+        raise NoConversation(f"{whose} needs a list of {key!r}; received {listed!r:.60}")
+    return members, listed
 
 
 _ID_KEYS = (
@@ -151,10 +194,10 @@ class RowFacts(NamedTuple):
     metadata: dict[str, Any]
     names: tuple[str, ...]
 
-    def case(self, ids: CaseIds, fallback_id: str, asked: str | None) -> DatasetCase:
+    def case(self, context: RowContext, asked: str | None, fallback_id: str | None = None) -> DatasetCase:
         """The case: the question stated, else the first thing asked; the id stated, else the fallback."""
         return DatasetCase(
-            ids.unique("/".join(self.names) or fallback_id),
+            context.ids.unique("/".join(self.names) or fallback_id or context.fallback_id),
             self.question or asked,
             self.expected,
             metadata=self.metadata,

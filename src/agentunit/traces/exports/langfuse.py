@@ -11,8 +11,15 @@ from typing import Any, NamedTuple
 from agentunit.core.results import InputError
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, shown, spans_of_file
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.span_values import as_mapping, duration_s, flat_attributes, identifier, seconds_since_1970
-from agentunit.traces.spans import ReadingNotes, Span
+from agentunit.traces.spans import (
+    ReadingNotes,
+    Span,
+    as_mapping,
+    duration_s,
+    flat_attributes,
+    identifier,
+    seconds_since_1970,
+)
 
 OF_AN_OBSERVATION: dict[str, tuple[str, ...]] = {
     "langfuse.observation.type": ("type",),

@@ -11,7 +11,11 @@ from agentunit.core.results import InputError
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_in, shown, spans_of_file
 from agentunit.traces.exports.spellings import SPELLINGS, Spelling, at, first_at, spelling_of
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.span_values import (
+from agentunit.traces.spans import (
+    ReadingNotes,
+    Span,
+    SpanEvent,
+    SpanStatus,
     as_mapping,
     decoded_json,
     duration_s,
@@ -20,7 +24,6 @@ from agentunit.traces.span_values import (
     seconds_since_1970,
     span_status,
 )
-from agentunit.traces.spans import ReadingNotes, Span, SpanEvent, SpanStatus
 
 _NAME = ("name", "Name", "event_name")
 _TIME = ("time_unix_nano", "timeUnixNano", "timestamp", "Timestamp", "time")

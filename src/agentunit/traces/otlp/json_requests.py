@@ -28,8 +28,7 @@ from agentunit.traces.otlp.values import (
     log_event_of,
     span_of,
 )
-from agentunit.traces.span_values import identifier
-from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, PackedSpan, ReadingNotes, Span
+from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, PackedSpan, ReadingNotes, Span, identifier
 
 _WRAPPED = frozenset(("trace",))
 _LEVELS = frozenset(

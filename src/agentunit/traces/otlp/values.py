@@ -14,8 +14,17 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from agentunit.traces.span_values import identifier, seconds_since_1970, span_status
-from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, ReadingNotes, Span, SpanEvent, SpanStatus
+from agentunit.traces.spans import (
+    LONGEST_ATTRIBUTE,
+    LogEvent,
+    ReadingNotes,
+    Span,
+    SpanEvent,
+    SpanStatus,
+    identifier,
+    seconds_since_1970,
+    span_status,
+)
 
 TOO_LONG = f"an attribute longer than {LONGEST_ATTRIBUTE >> 20} MiB was left out"
 UNDEFINED = "a part that OTLP does not define was left out"

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from agentunit.core.outcome import outcome_text
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent
-from agentunit.traces.advice.settings import SETTINGS, WORDS, Cause, Lack, Setting
+from agentunit.traces.settings import SETTINGS, WORDS, Cause, Lack, Setting
 
 # AG2 writes this where nobody named the agent.
 _NO_NAMES = (None, "", "unknown")
