@@ -10,7 +10,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.traces.chats.chat_logs import add_function_response
-from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, interactions_of, payload_of_function
+from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, interactions_of
 from agentunit.traces.chats.rows import NoConversation, RowContext, chat_format, listed_in
 from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, gemini_counts, text_of, without_nones
 from agentunit.traces.formats_base import Opening
@@ -75,11 +75,7 @@ class _Session(Conversation):
     def _add_call_or_result(self, part: dict[str, Any], author: str, at: float | None) -> None:
         call = _either(part, "functionCall", "function_call")
         if call is not None:
-            found = payload_of_function(call)
-            if found is None:
-                self.notes.problems["a function call has no name; it was left out"] += 1
-            else:
-                self.call(found[0], found[1], call_id=found[2], agent=author, at=at)
+            self.add_calls([call], agent=author, at=at)
         answer = as_dict(_either(part, "functionResponse", "function_response"))
         if answer:
             # ADK's documentation asks tools to answer {"status": "error", "error_message": …} when they fail.

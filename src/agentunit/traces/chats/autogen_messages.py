@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from agentunit.core.interactions import HandoffEvent
 from agentunit.core.trace import TraceEvent
 from agentunit.traces.chats.chat_logs import add_message, looks_like_message
-from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, payload_of_function
+from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn
 from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, text_of, token_counts
 from agentunit.traces.spans import ReadingNotes
 
@@ -56,7 +56,7 @@ def _add(talk: Conversation, chat: AutogenChat, message: dict[str, Any]) -> None
     if kind == _PIECE:
         return
     if kind in _CALLS or (kind == "AssistantMessage" and isinstance(content, list)):
-        _add_calls(talk, as_list(content), source, at)
+        talk.add_calls(as_list(content), agent=source, at=at)
     elif kind in _RESULTS:
         _add_results(talk, as_list(content), source, at)
     elif kind == "CodeExecutionEvent":
@@ -82,16 +82,6 @@ def _add_words(talk: Conversation, chat: AutogenChat, message: dict[str, Any], s
         chat.handoffs.append(HandoffEvent(source, target, timestamp=at, reason=text))
     if text and source and role != "system":
         chat.turns.append(Turn(source, text, at, target))
-
-
-def _add_calls(talk: Conversation, calls: list[Any], source: str | None, at: float | None) -> None:
-    for each in calls:
-        call = payload_of_function(each)
-        if call is None:
-            talk.notes.problems["a tool call has no name; it was left out"] += 1
-            continue
-        name, arguments, call_id = call
-        talk.call(name, arguments, call_id=call_id, agent=source, at=at)
 
 
 def _add_results(talk: Conversation, results: list[Any], source: str | None, at: float | None) -> None:

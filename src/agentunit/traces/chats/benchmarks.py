@@ -14,7 +14,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.traces.chats.chat_logs import add_message
-from agentunit.traces.chats.conversation import Conversation, payload_of_function
+from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.chats.rows import RowContext, chat_format, file_rows, listed_in, row_facts
 from agentunit.traces.chats.values import (
     add_counts,
@@ -32,19 +32,27 @@ from agentunit.traces.formats_base import Opening
 from agentunit.traces.spans import ReadingNotes
 
 # Rewards are products of floats; tau-bench itself calls a task solved from here on.
-SOLVED_FROM = 1 - 1e-6
+_SOLVED_FROM = 1 - 1e-6
+# What either side says to end a simulation is a signal to the simulator, no answer.
+_SIGNALS = frozenset(("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"))
+# Tools of the simulated user are no doing of the agent: metrics do not count events of this type.
+_USER_CALL = "user_tool_call"
+_NO_ROLE = "a message has no known role; it was left out"
+_SESSION = re.compile(r"In Session (\S+)")
+_SENT = re.compile(r"^From (\S+) to (\S+): ", re.M)
+_UNREADABLE_TALK = "a communication names no sender and receiver; it was kept as an event"
 
 
-def says_error(result: str) -> bool:
+def _says_error(result: str) -> bool:
     """tau-bench's convention: its tools have no error flag, a failed one answers with a text that begins "Error:".
 
-    >>> says_error("Error: user not found"), says_error('{"error": null}')
+    >>> _says_error("Error: user not found"), _says_error('{"error": null}')
     (True, False)
     """
     return result.startswith("Error:")
 
 
-def expected_calls(actions: Any) -> list[dict[str, Any]] | None:
+def _expected_calls(actions: Any) -> list[dict[str, Any]] | None:
     """A task's actions as expected tool calls; ``None`` when none are stated."""
     if not isinstance(actions, list):
         return None
@@ -59,16 +67,16 @@ def expected_calls(actions: Any) -> list[dict[str, Any]] | None:
     return calls
 
 
-def trial_name(result: dict[str, Any], domain: str | None = None) -> str:
+def _trial_name(result: dict[str, Any], domain: str | None = None) -> str:
     """What one try at a task is called: by domain, task and trial."""
     task_id, trial = as_name(result.get("task_id")) or "task", as_name(result.get("trial"))
     return "/".join(part for part in (domain, task_id, f"trial-{trial}" if trial else None) if part)
 
 
-def solved(reward: Any) -> bool | None:
+def _solved(reward: Any) -> bool | None:
     """Whether a reward means that the task was solved."""
     number = as_number(reward)
-    return None if number is None else number >= SOLVED_FROM
+    return None if number is None else number >= _SOLVED_FROM
 
 
 def _matches_tau(opening: Opening) -> bool:
@@ -79,18 +87,18 @@ def _tau_record(row: Any, context: RowContext) -> Record:
     result, trajectory = listed_in(row, "traj", "a tau-bench result")
     talk = Conversation(context.notes)
     for message in trajectory:
-        add_message(talk, message, says_error=says_error)
+        add_message(talk, message, says_error=_says_error)
     info = as_dict(result.get("info"))
     task = as_dict(info.get("task"))
     case = DatasetCase(
-        context.ids.unique(trial_name(result)),
+        context.ids.unique(_trial_name(result)),
         talk.first_asked,
         metadata=without_nones(
             task_id=result.get("task_id"),
             trial=result.get("trial"),
             instruction=task.get("instruction"),
             user_id=task.get("user_id"),
-            expected_tool_calls=expected_calls(task.get("actions")),
+            expected_tool_calls=_expected_calls(task.get("actions")),
             expected_outputs=as_list(task.get("outputs")) or None,
         ),
     )
@@ -99,7 +107,7 @@ def _tau_record(row: Any, context: RowContext) -> Record:
         user_cost=as_amount(info.get("user_cost")),
     )
     outcome = Outcome(
-        solved(result.get("reward")),
+        _solved(result.get("reward")),
         talk.last_answer,
         error=as_name(info.get("error")),
         metadata=without_nones(reward=result.get("reward"), reward_info=info.get("reward_info")),
@@ -113,14 +121,6 @@ TAU_BENCH = chat_format(
     _matches_tau,
     _tau_record,
 )
-
-
-# What either side says to end a simulation is a signal to the simulator, no answer.
-_SIGNALS = frozenset(("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"))
-# Tools of the simulated user are no doing of the agent: metrics do not count events of this type.
-_USER_CALL = "user_tool_call"
-_NO_ROLE = "a message has no known role; it was left out"
-_UNREADABLE_CALL = "a tool call has no name; it was left out"
 
 
 def _matches_tau2(opening: Opening) -> bool:
@@ -171,13 +171,7 @@ class _Simulation(Conversation):
 
     def _add_calls(self, role: str, message: dict[str, Any], at: float | None) -> None:
         for each in as_list(message.get("tool_calls")):
-            call = payload_of_function(each)
-            if call is None:
-                self.notes.problems[_UNREADABLE_CALL] += 1
-                continue
-            name, arguments, call_id = call
-            requestor = as_dict(each).get("requestor", role)
-            self.call(name, arguments, call_id=call_id, at=at, kind=_kind(requestor))
+            self.add_calls([each], at=at, kind=_kind(as_dict(each).get("requestor", role)))
 
     def _add_result(self, message: dict[str, Any]) -> None:
         call_id = message.get("id", message.get("tool_call_id"))
@@ -219,7 +213,7 @@ def _tau2_record(row: Any, context: RowContext) -> Record:
     )
     reward_info = as_dict(simulation.get("reward_info"))
     outcome = Outcome(
-        solved(reward_info.get("reward")),
+        _solved(reward_info.get("reward")),
         talk.last_answer,
         elapsed_s=duration_s,
         metadata=without_nones(reward=reward_info.get("reward"), reward_info=reward_info or None),
@@ -237,7 +231,7 @@ def _tau2_case(simulation: dict[str, Any], context: RowContext, query: str | Non
     environment = as_dict(as_dict(around.get("info")).get("environment_info"))
     domain = as_name(environment.get("domain_name")) or as_name(simulation.get("domain"))
     return DatasetCase(
-        context.ids.unique(trial_name(simulation, domain)),
+        context.ids.unique(_trial_name(simulation, domain)),
         query,
         metadata=without_nones(
             task_id=simulation.get("task_id"),
@@ -246,8 +240,8 @@ def _tau2_case(simulation: dict[str, Any], context: RowContext, query: str | Non
             seed=simulation.get("seed"),
             source=simulation.get("source"),
             instruction=as_dict(task.get("user_scenario")).get("instructions"),
-            expected_tool_calls=expected_calls(_requested_by(actions, user=False)),
-            expected_user_tool_calls=expected_calls(_requested_by(actions, user=True)) or None,
+            expected_tool_calls=_expected_calls(_requested_by(actions, user=False)),
+            expected_user_tool_calls=_expected_calls(_requested_by(actions, user=True)) or None,
         ),
     )
 
@@ -265,11 +259,6 @@ TAU2 = chat_format(
     _tau2_record,
     rows=partial(file_rows, within="simulations"),
 )
-
-
-_SESSION = re.compile(r"In Session (\S+)")
-_SENT = re.compile(r"^From (\S+) to (\S+): ", re.M)
-_UNREADABLE_TALK = "a communication names no sender and receiver; it was kept as an event"
 
 
 def _matches_marble(opening: Opening) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
-from agentunit.traces.chats.conversation import Conversation, payload_of_function
+from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.chats.rows import NoConversation, RowContext, chat_format, row_facts
 from agentunit.traces.chats.values import (
     as_amount,
@@ -25,15 +25,9 @@ from agentunit.traces.formats_base import Opening
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant", "developer": "system"}
 _RESULT_ROLES = ("tool", "function")
-_UNREADABLE_CALL = "a tool call has no name; it was left out"
 _UNREADABLE_MESSAGE = "a message is no object with a role; it was left out"
 
 SaysError = Callable[[str], bool]
-
-
-def never_an_error(result: str) -> bool:
-    """The rule of most formats: only a flag makes a result an error, never its words."""
-    return False
 
 
 def looks_like_message(value: Any) -> bool:
@@ -48,9 +42,12 @@ def looks_like_message(value: Any) -> bool:
 
 
 def add_message(
-    talk: Conversation, message: Any, *, agent: str | None = None, says_error: SaysError = never_an_error
+    talk: Conversation, message: Any, *, agent: str | None = None, says_error: SaysError = lambda result: False
 ) -> None:
-    """Add one message of any of the common shapes. ``agent`` is who said it, where the format tells."""
+    """Add one message of any of the common shapes. ``agent`` is who said it, where the format tells.
+
+    In most formats only a flag makes a result an error; ``says_error`` is for those whose tools say it in words.
+    """
     if not looks_like_message(message):
         talk.notes.problems[_UNREADABLE_MESSAGE] += 1
         return
@@ -58,7 +55,7 @@ def add_message(
     kind = as_name(message.get("role")) or message["type"]
     role = _ROLES.get(kind, kind)
     if role == "function_call":
-        _add_calls(talk, [message], agent, at)
+        talk.add_calls([message], agent=agent, at=at)
         return
     if role == "function_call_output" or role in _RESULT_ROLES:
         _add_results(talk, message, agent, says_error)
@@ -74,17 +71,7 @@ def add_message(
     calls = as_list(message.get("tool_calls"))
     if not calls and isinstance(message.get("function_call"), dict):
         calls = [message["function_call"]]
-    _add_calls(talk, calls, agent, at)
-
-
-def _add_calls(talk: Conversation, calls: list[Any], agent: str | None, at: float | None) -> None:
-    for each in calls:
-        call = payload_of_function(each)
-        if call is None:
-            talk.notes.problems[_UNREADABLE_CALL] += 1
-            continue
-        name, arguments, call_id = call
-        talk.call(name, arguments, call_id=call_id, agent=agent, at=at)
+    talk.add_calls(calls, agent=agent, at=at)
 
 
 def _add_results(talk: Conversation, message: dict[str, Any], agent: str | None, says_error: SaysError) -> None:
@@ -113,7 +100,7 @@ def _add_part(talk: Conversation, part: Any, agent: str | None, at: float | None
     """The calls and results that Anthropic and Gemini write as parts of a message's content."""
     block = as_dict(part)
     if block.get("type") in ("tool_use", "server_tool_use", "tool_call"):
-        _add_calls(talk, [block], agent, at)
+        talk.add_calls([block], agent=agent, at=at)
     elif block.get("type") == "tool_result":
         result = text_of(block.get("content"))
         call_id = block.get("tool_use_id")
@@ -125,7 +112,7 @@ def _add_part(talk: Conversation, part: Any, agent: str | None, at: float | None
             at=at,
         )
     elif (call := block.get("functionCall", block.get("function_call"))) is not None:
-        _add_calls(talk, [call], agent, at)
+        talk.add_calls([call], agent=agent, at=at)
     elif (answer := block.get("functionResponse", block.get("function_response"))) is not None:
         add_function_response(talk, as_dict(answer), agent=agent, at=at)
 

@@ -9,6 +9,7 @@ from agentunit.core.trace import TraceEvent
 from agentunit.traces.chats.values import as_data, as_dict, without_nones
 from agentunit.traces.spans import ReadingNotes
 
+_NAMELESS = "a tool call has no name; it was left out"
 _ORPHAN = "a tool result answers no recorded call; it was kept as a call without arguments"
 
 
@@ -73,6 +74,18 @@ class Conversation:
         payload = {"name": name, "arguments": as_data(arguments), **without_nones(id=call_id, agent=agent)}
         self.events.append(TraceEvent(kind, payload, at))
         self._waiting.append(payload)
+
+    def add_calls(
+        self, values: list[Any], *, agent: str | None = None, at: float | None = None, kind: str = "tool_call"
+    ) -> None:
+        """Tool calls in the shapes of the common providers; one without a name is left out and noted."""
+        for value in values:
+            found = payload_of_function(value)
+            if found is None:
+                self.notes.problems[_NAMELESS] += 1
+            else:
+                name, arguments, call_id = found
+                self.call(name, arguments, call_id=call_id, agent=agent, at=at, kind=kind)
 
     def result(
         self,
