@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from agentunit.traces.collector.endpoint import OtlpServer
 from agentunit.traces.collector.request import Refused, Room, decode_request, success
-from agentunit.traces.collector.spool import SpanSpool
-from agentunit.traces.collector.spool_file import SpoolError
+from agentunit.traces.collector.spool import SpanSpool, SpoolError
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4318
