@@ -85,11 +85,11 @@ def _counts_cached(usage: Any) -> bool:
     return any("cache" in str(name) and count is not None for name, count in {**usage, **within}.items())
 
 
-def _retrieval_lacks(retrievals: list[dict[str, Any]], given: bool) -> dict[Lack, bool]:
+def _retrieval_lacks(retrievals: list[dict[str, Any]], has_context: bool) -> dict[Lack, bool]:
     documents = [each for payload in retrievals for each in payload.get("documents") or ()]
     texts = [each.get("text", each.get("content", each.get("page_content"))) for each in documents if _is_dict(each)]
-    told = given or any(isinstance(each, str) and each for each in [*texts, *documents])
-    return {"documents": not given and not retrievals, "document_texts": bool(retrievals) and not told}
+    has_text = has_context or any(isinstance(each, str) and each for each in [*texts, *documents])
+    return {"documents": not has_context and not retrievals, "document_texts": bool(retrievals) and not has_text}
 
 
 def _is_dict(value: Any) -> bool:

@@ -15,7 +15,7 @@ from agentunit.traces.assembly.autogen_runtime import calls_in_messages, questio
 from agentunit.traces.assembly.tool_calls import ToolCalls, failure_of, model_calls, model_event, retrieval_events
 from agentunit.traces.assembly.tree import Node, grow, nearest_above, top_down
 from agentunit.traces.spans import ReadingNotes, Span
-from agentunit.traces.vocabularies.values import Message, answer_in, as_amount, question_in, spoken
+from agentunit.traces.vocabularies.values import Message, answer_in, as_amount, question_in, text_or_json
 
 _AMOUNTS = frozenset(
     (
@@ -246,7 +246,7 @@ def question_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Nod
             asked = _plausible(question_in(node.facts.input))
             if asked:
                 return asked
-    return next((text for node in tops if (text := _plausible(spoken(node.facts.input)))), None)
+    return next((text for node in tops if (text := _plausible(text_or_json(node.facts.input)))), None)
 
 
 def answer_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node]) -> str | None:

@@ -90,12 +90,12 @@ def failure_of(node: Node) -> str | None:
         failed = as_text(error_type) is not None
     if not failed:
         return None
-    said = [as_text(each.get("exception.message")) for each in exceptions]
+    messages = [as_text(each.get("exception.message")) for each in exceptions]
     status = as_text(span.status_message)
     # LangChain's status holds the whole traceback.
-    told = status is not None and "Traceback (most recent call last)" in status
-    spoken = [*said, facts.error, status] if told else [status, facts.error, *said]
-    return next((text for text in [*spoken, as_text(error_type)] if text), "failed")
+    has_traceback = status is not None and "Traceback (most recent call last)" in status
+    reasons = [*messages, facts.error, status] if has_traceback else [status, facts.error, *messages]
+    return next((text for text in [*reasons, as_text(error_type)] if text), "failed")
 
 
 def retrieval_events(nodes: Sequence[Node]) -> list[TraceEvent]:
@@ -161,7 +161,7 @@ class ToolCalls:
 
         Google's ADK writes other ids into its messages than on its spans where the model gives none.
         """
-        call_id, given = _call_id(node), _given(node)
+        call_id, arguments = _call_id(node), _arguments_of(node)
         candidates = self._by_id.get(call_id, []) if call_id is not None else []
         best = next((position for position in candidates if self._is_open(position, node, taken)), None)
         if best is None:
@@ -172,7 +172,7 @@ class ToolCalls:
                     for position in candidates
                     if self._is_open(position, node, taken)
                     and self._requests[position][1].id not in self._span_ids
-                    and _agree(self._requests[position][1].arguments, given)
+                    and _agree(self._requests[position][1].arguments, arguments)
                 ),
                 None,
             )
@@ -186,7 +186,7 @@ class ToolCalls:
 
     def _event(self, node: Node, request: ToolRequest | None) -> TraceEvent:
         facts = node.facts
-        arguments = _given(node)
+        arguments = _arguments_of(node)
         if request is not None and not isinstance(arguments, dict):
             # Some instrumentations write a lone argument without its name, or none at all.
             arguments = request.arguments if request.arguments is not None else arguments
@@ -194,10 +194,10 @@ class ToolCalls:
         result = unwrapped_result(facts.output if facts.output is not None else inner and inner.facts.output)
         value, failed = result.value, result.failed
         call_id = facts.tool_call_id or result.call_id or (request.id if request else None)
-        told = self._results.get(call_id or "") or (self._results.get(request.id or "") if request else None)
-        if told is not None:
-            value = told.content if value is None else value
-            failed = failed or told.failed
+        message = self._results.get(call_id or "") or (self._results.get(request.id or "") if request else None)
+        if message is not None:
+            value = message.content if value is None else value
+            failed = failed or message.failed
         error = failure_of(node) or (failure_of(inner) if inner is not None else None)
         if error is not None and error.rstrip().endswith(":") and isinstance(value, str):
             # An exception without a message; what the model was told of it says more.
@@ -224,18 +224,20 @@ def _call_id(node: Node) -> str | None:
     return facts.tool_call_id or unwrapped_arguments(facts.input)[1] or unwrapped_result(facts.output).call_id
 
 
-def _given(node: Node) -> Any:
+def _arguments_of(node: Node) -> Any:
     return unwrapped_arguments(node.facts.input)[0]
 
 
-def _agree(requested: Any, given: Any) -> bool:
+def _agree(requested: Any, received: Any) -> bool:
     """Whether the arguments of a request and of a call can be the same; a call may tell less than was asked."""
-    if given is None or requested is None or requested == given:
+    if received is None or requested is None or requested == received:
         return True
     if isinstance(requested, dict):
-        if isinstance(given, dict):
-            return all(name in given and given[name] == value for name, value in requested.items()) or not given
-        return len(requested) == 1 and str(next(iter(requested.values()))) == str(given)
+        if isinstance(received, dict):
+            return (
+                all(name in received and received[name] == value for name, value in requested.items()) or not received
+            )
+        return len(requested) == 1 and str(next(iter(requested.values()))) == str(received)
     return False
 
 
@@ -303,7 +305,7 @@ def _results(calls: Sequence[Node]) -> dict[str, Message]:
 
 def _requested_event(asker: Node, request: ToolRequest, result: Message | None) -> TraceEvent:
     content = None if result is None else result.content
-    failed = result is not None and (result.failed or (result.failed is None and _tells_of_failure(content)))
+    failed = result is not None and (result.failed or (result.failed is None and _reports_failure(content)))
     # A result whose text was not recorded says nothing of how the call went.
     status = "error" if failed else None if content is None else "success"
     payload = {
@@ -321,6 +323,6 @@ def _requested_event(asker: Node, request: ToolRequest, result: Message | None) 
     return TraceEvent(kind, known(payload), asker.span.end_s or asker.span.start_s)
 
 
-def _tells_of_failure(content: str | None) -> bool:
+def _reports_failure(content: str | None) -> bool:
     """Whether a result says of itself that the call failed; without a span nothing else can tell."""
     return content is not None and content.lstrip().lower().startswith(("error", "traceback (most recent call last)"))

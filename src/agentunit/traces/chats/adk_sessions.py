@@ -79,8 +79,10 @@ class _Session(Conversation):
         answer = as_dict(_either(part, "functionResponse", "function_response"))
         if answer:
             # ADK's documentation asks tools to answer {"status": "error", "error_message": …} when they fail.
-            told = as_dict(answer.get("response"))
-            error_key = "error_message" if told.get("status") == "error" and "error_message" in told else "error"
+            response = as_dict(answer.get("response"))
+            error_key = (
+                "error_message" if response.get("status") == "error" and "error_message" in response else "error"
+            )
             add_function_response(self, answer, agent=author, at=at, error_key=error_key)
 
     def _add_handoff(self, event: dict[str, Any], parts: list[dict[str, Any]], author: str, at: float | None) -> None:

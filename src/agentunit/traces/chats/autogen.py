@@ -39,30 +39,30 @@ def _matches(opening: Opening) -> bool:
         named = b'"role"' in opening.head and b'"name"' in opening.head
         return "agent_states" in opening.keys or (named and not opening.keys.isdisjoint(_LISTS[:3]))
     if isinstance(value, list):
-        return _spoken_by_names(value) or any(map(is_autogen_message, value[:3]))
+        return _has_named_speakers(value) or any(map(is_autogen_message, value[:3]))
     if not isinstance(value, dict):
         return False
     if _is_state(value) or is_autogen_message(value):
         return True
     if looks_like_message(value):
         # The first of a file of bare messages: it alone must tell.
-        return isinstance(value.get("name"), str) or _spoken_by_names([value])
+        return isinstance(value.get("name"), str) or _has_named_speakers([value])
     key = _list_key(value)
     if key is None:
         return False
     messages = as_list(value[key])
-    return any(map(is_autogen_message, messages[:3])) or _spoken_by_names(messages[:8]) or is_log(messages)
+    return any(map(is_autogen_message, messages[:3])) or _has_named_speakers(messages[:8]) or is_log(messages)
 
 
-def _spoken_by_names(messages: list[Any]) -> bool:
+def _has_named_speakers(messages: list[Any]) -> bool:
     """Whether these are chat messages of several speakers with names of their own; a user may have one anywhere."""
     speakers = [each for each in messages if looks_like_message(each) and each.get("role") not in ("tool", "function")]
     names = {each["name"] for each in speakers if isinstance(each.get("name"), str) and each["name"]}
     an_agent = any(each.get("role") == "assistant" and as_name(each.get("name")) for each in speakers)
-    return len(names) > 1 or an_agent or any(_is_spoken_role(each.get("role")) for each in speakers)
+    return len(names) > 1 or an_agent or any(_role_names_agent(each.get("role")) for each in speakers)
 
 
-def _is_spoken_role(role: Any) -> bool:
+def _role_names_agent(role: Any) -> bool:
     """A role that is an agent, as in the hand-made part of Who&When: "Orchestrator (-> WebSurfer)"."""
     return isinstance(role, str) and role.endswith(")") and " (" in role
 

@@ -204,9 +204,9 @@ def add_log_lines(talk: Conversation, lines: list[str]) -> list[Turn]:
     turns = []
     for entry in _entries(lines):
         logged = _LOGGED.fullmatch(entry)
-        spoken = _RESPONSE.fullmatch(logged["rest"]) if logged else None
-        sent = _SENT.fullmatch(logged["rest"]) if logged and spoken is None else None
-        found = spoken or sent
+        response = _RESPONSE.fullmatch(logged["rest"]) if logged else None
+        sent = _SENT.fullmatch(logged["rest"]) if logged and response is None else None
+        found = response or sent
         if found is None:
             if not logged:
                 talk.notes.problems[_NO_SPEAKER] += 1

@@ -210,21 +210,21 @@ class _Sample(Conversation):
 
     def add_messages(self, messages: list[Any]) -> None:
         made_by = {name: logged for logged in self._model_calls if (name := _message_id(logged.event))}
-        told_models: set[int] = set()
-        told_calls: set[str] = set()
+        matched_models: set[int] = set()
+        matched_calls: set[str] = set()
         for value in messages:
             message = {**as_dict(value), "content": self.attached(as_dict(value).get("content"))}
             logged = made_by.pop(_id_of(message) or "", None)
             if logged is not None:
-                told_models.add(id(logged))
+                matched_models.add(id(logged))
                 self._add_model_call(logged)
                 message["timestamp"] = logged.event.get("completed", logged.event.get("timestamp"))
-            told_calls.update(name for call in as_list(message.get("tool_calls")) if (name := _id_of(call)))
+            matched_calls.update(name for call in as_list(message.get("tool_calls")) if (name := _id_of(call)))
             message.pop("usage", None)
             add_message(self, message, agent=logged.agent if logged else None)
-        self._add_untold(
-            [logged for logged in self._model_calls if id(logged) not in told_models],
-            [logged for logged in self._tool_calls if _id_of(logged.event) not in told_calls],
+        self._add_unmatched(
+            [logged for logged in self._model_calls if id(logged) not in matched_models],
+            [logged for logged in self._tool_calls if _id_of(logged.event) not in matched_calls],
         )
         for logged in self._tool_calls:
             target = as_name(logged.event.get("agent"))
@@ -232,7 +232,7 @@ class _Sample(Conversation):
                 at = as_time(logged.event.get("timestamp"))
                 self.handoffs.append(HandoffEvent(logged.agent, target, timestamp=at))
 
-    def _add_untold(self, model_calls: list[LoggedEvent], tool_calls: list[LoggedEvent]) -> None:
+    def _add_unmatched(self, model_calls: list[LoggedEvent], tool_calls: list[LoggedEvent]) -> None:
         """What agents within agents did, and attempts that were given up, stands in no message of the sample."""
         for logged in model_calls:
             self._add_model_call(logged)
@@ -267,8 +267,8 @@ class _Sample(Conversation):
         self.call(name or "", event.get("arguments"), call_id=call_id, agent=logged.agent, at=at)
         if "result" in event or error:
             result = self.attached(event.get("result"))
-            told = as_name(error.get("message"))
-            self.result(text_of(result), call_id=call_id, name=name or "", failed=bool(error), error=told)
+            message = as_name(error.get("message"))
+            self.result(text_of(result), call_id=call_id, name=name or "", failed=bool(error), error=message)
 
 
 def _by_time(events: list[TraceEvent]) -> list[TraceEvent]:

@@ -43,8 +43,8 @@ def success(media_type: str, signal: str, n_rejected: int = 0, message: str = ""
         rejected = b"\x08" + _varint(n_rejected) if n_rejected else b""
         return _bytes_field(1, rejected + _bytes_field(2, message.encode())) if partial else b""
     # Whole numbers of 64 bits are texts in the JSON form of protobuf.
-    told = {_REJECTED[signal]: str(n_rejected), "errorMessage": message}
-    return encode_json({"partialSuccess": told} if partial else {})
+    details = {_REJECTED[signal]: str(n_rejected), "errorMessage": message}
+    return encode_json({"partialSuccess": details} if partial else {})
 
 
 def failure(media_type: str, message: str) -> bytes:
@@ -318,8 +318,8 @@ class Decoded(Struct):
         reasons = [f"{count} × {reason}" for reason, count in self.unreadable.most_common()]
         if self.n_other_logs:
             reasons.append(f"{self.n_other_logs} × {NOT_OF_GENAI}")
-        told = "; ".join(reasons)
-        return told if len(told) <= _LONGEST_MESSAGE else f"{told[: _LONGEST_MESSAGE - 1]}…"
+        message = "; ".join(reasons)
+        return message if len(message) <= _LONGEST_MESSAGE else f"{message[: _LONGEST_MESSAGE - 1]}…"
 
 
 def protobuf_installed() -> bool:

@@ -176,14 +176,14 @@ def _plain_value(typed: Any, notes: ReadingNotes) -> Any:
 
 
 def _of_kind(kind: type, value: Any, notes: ReadingNotes) -> Any:
-    given = value.__class__
+    received = value.__class__
     if kind is str or kind is bytes:
-        return value if given is str else str(value) if given in (int, float) else _NO_VALUE
+        return value if received is str else str(value) if received in (int, float) else _NO_VALUE
     if kind is bool:
-        return value if given is bool else _TRUTHS.get(value, _NO_VALUE) if given is str else _NO_VALUE
+        return value if received is bool else _TRUTHS.get(value, _NO_VALUE) if received is str else _NO_VALUE
     if kind is int or kind is float:
-        return _number(kind, value) if given in (int, float, str) else _NO_VALUE
-    inner = value.get("values", []) if given is dict else value
+        return _number(kind, value) if received in (int, float, str) else _NO_VALUE
+    inner = value.get("values", []) if received is dict else value
     if inner.__class__ is not list:
         return _NO_VALUE
     if kind is dict:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from agentunit.traces.vocabularies.values import Message, ToolRequest, content_text, from_json, spoken
+from agentunit.traces.vocabularies.values import Message, ToolRequest, content_text, from_json, text_or_json
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
 _CALL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call", "functionCall")
@@ -93,7 +93,7 @@ def _conventional_messages(text: str) -> list[Message] | None:
             elif part.type == "tool_call_response" and part.content is None:
                 value = part.response if part.response is not None else part.result
                 told = value if value.__class__ is str else content_text(value) if isinstance(value, list) else None
-                content = told if told is not None else spoken(value)
+                content = told if told is not None else text_or_json(value)
                 messages.append(Message("tool", content, part.name, [], part.id or None, part.is_error))
             else:
                 return None
@@ -132,7 +132,7 @@ def message_in(each: Mapping[str, Any], default_role: str) -> list[Message]:
         tool_calls += [request for request in listed if request is not None]
     text = content_text(content)
     if text is None and content is not None and not (tool_calls or results or isinstance(content, (list, tuple))):
-        text = spoken(content)
+        text = text_or_json(content)
     if text is None and isinstance(each.get("content"), str):
         # A text that merely looks like JSON is the message itself.
         text = None if tool_calls or results else each["content"]
@@ -206,7 +206,7 @@ def _tool_result(part: Any) -> Message | None:
     call_id = next((part[key] for key in ("id", "tool_call_id", "tool_use_id", "call_id") if part.get(key)), None)
     name = part.get("name") if isinstance(part.get("name"), str) else None
     own_id = call_id if isinstance(call_id, str) else None
-    return Message("tool", text if text is not None else spoken(result), name, [], own_id, _failure(part))
+    return Message("tool", text if text is not None else text_or_json(result), name, [], own_id, _failure(part))
 
 
 def _failure(part: Mapping[str, Any]) -> bool | None:

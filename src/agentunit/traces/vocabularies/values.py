@@ -121,7 +121,7 @@ def answer_in(value: Any) -> str | None:
     return _text_in(unquoted(value), _ANSWER_KEYS, ("assistant", "ai", "model"), _DEEPEST)
 
 
-def spoken(value: Any) -> str | None:
+def text_or_json(value: Any) -> str | None:
     """A value as a text: texts as they are, data as JSON, nothing as ``None``."""
     if value is None or value.__class__ is str:
         return value or None
