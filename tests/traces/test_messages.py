@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.traces.vocabularies.facts import Message, ToolRequest
 from agentunit.traces.vocabularies.messages import message_in, messages_in
+from agentunit.traces.vocabularies.values import Message, ToolRequest
 
 CALL = {"type": "tool_call", "id": "c1", "name": "search", "arguments": {"query": "cats"}}
 TOLD = {"type": "tool_call_response", "id": "c1", "response": "3 cats"}

@@ -6,9 +6,8 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.traces.advice.lacks import WORDS, lacks_of
-from agentunit.traces.advice.remedies import Origin, remedies_for, settings_for
-from agentunit.traces.advice.settings import CAUSES, SETTINGS, Setting
+from agentunit.traces.remedies import Origin, lacks_of, remedies_for, settings_for
+from agentunit.traces.settings import CAUSES, SETTINGS, WORDS, Setting
 
 CONTENTS = ("question", "answer", "messages", "tool_arguments", "tool_results")
 

@@ -17,8 +17,16 @@ from hypothesis import strategies as st
 from agentunit.core.results import InputError
 from agentunit.traces.exports.rows import SPAN_ROW_FORMATS, read_span_rows
 from agentunit.traces.formats_base import Opening, Source
-from agentunit.traces.span_values import duration_s, identifier, seconds_since_1970, span_status
-from agentunit.traces.spans import LONGEST_ATTRIBUTE, ReadingNotes, Span, SpanEvent
+from agentunit.traces.spans import (
+    LONGEST_ATTRIBUTE,
+    ReadingNotes,
+    Span,
+    SpanEvent,
+    duration_s,
+    identifier,
+    seconds_since_1970,
+    span_status,
+)
 
 DATA = Path(os.environ.get("AGENTUNIT_DATA", Path(__file__).parents[2] / "../shared/data"))
 TRAIL = DATA / "dev" / "trail_openinference.jsonl.gz"

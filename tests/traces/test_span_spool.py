@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from agentunit.core.codec import decode_record
 from agentunit.traces.collector.recorder import TraceRecorder, file_name
-from agentunit.traces.collector.spool import SpanSpool
-from agentunit.traces.collector.spool_file import SpoolError
+from agentunit.traces.collector.spool import SpanSpool, SpoolError
 from agentunit.traces.spans import LogEvent, Span, SpanEvent
 
 A, B = "a" * 32, "b" * 32

@@ -23,8 +23,7 @@ from agentunit.reports.printable import printable_line
 from agentunit.traces.collector.receiver import DEFAULT_HOST, DEFAULT_PORT, Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.request import PROTOBUF_MISSING, protobuf_installed
-from agentunit.traces.collector.spool import SpanSpool
-from agentunit.traces.collector.spool_file import SpoolError
+from agentunit.traces.collector.spool import SpanSpool, SpoolError
 
 _LOOK_EVERY_S = 0.2
 _LINE_EVERY_S = 5.0

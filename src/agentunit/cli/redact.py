@@ -3,45 +3,37 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
-from itertools import islice
 
 import click
 
 from agentunit.backends.quality import BackendUnavailable
-from agentunit.cli.main import EXIT_ERRORS
-from agentunit.cli.options import InputFailure, store_option
+from agentunit.cli.options import store_option
 from agentunit.cli.trace_inputs import (
+    cannot_write,
+    conclude_rewriting,
     files_or_run,
     finish_output,
-    open_for_writing,
     refuse_overwriting_inputs,
+    rewrite_records,
+    rewriting_options,
     trace_options,
     unfinished_path,
 )
-from agentunit.core.records import Record
-from agentunit.core.results import InputError, encode_json
+from agentunit.core.results import encode_json
 from agentunit.metrics.trust import measured_figures
 from agentunit.privacy.detectors import DETECTORS, detector_named
 from agentunit.privacy.findings import PII_TYPES, Detector
 from agentunit.privacy.pseudonyms import Pseudonyms
 from agentunit.privacy.redaction import Redactor
-from agentunit.reports.console import Terminal, error_line
-from agentunit.reports.progress import Progress
-from agentunit.reports.reading import print_reading
 from agentunit.traces.grouping import GroupBy
-from agentunit.traces.native import STDIN
-
-_SHOWN = 5
-# Records are looked at together, which is faster; a few, so that memory stays small.
-_RECORDS_AT_ONCE = 16
 
 
 def _what_remains() -> str:
     measured = [measured_figures().get(("redact", name)) for name in DETECTORS]
-    told = "; ".join(f"{figure.backend} {figure.at_length()}" for figure in measured if figure is not None)
-    found = f" Measured over all types: {told}." if told else ""
+    figures = "; ".join(f"{figure.backend} {figure.at_length()}" for figure in measured if figure is not None)
+    found = f" Measured over all types: {figures}." if figures else ""
     return (
         f"No detector finds everything.{found} Numbers that are no text are left as they are. Look at the "
         "file before you share it. Exit codes: 0 done, 2 usage, 3 something could not be read, or nothing was there."
@@ -49,14 +41,7 @@ def _what_remains() -> str:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_what_remains())
-@click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")
-@click.option(
-    "-o",
-    "--out",
-    required=True,
-    type=click.Path(dir_okay=False),
-    help="Write the records here, one JSON a line ('-': standard output; .gz compresses).",
-)
+@rewriting_options
 @click.option("--types", metavar="TYPES", help=f"Mask only these types, separated by commas: {', '.join(PII_TYPES)}.")
 @click.option("--keep", metavar="TYPES", help="Leave these types as they are.")
 @click.option(
@@ -107,29 +92,10 @@ def redact(
     source = files_or_run(files, format_name, group_by, store_path)
     pseudonyms = Pseudonyms(salt)
     redactor = Redactor(_detector(backend), wanted, pseudonyms)
-    errors: list[InputError] = []
-    progress = Progress("records", fraction=source.fraction, failures=lambda: len(errors))
-    source.on_progress = progress.touch
-    n_records = 0
-    # What was there before stays until the new records are whole.
-    unfinished = unfinished_path(out)
-    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
-        for batch in _batches(_readable(progress.watch(source), errors)):
-            n_records += len(batch)
-            stream.writelines(encode_json(each) + b"\n" for each in redactor.redact(batch))
-    finish_output(unfinished, out, keep=bool(n_records))
+    done = rewrite_records(source, out, lambda records: map(encode_json, redactor.redact(records)))
     if mapping is not None:
         _write_secret(mapping, encode_json(pseudonyms.values))
-    console = Terminal(stderr=True)
-    print_reading(source, console)
-    for error in errors[:_SHOWN]:
-        console.print(f"not read: {error_line(error)}", markup=False, highlight=False, soft_wrap=True)
-    if len(errors) > _SHOWN:
-        console.print(f"… and {len(errors) - _SHOWN:,} more")
-    for line in _summary(n_records, out, pseudonyms, mapping):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if errors or not n_records:
-        raise click.exceptions.Exit(EXIT_ERRORS)
+    conclude_rewriting(source, out, done, _summary(pseudonyms, mapping))
 
 
 def _types(types: str | None, keep: str | None) -> frozenset[str]:
@@ -156,19 +122,6 @@ def _detector(name: str) -> Detector:
         raise click.BadParameter(str(error).removeprefix("redact: "), param_hint="--backend") from None
 
 
-def _readable(source: Iterable[Record | InputError], errors: list[InputError]) -> Iterator[Record]:
-    for each in source:
-        if isinstance(each, InputError):
-            errors.append(each)
-        else:
-            yield each
-
-
-def _batches(records: Iterator[Record]) -> Iterator[list[Record]]:
-    while batch := list(islice(records, _RECORDS_AT_ONCE)):
-        yield batch
-
-
 def _write_secret(path: str, content: bytes) -> None:
     unfinished = unfinished_path(path)
     try:
@@ -179,13 +132,10 @@ def _write_secret(path: str, content: bytes) -> None:
             stream.write(content + b"\n")
         finish_output(unfinished, path, keep=True)
     except OSError as error:
-        raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_write(path, error) from None
 
 
-def _summary(n_records: int, out: str, pseudonyms: Pseudonyms, mapping: str | None) -> Iterator[str]:
-    where = "standard output" if out == STDIN else out
-    records = "1 record" if n_records == 1 else f"{n_records:,} records"
-    yield f"{records} in {where}" if n_records else "no records"
+def _summary(pseudonyms: Pseudonyms, mapping: str | None) -> Iterator[str]:
     counts = [
         f"{type} {n:,} ({pseudonyms.n_distinct(type):,} different)"
         for type, n in sorted(pseudonyms.uses.items(), key=lambda use: PII_TYPES.index(use[0]))

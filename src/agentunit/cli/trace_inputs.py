@@ -1,26 +1,35 @@
-"""What the verbs that read traces share: their options, and care with the files they read and write."""
+"""What the verbs that read traces share: their options, the loop that rewrites records, and care with their files."""
 
 from __future__ import annotations
 
 import gzip
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import click
 
+from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.datasets.readers import DatasetError, load_dataset
+from agentunit.reports.console import Terminal, error_line
+from agentunit.reports.progress import Progress
+from agentunit.reports.reading import print_reading
 from agentunit.store.schema import StoreError
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles, TraceSource
 from agentunit.traces.spans import ReadingNotes
+
+_SHOWN = 5
+# A few, so that memory stays small.
+_RECORDS_AT_ONCE = 16
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -40,6 +49,18 @@ def trace_options(command: _Command) -> _Command:
         metavar="FORMAT",
         help="Read the files as this format instead of telling it by how they begin (docs/traces.md lists them).",
     )(command)
+
+
+def rewriting_options(command: _Command) -> _Command:
+    """``FILE…`` or a run, and ``--out``: what is read, and where its records are written."""
+    command = click.option(
+        "-o",
+        "--out",
+        required=True,
+        type=click.Path(dir_okay=False),
+        help="Write the records here, one JSON a line ('-': standard output; .gz compresses).",
+    )(command)
+    return click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")(command)
 
 
 def trace_files_from(
@@ -92,6 +113,58 @@ def files_or_run(
     return trace_files_from(files, format_name, group_by, expected)
 
 
+class Rewritten(NamedTuple):
+    """What came of rewriting: how many records were written, and what could not be read."""
+
+    n_records: int
+    errors: list[InputError]
+
+
+def rewrite_records(
+    source: TraceSource, out: str, rewritten: Callable[[Sequence[Record]], Iterable[bytes]]
+) -> Rewritten:
+    """Write the records of a source as ``rewritten`` gives them back, a few at a time, which is faster for some.
+
+    What was there before stays until the new records are whole.
+    """
+    errors: list[InputError] = []
+    progress = Progress("records", fraction=source.fraction, failures=lambda: len(errors))
+    source.on_progress = progress.touch
+    records = _readable(progress.watch(source), errors)
+    n_records = 0
+    unfinished = unfinished_path(out)
+    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
+        while batch := list(islice(records, _RECORDS_AT_ONCE)):
+            n_records += len(batch)
+            stream.writelines(line + b"\n" for line in rewritten(batch))
+    finish_output(unfinished, out, keep=n_records > 0)
+    return Rewritten(n_records, errors)
+
+
+def _readable(source: Iterable[Record | InputError], errors: list[InputError]) -> Iterator[Record]:
+    for each in source:
+        if isinstance(each, InputError):
+            errors.append(each)
+        else:
+            yield each
+
+
+def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Iterable[str] = ()) -> None:
+    """Say what was noticed, not read and written; nothing written, or an error, ends the command with exit code 3."""
+    console = Terminal(stderr=True)
+    print_reading(source, console)
+    lines = [f"not read: {error_line(error)}" for error in done.errors[:_SHOWN]]
+    if len(done.errors) > _SHOWN:
+        lines.append(f"… and {len(done.errors) - _SHOWN:,} more")
+    where = "standard output" if out == STDIN else out
+    records = "1 record" if done.n_records == 1 else f"{done.n_records:,} records"
+    lines.append(f"{records} in {where}" if done.n_records else "no records")
+    for line in (*lines, *more):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if done.errors or not done.n_records:
+        raise click.exceptions.Exit(EXIT_ERRORS)
+
+
 def expected_option(command: _Command) -> _Command:
     """``--expected``: a dataset with the answers."""
     return click.option(
@@ -109,7 +182,12 @@ def open_for_writing(path: str, *, compressed: bool = False) -> IO[bytes]:
     try:
         return gzip.open(path, "wb") if compressed else open(path, "wb")  # type: ignore[return-value]
     except OSError as error:
-        raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise cannot_write(path, error) from None
+
+
+def cannot_write(path: str, error: OSError) -> InputFailure:
+    """The failure of an output, in one line."""
+    return InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}")
 
 
 def unfinished_path(out: str) -> str:

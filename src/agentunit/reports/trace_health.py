@@ -15,11 +15,10 @@ from agentunit.core.results import CaseScores, InputError
 from agentunit.engine.scoring import score
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import registry
-from agentunit.traces.advice.lacks import WORDS, Lack, lacks_of
-from agentunit.traces.advice.remedies import Origin, Remedy, remedies_for
-from agentunit.traces.advice.settings import Cause
 from agentunit.traces.native import NATIVE_FORMAT
 from agentunit.traces.reading import TraceFiles
+from agentunit.traces.remedies import Origin, Remedy, lacks_of, remedies_for
+from agentunit.traces.settings import WORDS, Cause, Lack
 from agentunit.traces.spans import ReadingNotes
 
 Watch = Callable[[Iterable[CaseScores]], Iterator[CaseScores]]

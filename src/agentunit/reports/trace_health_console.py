@@ -11,7 +11,7 @@ from rich.text import Text
 
 from agentunit.reports.printable import printable_line
 from agentunit.reports.trace_health import FoundRemedy, MetricHealth, TraceHealth
-from agentunit.traces.advice.settings import CAUSES
+from agentunit.traces.settings import CAUSES
 
 _SHOWN = 6
 _REASONS_SHOWN = 2

@@ -16,10 +16,9 @@ from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompr
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.formats import detect, format_named, format_names, is_native, read_opening
 from agentunit.traces.formats_base import Source, TraceFormat, cannot_be_read
-from agentunit.traces.grouping import GroupBy, SpanGroup, SpanGroups, SpoolFailed
+from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGroups, SpoolFailed
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
-from agentunit.traces.sessions import SessionRecords
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
 

@@ -13,8 +13,7 @@ import agentunit
 from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.results import InputError
 from agentunit.traces.chats.adk_sessions import ADK_SESSION
-from agentunit.traces.chats.autogen import AUTOGEN
-from agentunit.traces.chats.console_logs import AUTOGEN_CONSOLE
+from agentunit.traces.chats.autogen import AUTOGEN, AUTOGEN_CONSOLE
 from agentunit.traces.chats.inspect_archives import archive_rows
 from agentunit.traces.chats.inspect_logs import INSPECT_ARCHIVE, INSPECT_LOG
 from agentunit.traces.formats import detect

@@ -9,13 +9,10 @@ import pytest
 
 from agentunit.core.results import InputError
 from agentunit.traces.chats.adk_sessions import ADK_SESSION
-from agentunit.traces.chats.autogen import AUTOGEN
+from agentunit.traces.chats.autogen import AUTOGEN, AUTOGEN_CONSOLE
+from agentunit.traces.chats.benchmarks import MARBLE, TAU2, TAU_BENCH
 from agentunit.traces.chats.chat_logs import CHAT
-from agentunit.traces.chats.console_logs import AUTOGEN_CONSOLE
 from agentunit.traces.chats.inspect_logs import INSPECT_ARCHIVE, INSPECT_LOG
-from agentunit.traces.chats.marble import MARBLE
-from agentunit.traces.chats.tau import TAU_BENCH
-from agentunit.traces.chats.tau2 import TAU2
 from agentunit.traces.spans import ReadingNotes
 
 FORMATS = (
@@ -175,7 +172,7 @@ AG2 = [
     "row", [AG2, [AG2], {"chat_history": AG2, "cost": {}}, {"messages": AG2}, {"trajectory": AG2}, {"history": AG2}]
 )
 def test_ag2_chats(read: Any, opening_of: Any, row: Any) -> None:
-    assert [each.name for each in FORMATS if each.matches(opening_of(row))] == ["autogen"]
+    assert next(each.name for each in FORMATS if each.matches(opening_of(row))) == "autogen"
     (record,) = read(AUTOGEN, row)
     assert (record.case.query, record.outcome.output) == ("Sum 2 and 2.", "It is 4.")
     call = _call(record)
@@ -206,7 +203,7 @@ def test_roles_that_name_an_agent_and_its_addressee(read: Any, opening_of: Any) 
         {"role": "WebSurfer", "content": "Found: 42."},
     ]
     row = {"history": history, "question": "Where?", "ground_truth": "42", "question_ID": "w1", "is_correct": False}
-    assert [each.name for each in FORMATS if each.matches(opening_of(row))] == ["autogen"]
+    assert next(each.name for each in FORMATS if each.matches(opening_of(row))) == "autogen"
     (record,) = read(AUTOGEN, row)
     stated = [(i.from_agent, i.to_agent, i.metadata) for i in record.trace.interactions]
     assert stated == [("Orchestrator", "WebSurfer", {}), ("Orchestrator", "FileSurfer", {})]

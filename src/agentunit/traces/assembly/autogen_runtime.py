@@ -7,30 +7,28 @@ from typing import Any
 
 from agentunit.traces.assembly.tree import Node
 from agentunit.traces.spans import Span
-from agentunit.traces.vocabularies.facts import Facts, Message, ToolRequest
-from agentunit.traces.vocabularies.usage import usage_of
-from agentunit.traces.vocabularies.values import as_text, from_json
+from agentunit.traces.vocabularies.values import Facts, Message, ToolRequest, as_text, from_json, usage_of
 
 
 def calls_in_messages(nodes: Sequence[Node]) -> list[Node]:
     """One node a message that a model wrote, with its tokens; each message is delivered to several agents."""
     found: list[Node] = []
-    told: dict[str, list[Message]] = {}
+    waiting: dict[str, list[Message]] = {}
     for node, message in _distinct_messages(nodes):
         agent = as_text(message.get("source"))
         kind = message.get("type")
         if kind == "ToolCallExecutionEvent" and agent:
-            told.setdefault(agent, []).extend(_tool_results(message.get("content")))
+            waiting.setdefault(agent, []).extend(_tool_results(message.get("content")))
         elif kind == "HandoffMessage" and agent:
             found.append(_synthetic(node, Facts("handoff", from_agent=agent, to_agent=as_text(message.get("target")))))
         elif isinstance(message.get("models_usage"), dict):
             usage = message["models_usage"]
             facts = Facts("llm", agent, usage=usage_of(usage.get("prompt_tokens"), usage.get("completion_tokens")))
-            facts.input_messages = told.pop(agent or "", [])
-            facts.output_messages = [_said(message.get("content"))]
+            facts.input_messages = waiting.pop(agent or "", [])
+            facts.output_messages = [_reply(message.get("content"))]
             found.append(_synthetic(node, facts))
     # Results that no later call was told of still belong to their tool calls.
-    for left in told.values():
+    for left in waiting.values():
         for each in reversed(found):
             if each.facts.kind == "llm":
                 each.facts.input_messages += left
@@ -95,7 +93,7 @@ def _tool_results(content: Any) -> list[Message]:
     ]
 
 
-def _said(content: Any) -> Message:
+def _reply(content: Any) -> Message:
     if isinstance(content, str):
         return Message("assistant", content)
     requests = [

@@ -1,4 +1,4 @@
-"""The tool calls of a trace as events: spans, completed by what the models asked for and were told."""
+"""The calls of models, retrievers and tools in a trace as events, each counted once."""
 
 from __future__ import annotations
 
@@ -6,10 +6,121 @@ from collections.abc import Sequence
 from typing import Any
 
 from agentunit.core.trace import TraceEvent
-from agentunit.traces.assembly.calls import failure_of, known
-from agentunit.traces.assembly.tree import Node, nearest_above
-from agentunit.traces.vocabularies.facts import Message, ToolRequest
-from agentunit.traces.vocabularies.wrappings import unwrapped_arguments, unwrapped_result
+from agentunit.traces.assembly.tree import Node, nearest_above, top_down
+from agentunit.traces.vocabularies.messages import unwrapped_arguments, unwrapped_result
+from agentunit.traces.vocabularies.values import Message, ToolRequest, as_text, question_in
+
+# How some frameworks leave a function: raised, but nothing went wrong.
+_CONTROL_FLOW = ("ParentCommand", "GraphInterrupt", "GraphBubbleUp", "NodeInterrupt")
+
+
+def model_calls(nodes: Sequence[Node]) -> list[Node]:
+    """The spans that are calls of a model. Of two that hold each other the inner one counts: it is the call itself.
+
+    A wrapper lends the inner call what that lacks; a wrapper whose inner calls state no tokens counts itself.
+    """
+    models = [node for node in nodes if node.facts.kind == "llm" and not node.within_evaluation]
+    around = nearest_above(nodes, _is_model)
+    inner: dict[Node, list[Node]] = {}
+    for node in models:
+        outer = around[node]
+        if outer is not None:
+            inner.setdefault(outer, []).append(node)
+    if not inner:
+        return models
+    counted: set[Node] = set()
+    dropped: set[Node] = set()
+    for node in reversed(top_down(models)):
+        within = inner.get(node, [])
+        if any(each in counted for each in within):
+            dropped.add(node)
+            counted.add(node)
+            if len(within) == 1:
+                _lend(node, within[0])
+        else:
+            for each in within:
+                _lend(each, node)
+            dropped.update(within)
+            if node.facts.usage:
+                counted.add(node)
+    return [node for node in models if node not in dropped]
+
+
+def _is_model(node: Node) -> bool:
+    return node.facts.kind == "llm"
+
+
+def _lend(giver: Node, taker: Node) -> None:
+    for name in ("input_messages", "output_messages", "model", "provider", "cost", "agent", "input", "output"):
+        if not getattr(taker.facts, name):
+            setattr(taker.facts, name, getattr(giver.facts, name))
+
+
+def model_event(node: Node) -> TraceEvent:
+    """A model call as a record states it."""
+    facts = node.facts
+    payload = {
+        "model": facts.model,
+        "provider": facts.provider,
+        "usage": facts.usage,
+        "cost": facts.cost,
+        "agent": node.agent,
+        "duration_s": node.duration_s,
+        "error": failure_of(node),
+        "span_id": node.span.span_id,
+    }
+    return TraceEvent("llm_call", known(payload), node.span.start_s)
+
+
+def known(payload: dict[str, Any]) -> dict[str, Any]:
+    """A payload without what is unknown."""
+    return {name: value for name, value in payload.items() if value is not None}
+
+
+def failure_of(node: Node) -> str | None:
+    """Why a span failed, by its own status; ``None`` when it did not."""
+    span, facts = node.span, node.facts
+    error_type = span.attributes.get("error.type")
+    exceptions = [event.attributes for event in span.events if event.name == "exception"]
+    kinds = [error_type, *(each.get("exception.type") for each in exceptions)]
+    if any(isinstance(kind, str) and kind.rpartition(".")[2] in _CONTROL_FLOW for kind in kinds):
+        return None
+    failed = span.status == "error" or facts.error is not None
+    if not failed and facts.kind == "tool":
+        failed = as_text(error_type) is not None
+    if not failed:
+        return None
+    messages = [as_text(each.get("exception.message")) for each in exceptions]
+    status = as_text(span.status_message)
+    # LangChain's status holds the whole traceback.
+    has_traceback = status is not None and "Traceback (most recent call last)" in status
+    reasons = [*messages, facts.error, status] if has_traceback else [status, facts.error, *messages]
+    return next((text for text in [*reasons, as_text(error_type)] if text), "failed")
+
+
+def retrieval_events(nodes: Sequence[Node]) -> list[TraceEvent]:
+    """What was retrieved, once for each retrieval: a retriever within a retriever is the same one."""
+    events = []
+    retrievals = [node for node in nodes if node.facts.kind == "retrieval" and not node.within_evaluation]
+    around = nearest_above(nodes, lambda node: node.facts.kind == "retrieval") if retrievals else {}
+    filled = {around[node] for node in retrievals if node.facts.documents}
+    for node in retrievals:
+        facts, outer = node.facts, around[node]
+        if outer is not None and (outer.facts.documents or not facts.documents):
+            continue
+        if node in filled and not facts.documents:
+            continue
+        payload = {
+            "documents": facts.documents or [],
+            "query": question_in(facts.input),
+            "agent": node.agent,
+            "duration_s": node.duration_s,
+            "error": failure_of(node),
+            "cost": facts.cost,
+            "span_id": node.span.span_id,
+        }
+        events.append(TraceEvent("retrieval", known(payload), node.span.start_s))
+    return events
 
 
 class ToolCalls:
@@ -50,7 +161,7 @@ class ToolCalls:
 
         Google's ADK writes other ids into its messages than on its spans where the model gives none.
         """
-        call_id, given = _call_id(node), _given(node)
+        call_id, arguments = _call_id(node), _arguments_of(node)
         candidates = self._by_id.get(call_id, []) if call_id is not None else []
         best = next((position for position in candidates if self._is_open(position, node, taken)), None)
         if best is None:
@@ -61,7 +172,7 @@ class ToolCalls:
                     for position in candidates
                     if self._is_open(position, node, taken)
                     and self._requests[position][1].id not in self._span_ids
-                    and _agree(self._requests[position][1].arguments, given)
+                    and _agree(self._requests[position][1].arguments, arguments)
                 ),
                 None,
             )
@@ -75,7 +186,7 @@ class ToolCalls:
 
     def _event(self, node: Node, request: ToolRequest | None) -> TraceEvent:
         facts = node.facts
-        arguments = _given(node)
+        arguments = _arguments_of(node)
         if request is not None and not isinstance(arguments, dict):
             # Some instrumentations write a lone argument without its name, or none at all.
             arguments = request.arguments if request.arguments is not None else arguments
@@ -83,10 +194,10 @@ class ToolCalls:
         result = unwrapped_result(facts.output if facts.output is not None else inner and inner.facts.output)
         value, failed = result.value, result.failed
         call_id = facts.tool_call_id or result.call_id or (request.id if request else None)
-        told = self._results.get(call_id or "") or (self._results.get(request.id or "") if request else None)
-        if told is not None:
-            value = told.content if value is None else value
-            failed = failed or told.failed
+        message = self._results.get(call_id or "") or (self._results.get(request.id or "") if request else None)
+        if message is not None:
+            value = message.content if value is None else value
+            failed = failed or message.failed
         error = failure_of(node) or (failure_of(inner) if inner is not None else None)
         if error is not None and error.rstrip().endswith(":") and isinstance(value, str):
             # An exception without a message; what the model was told of it says more.
@@ -113,18 +224,20 @@ def _call_id(node: Node) -> str | None:
     return facts.tool_call_id or unwrapped_arguments(facts.input)[1] or unwrapped_result(facts.output).call_id
 
 
-def _given(node: Node) -> Any:
+def _arguments_of(node: Node) -> Any:
     return unwrapped_arguments(node.facts.input)[0]
 
 
-def _agree(requested: Any, given: Any) -> bool:
+def _agree(requested: Any, received: Any) -> bool:
     """Whether the arguments of a request and of a call can be the same; a call may tell less than was asked."""
-    if given is None or requested is None or requested == given:
+    if received is None or requested is None or requested == received:
         return True
     if isinstance(requested, dict):
-        if isinstance(given, dict):
-            return all(name in given and given[name] == value for name, value in requested.items()) or not given
-        return len(requested) == 1 and str(next(iter(requested.values()))) == str(given)
+        if isinstance(received, dict):
+            return (
+                all(name in received and received[name] == value for name, value in requested.items()) or not received
+            )
+        return len(requested) == 1 and str(next(iter(requested.values()))) == str(received)
     return False
 
 
@@ -192,7 +305,7 @@ def _results(calls: Sequence[Node]) -> dict[str, Message]:
 
 def _requested_event(asker: Node, request: ToolRequest, result: Message | None) -> TraceEvent:
     content = None if result is None else result.content
-    failed = result is not None and (result.failed or (result.failed is None and _tells_of_failure(content)))
+    failed = result is not None and (result.failed or (result.failed is None and _reports_failure(content)))
     # A result whose text was not recorded says nothing of how the call went.
     status = "error" if failed else None if content is None else "success"
     payload = {
@@ -210,6 +323,6 @@ def _requested_event(asker: Node, request: ToolRequest, result: Message | None) 
     return TraceEvent(kind, known(payload), asker.span.end_s or asker.span.start_s)
 
 
-def _tells_of_failure(content: str | None) -> bool:
+def _reports_failure(content: str | None) -> bool:
     """Whether a result says of itself that the call failed; without a span nothing else can tell."""
     return content is not None and content.lstrip().lower().startswith(("error", "traceback (most recent call last)"))

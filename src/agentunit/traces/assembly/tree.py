@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from agentunit.traces.spans import ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
-from agentunit.traces.vocabularies.facts import Facts
+from agentunit.traces.vocabularies.values import Facts
 
 _SKEW_S = 0.001
 _UNKNOWN_TIME = float("inf")

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import PurePath
 from typing import Any
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.interactions import HandoffEvent
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
 from agentunit.core.trace import TraceLog
-from agentunit.traces.chats.content import text_of
-from agentunit.traces.chats.conversation import Conversation, payload_of_function
-from agentunit.traces.chats.messages import add_function_response
-from agentunit.traces.chats.plain_data import as_dict, as_list, as_name, as_time, without_nones
-from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
-from agentunit.traces.chats.token_counts import gemini_counts
-from agentunit.traces.chats.turns import HUMANS, Turn, interactions_of
-from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.chats.chat_logs import add_function_response
+from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, interactions_of
+from agentunit.traces.chats.rows import NoConversation, RowContext, chat_format, listed_in
+from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, gemini_counts, text_of, without_nones
+from agentunit.traces.formats_base import Opening
 from agentunit.traces.spans import ReadingNotes
 
 _TRANSFER_TOOLS = ("transfer_to_agent", "transfer_to_other_agent")
@@ -43,23 +37,6 @@ def _is_event(value: Any) -> bool:
 def _either(value: dict[str, Any], *spellings: str) -> Any:
     """A member that the API spells in camelCase and the Python types in snake_case."""
     return next((value[name] for name in spellings if value.get(name) is not None), None)
-
-
-def _read(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
-    ids = CaseIds()
-    loose: list[Any] = []
-    stem = PurePath(source.name).name.split(".")[0] or "session"
-
-    def build(row: Any, _: dict[str, Any]) -> Record | None:
-        if _is_event(row):
-            loose.append(row)
-            return None
-        return _record(row, ids, stem, notes)
-
-    yield from records_of_rows(source, file_rows(source), build)
-    if loose:
-        # A file of bare events is one session.
-        yield _record({"events": loose}, ids, stem, notes)
 
 
 class _Session(Conversation):
@@ -98,16 +75,14 @@ class _Session(Conversation):
     def _add_call_or_result(self, part: dict[str, Any], author: str, at: float | None) -> None:
         call = _either(part, "functionCall", "function_call")
         if call is not None:
-            found = payload_of_function(call)
-            if found is None:
-                self.notes.problems["a function call has no name; it was left out"] += 1
-            else:
-                self.call(found[0], found[1], call_id=found[2], agent=author, at=at)
+            self.add_calls([call], agent=author, at=at)
         answer = as_dict(_either(part, "functionResponse", "function_response"))
         if answer:
             # ADK's documentation asks tools to answer {"status": "error", "error_message": …} when they fail.
-            told = as_dict(answer.get("response"))
-            error_key = "error_message" if told.get("status") == "error" and "error_message" in told else "error"
+            response = as_dict(answer.get("response"))
+            error_key = (
+                "error_message" if response.get("status") == "error" and "error_message" in response else "error"
+            )
             add_function_response(self, answer, agent=author, at=at, error_key=error_key)
 
     def _add_handoff(self, event: dict[str, Any], parts: list[dict[str, Any]], author: str, at: float | None) -> None:
@@ -132,20 +107,18 @@ class _Session(Conversation):
                 self.result(None, call_id=call.get("id"), name=call["name"], failed=True, error=self.error)
 
 
-def _record(row: Any, ids: CaseIds, fallback_id: str, notes: ReadingNotes) -> Record:
-    session = as_dict(row)
-    events = session.get("events")
-    if not isinstance(events, list):
-        raise NoConversation(f"an ADK session needs a list of 'events'; received {events!r:.60}")
+def _record(row: Any, context: RowContext) -> Record:
+    # A file of bare events is one session.
+    session, events = listed_in({"events": row} if isinstance(row, list) else row, "events", "an ADK session")
     if events and not any(isinstance(event, dict) and "author" in event for event in events):
         raise NoConversation("none of the session's events has an author, so it is no ADK session")
-    talk = _Session(notes)
+    talk = _Session(context.notes)
     for event in events:
         talk.add(event)
     session_id = as_name(session.get("id"))
     app = as_name(_either(session, "appName", "app_name"))
     case = DatasetCase(
-        ids.unique(session_id or fallback_id),
+        context.ids.unique(session_id or context.fallback_id),
         talk.first_asked,
         metadata=without_nones(app_name=app, user_id=_either(session, "userId", "user_id")),
     )
@@ -156,6 +129,10 @@ def _record(row: Any, ids: CaseIds, fallback_id: str, notes: ReadingNotes) -> Re
     return Record(case, trace, Outcome(output=talk.last_answer, error=talk.error))
 
 
-ADK_SESSION = TraceFormat(
-    "adk-session", "sessions of Google's Agent Development Kit: {id, events: [{author, content, …}]}", _matches, _read
+ADK_SESSION = chat_format(
+    "adk-session",
+    "sessions of Google's Agent Development Kit: {id, events: [{author, content, …}]}",
+    _matches,
+    _record,
+    is_part=_is_event,
 )

@@ -1,27 +1,32 @@
-"""Conversations of AG2 and AutoGen agents, of every generation: chats by name, typed messages, saved team states."""
+"""Conversations of AG2 and AutoGen agents of every generation: chats by name, typed messages, console output."""
 
 from __future__ import annotations
 
+import ast
+import io
+import re
 from collections.abc import Iterator
-from pathlib import PurePath
-from typing import Any
+from itertools import zip_longest
+from typing import Any, BinaryIO, cast
 
 from agentunit.core.interactions import AgentRole, HandoffEvent
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
+from agentunit.core.results import InputError, encode_json
 from agentunit.core.trace import TraceLog
-from agentunit.traces.chats.agent_logs import add_log_lines, is_log
-from agentunit.traces.chats.autogen_messages import add_autogen_messages, is_autogen_message
-from agentunit.traces.chats.conversation import Conversation
-from agentunit.traces.chats.messages import looks_like_message
-from agentunit.traces.chats.named_chats import add_named_messages
-from agentunit.traces.chats.plain_data import as_amount, as_dict, as_list, as_name, without_nones
-from agentunit.traces.chats.row_facts import RowFacts, row_facts
-from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
-from agentunit.traces.chats.token_counts import add_counts, token_counts
-from agentunit.traces.chats.turns import interactions_of
-from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.chats.autogen_messages import (
+    add_autogen_messages,
+    add_log_lines,
+    add_named_messages,
+    is_autogen_message,
+    is_log,
+)
+from agentunit.traces.chats.chat_logs import looks_like_message
+from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, interactions_of
+from agentunit.traces.chats.rows import NoConversation, Row, RowContext, RowFacts, chat_format, file_rows, row_facts
+from agentunit.traces.chats.values import add_counts, as_amount, as_dict, as_list, as_name, token_counts, without_nones
+from agentunit.traces.compressed import BROKEN_STREAM, decompressed
+from agentunit.traces.formats_base import Opening, Source
 from agentunit.traces.spans import ReadingNotes
 
 _LISTS = ("chat_history", "trajectory", "history", "messages")
@@ -34,30 +39,30 @@ def _matches(opening: Opening) -> bool:
         named = b'"role"' in opening.head and b'"name"' in opening.head
         return "agent_states" in opening.keys or (named and not opening.keys.isdisjoint(_LISTS[:3]))
     if isinstance(value, list):
-        return _spoken_by_names(value) or any(map(is_autogen_message, value[:3]))
+        return _has_named_speakers(value) or any(map(is_autogen_message, value[:3]))
     if not isinstance(value, dict):
         return False
     if _is_state(value) or is_autogen_message(value):
         return True
     if looks_like_message(value):
         # The first of a file of bare messages: it alone must tell.
-        return isinstance(value.get("name"), str) or _spoken_by_names([value])
+        return isinstance(value.get("name"), str) or _has_named_speakers([value])
     key = _list_key(value)
     if key is None:
         return False
     messages = as_list(value[key])
-    return any(map(is_autogen_message, messages[:3])) or _spoken_by_names(messages[:8]) or is_log(messages)
+    return any(map(is_autogen_message, messages[:3])) or _has_named_speakers(messages[:8]) or is_log(messages)
 
 
-def _spoken_by_names(messages: list[Any]) -> bool:
+def _has_named_speakers(messages: list[Any]) -> bool:
     """Whether these are chat messages of several speakers with names of their own; a user may have one anywhere."""
     speakers = [each for each in messages if looks_like_message(each) and each.get("role") not in ("tool", "function")]
     names = {each["name"] for each in speakers if isinstance(each.get("name"), str) and each["name"]}
     an_agent = any(each.get("role") == "assistant" and as_name(each.get("name")) for each in speakers)
-    return len(names) > 1 or an_agent or any(_is_spoken_role(each.get("role")) for each in speakers)
+    return len(names) > 1 or an_agent or any(_role_names_agent(each.get("role")) for each in speakers)
 
 
-def _is_spoken_role(role: Any) -> bool:
+def _role_names_agent(role: Any) -> bool:
     """A role that is an agent, as in the hand-made part of Who&When: "Orchestrator (-> WebSurfer)"."""
     return isinstance(role, str) and role.endswith(")") and " (" in role
 
@@ -70,26 +75,13 @@ def _list_key(row: dict[str, Any]) -> str | None:
     return next((key for key in _LISTS if isinstance(row.get(key), (list, str)) and row[key]), None)
 
 
-def _read(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
-    ids = CaseIds()
-    loose: list[Any] = []
-    stem = PurePath(source.name).name.split(".")[0] or "conversation"
-
-    def build(row: Any, _: dict[str, Any]) -> Record | None:
-        if looks_like_message(row) or is_autogen_message(row):
-            loose.append(row)
-            return None
-        return _record(row, ids, stem, notes)
-
-    yield from records_of_rows(source, file_rows(source), build)
-    if loose:
-        # A file of bare messages is one conversation.
-        yield _record(loose, ids, stem, notes)
+def _is_message(value: Any) -> bool:
+    return looks_like_message(value) or is_autogen_message(value)
 
 
-def _record(row: Any, ids: CaseIds, fallback_id: str, notes: ReadingNotes) -> Record:
+def _record(row: Any, context: RowContext) -> Record:
     messages, facts, stop_reason = _conversation_in(row)
-    talk = Conversation(notes)
+    talk = Conversation(context.notes)
     handoffs: list[HandoffEvent] = []
     if is_log(messages):
         turns = add_log_lines(talk, messages)
@@ -99,7 +91,7 @@ def _record(row: Any, ids: CaseIds, fallback_id: str, notes: ReadingNotes) -> Re
         turns = add_named_messages(talk, messages)
     else:
         raise NoConversation("none of the messages has a speaker and content, so there is no conversation to read")
-    cost, usage = _stated_cost(facts.metadata.get("cost"), notes)
+    cost, usage = _stated_cost(facts.metadata.get("cost"), context.notes)
     metadata = without_nones(source_format=AUTOGEN.name, stop_reason=stop_reason, cost=cost, usage=usage)
     prompts = as_dict(facts.metadata.get("system_prompt"))
     trace = TraceLog(
@@ -109,7 +101,7 @@ def _record(row: Any, ids: CaseIds, fallback_id: str, notes: ReadingNotes) -> Re
         handoffs,
         agent_roles={name: AgentRole(name, prompt) for name, prompt in prompts.items() if isinstance(prompt, str)},
     )
-    case = facts.case(ids, fallback_id, talk.first_asked)
+    case = facts.case(context, talk.first_asked)
     return Record(case, trace, Outcome(facts.success, talk.last_answer))
 
 
@@ -150,6 +142,140 @@ def _state_messages(state: dict[str, Any]) -> list[Any]:
     return max(threads, key=len, default=[])
 
 
-AUTOGEN = TraceFormat(
-    "autogen", "conversations of AG2 and AutoGen agents: chat histories, task results, team states", _matches, _read
+AUTOGEN = chat_format(
+    "autogen",
+    "conversations of AG2 and AutoGen agents: chat histories, task results, team states",
+    _matches,
+    _record,
+    is_part=_is_message,
+)
+
+
+# Newer versions print the type of the message as well: "---------- TextMessage (triage) ----------".
+_HEADING = re.compile(
+    r"^-{10} (?:(?P<kind>[A-Z]\w+(?:Message|Event)) \((?P<who>[^\n]+?)\)|(?P<name>[^\n]+?)) -{10}\r?$", re.M
+)
+_TOKENS = re.compile(r"^\[Prompt tokens: (\d+), Completion tokens: (\d+)\]\r?$", re.M)
+# The summary that the console prints after the last message.
+_SUMMARY = "Summary"
+# agbench, AutoGen's test bed, wraps what it prints around the console's words.
+_BENCH_END = re.compile(r"^SCENARIO\.PY (?:COMPLETE|EXITED)[^\n]*!#!#", re.M)
+_BENCH_RUNTIME = re.compile(r"^SCENARIO\.PY RUNTIME: (\d+(?:\.\d+)?) !#!#", re.M)
+_LONGEST_LOG_BYTES = 64 << 20
+
+
+def _matches_console(opening: Opening) -> bool:
+    if opening.head[:1] in (b"{", b"["):
+        return "console_log" in opening.keys
+    headings = _HEADING.finditer(opening.head.decode("utf-8", "replace"))
+    # Other programs print such lines too; a team's first words are the user's, or are headed by their type.
+    return any(heading["kind"] or heading["name"].lower() in HUMANS for heading in headings)
+
+
+def _console_rows(source: Source) -> Iterator[Row | InputError]:
+    """The rows of a JSON file; a text file is one row."""
+    try:
+        # A stream that lets itself be looked into before it is read.
+        stream = cast(io.BufferedReader, decompressed(cast(BinaryIO, source.stream)))
+        is_json = stream.peek(64).removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+        log = b"" if is_json else stream.read(_LONGEST_LOG_BYTES + 1)
+    except (*BROKEN_STREAM, OSError) as error:
+        yield InputError(source.name, None, f"the file cannot be read to its end ({error})")
+        return
+    if is_json:
+        yield from file_rows(Source(source.name, stream))
+    elif len(log) > _LONGEST_LOG_BYTES:
+        yield InputError(source.name, None, f"a console log of more than {_LONGEST_LOG_BYTES >> 20} MiB is not read")
+    else:
+        yield Row(encode_json({"console_log": log.decode("utf-8", "replace")}), None, {})
+
+
+def _console_record(row: Any, context: RowContext) -> Record:
+    value = as_dict(row)
+    log = value.get("console_log")
+    if not isinstance(log, str):
+        raise NoConversation(f"a row needs the text of a console as 'console_log'; received {log!r:.60}")
+    talk = Conversation(context.notes)
+    turns = _add_sections(talk, log)
+    if not talk.events:
+        raise NoConversation('the console log has no section headed "---------- Name ----------"')
+    facts = row_facts(value, "console_log")
+    runtime = _BENCH_RUNTIME.search(log)
+    duration_s = float(runtime[1]) if runtime else None
+    metadata = without_nones(source_format=AUTOGEN_CONSOLE.name, duration_s=duration_s)
+    trace = TraceLog(talk.events, metadata, interactions_of(turns))
+    outcome = Outcome(facts.success, talk.last_answer, elapsed_s=duration_s)
+    return Record(facts.case(context, talk.first_asked), trace, outcome)
+
+
+def _add_sections(talk: Conversation, log: str) -> list[Turn]:
+    turns = []
+    end = _BENCH_END.search(log)
+    headings = list(_HEADING.finditer(log, 0, end.start() if end else len(log)))
+    for heading, following in zip_longest(headings, headings[1:]):
+        until = following.start() if following else end.start() if end else len(log)
+        text = log[heading.end() : until].strip()
+        speaker, kind = heading["who"] or heading["name"], heading["kind"] or "TextMessage"
+        if speaker == _SUMMARY:
+            continue
+        if tokens := _TOKENS.search(text):
+            text = text[: tokens.start()].rstrip()
+            usage = {"prompt_tokens": int(tokens[1]), "completion_tokens": int(tokens[2])}
+            talk.model_call(usage, agent=speaker)
+        if kind.endswith("Event"):
+            if not _add_printed_calls(talk, text, speaker):
+                talk.say("log", text, agent=speaker, kind=kind)
+            continue
+        talk.say("user" if speaker.lower() in HUMANS else "assistant", text, agent=speaker)
+        if text:
+            turns.append(Turn(speaker, text))
+    return turns
+
+
+def _add_printed_calls(talk: Conversation, text: str, speaker: str) -> bool:
+    """Add the calls or results that a section prints as Python objects; false when it prints something else."""
+    printed = _printed_objects(text)
+    if not printed or {kind for kind, _ in printed} - {"FunctionCall", "FunctionExecutionResult"}:
+        return False
+    for kind, fields in printed:
+        name, call_id = as_name(fields.get("name")), as_name(fields.get("id", fields.get("call_id")))
+        if kind == "FunctionCall":
+            talk.call(name or "", fields.get("arguments"), call_id=call_id, agent=speaker)
+        else:
+            result, failed = as_name(fields.get("content")), fields.get("is_error") is True
+            talk.result(result, call_id=call_id, name=name, failed=failed, agent=speaker)
+    return True
+
+
+def _printed_objects(text: str) -> list[tuple[str, dict[str, Any]]]:
+    """Names and fields of a printed list of objects, taken from its syntax: nothing of it is run.
+
+    >>> _printed_objects("[FunctionCall(id='c1', arguments='{}', name='search')]")
+    [('FunctionCall', {'id': 'c1', 'arguments': '{}', 'name': 'search'})]
+    >>> _printed_objects("Searching…")
+    []
+    """
+    if not text.startswith("[Function"):
+        return []
+    try:
+        body = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found = []
+    for each in body.elts if isinstance(body, ast.List) else []:
+        if not isinstance(each, ast.Call) or not isinstance(each.func, ast.Name):
+            return []
+        fields = {
+            word.arg: word.value.value for word in each.keywords if word.arg and isinstance(word.value, ast.Constant)
+        }
+        found.append((each.func.id, fields))
+    return found
+
+
+AUTOGEN_CONSOLE = chat_format(
+    "autogen-console",
+    "console output of AutoGen and Magentic-One teams, as text or as rows with 'console_log'",
+    _matches_console,
+    _console_record,
+    rows=_console_rows,
 )

@@ -1,13 +1,15 @@
-"""One conversation as it is put together, message by message, into the events of a trace."""
+"""One conversation as it is put together, message by message, into the events of a trace; and who spoke to whom."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+from agentunit.core.interactions import AgentInteraction
 from agentunit.core.trace import TraceEvent
-from agentunit.traces.chats.plain_data import as_data, as_dict, without_nones
+from agentunit.traces.chats.values import as_data, as_dict, without_nones
 from agentunit.traces.spans import ReadingNotes
 
+_NAMELESS = "a tool call has no name; it was left out"
 _ORPHAN = "a tool result answers no recorded call; it was kept as a call without arguments"
 
 
@@ -73,6 +75,18 @@ class Conversation:
         self.events.append(TraceEvent(kind, payload, at))
         self._waiting.append(payload)
 
+    def add_calls(
+        self, values: list[Any], *, agent: str | None = None, at: float | None = None, kind: str = "tool_call"
+    ) -> None:
+        """Tool calls in the shapes of the common providers; one without a name is left out and noted."""
+        for value in values:
+            found = payload_of_function(value)
+            if found is None:
+                self.notes.problems[_NAMELESS] += 1
+            else:
+                name, arguments, call_id = found
+                self.call(name, arguments, call_id=call_id, agent=agent, at=at, kind=kind)
+
     def result(
         self,
         result: Any,
@@ -126,3 +140,44 @@ def payload_of_function(value: Any) -> tuple[str, Any, str | None] | None:
     arguments = next((inner[key] for key in ("arguments", "args", "input", "parameters") if key in inner), None)
     call_id = next((call[key] for key in ("call_id", "id") if isinstance(call.get(key), str)), None)
     return name, arguments, call_id
+
+
+HUMANS = frozenset(("user", "human"))
+NEXT_SPEAKER = "the next speaker"
+
+
+class Turn(NamedTuple):
+    """One agent's turn. ``to`` is whom the source names as addressee; ``None`` where it names nobody."""
+
+    speaker: str
+    text: str
+    at: float | None = None
+    to: str | None = None
+
+
+def interactions_of(turns: list[Turn]) -> list[AgentInteraction]:
+    """The messages between agents; where no addressee is stated, it is taken to be the next one who speaks.
+
+    What was inferred says so in its metadata. Whether a message was a success, no chat tells. The human is no agent,
+    and the last word is to nobody in particular.
+
+    >>> turns = [Turn("a", "Go."), Turn("b", "Done."), Turn("a", "Good.")]
+    >>> [(each.from_agent, each.to_agent) for each in interactions_of(turns)]
+    [('a', 'b'), ('b', 'a')]
+    """
+    # Read backwards, the next other speaker is one step away however long a monologue is.
+    found: list[AgentInteraction] = []
+    following = after_following = None
+    for turn in reversed(turns):
+        if turn.speaker != following:
+            following, after_following = turn.speaker, following
+        addressee = turn.to or after_following
+        if addressee and addressee != turn.speaker and not {turn.speaker.lower(), addressee.lower()} & HUMANS:
+            derived = {} if turn.to else {"derived_from": NEXT_SPEAKER}
+            found.append(
+                AgentInteraction(
+                    turn.speaker, addressee, content=turn.text, timestamp=turn.at, success=None, metadata=derived
+                )
+            )
+    found.reverse()
+    return found

@@ -11,8 +11,8 @@ from typing import Any, BinaryIO, cast
 import msgspec
 
 from agentunit.core.results import InputError, decode_json
-from agentunit.traces.chats.plain_data import as_dict
 from agentunit.traces.chats.rows import Row
+from agentunit.traces.chats.values import as_dict
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, read_whole
 from agentunit.traces.formats_base import Source
 from agentunit.traces.limits import Expansion, LimitExceeded, check_nodes, item_too_long, read_limits

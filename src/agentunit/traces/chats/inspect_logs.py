@@ -1,26 +1,158 @@
-"""Evaluation logs of Inspect (UK AISI), as JSON or as .eval archives: one record a sample."""
+"""Logs of Inspect (UK AISI): one record a sample, the agent's tokens apart from those of its graders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.interactions import HandoffEvent
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.core.results import InputError
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.traces.chats.content import text_of
+from agentunit.traces.chats.chat_logs import add_message
 from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.chats.inspect_archives import ARCHIVE_START, archive_rows
-from agentunit.traces.chats.inspect_usage import LoggedEvent, logged_events, sample_usage, usage_counts
-from agentunit.traces.chats.messages import add_message
-from agentunit.traces.chats.plain_data import as_amount, as_dict, as_list, as_name, as_time, without_nones
-from agentunit.traces.chats.rows import CaseIds, NoConversation, file_rows, records_of_rows
-from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.chats.rows import CaseIds, NoConversation, RowContext, chat_format, file_rows
+from agentunit.traces.chats.values import (
+    add_counts,
+    as_amount,
+    as_dict,
+    as_list,
+    as_name,
+    as_time,
+    text_of,
+    token_counts,
+    without_nones,
+)
+from agentunit.traces.formats_base import Opening
 from agentunit.traces.spans import ReadingNotes
+
+_GRADING = ("scorer", "scorers")
+_COUNTS = (
+    "input_tokens", "output_tokens", "total_tokens", "input_tokens_cache_read", "input_tokens_cache_write",
+    "reasoning_tokens",
+)  # fmt: skip
+
+_GRADERS_ABOVE_TOTAL = "the graders' logged calls use more tokens than the sample states; its total was kept whole"
+
+
+class Place(NamedTuple):
+    """Where in a transcript something stands: within the scoring of the sample or not, and within which agent."""
+
+    by_grader: bool = False
+    agent: str | None = None
+
+    def within(self, begun: dict[str, Any]) -> Place:
+        """The place within a span or step that begins here."""
+        kind = begun.get("type")
+        agent = as_name(begun.get("name")) if kind == "agent" else None
+        return Place(self.by_grader or kind in _GRADING, agent or self.agent)
+
+
+class LoggedEvent(NamedTuple):
+    """An event of a sample's transcript, and its place in it."""
+
+    event: dict[str, Any]
+    by_grader: bool
+    agent: str | None
+
+
+def logged_events(events: Any, around: Place | None = None) -> Iterator[LoggedEvent]:
+    """The events of a transcript, nested ones too. Their place is told by spans, or by steps in logs of before 2025."""
+    outside = around or Place()
+    spans: dict[str, Place] = {}
+    steps = [outside]
+    for value in as_list(events):
+        event = as_dict(value)
+        kind = event.get("event")
+        if kind == "span_begin":
+            spans[_span(event, "id")] = spans.get(_span(event, "parent_id"), outside).within(event)
+        elif kind == "step" and event.get("action") == "begin":
+            steps.append(steps[-1].within(event))
+        elif kind == "step" and len(steps) > 1:
+            steps.pop()
+        place = spans.get(_span(event, "span_id"), steps[-1])
+        yield LoggedEvent(event, place.by_grader or event.get("role") == "grader", place.agent)
+        yield from logged_events(event.get("events"), place)
+
+
+def usage_counts(usage: Any, notes: ReadingNotes) -> dict[str, Any] | None:
+    """Inspect's counts of one call under OpenAI's names.
+
+    Whether its input includes what came from a cache depends on the provider and the version of Inspect; the total
+    that stands beside it tells.
+
+    >>> cached = {"input_tokens": 102, "output_tokens": 12, "total_tokens": 178, "input_tokens_cache_read": 64}
+    >>> usage_counts(cached, ReadingNotes())
+    {'prompt_tokens': 166, 'completion_tokens': 12, 'total_tokens': 178, 'prompt_tokens_details': {'cached_tokens': 64}}
+    """
+    named = as_dict(usage)
+    counts = token_counts({name: named.get(name) for name in _COUNTS}, notes)
+    if counts is None:
+        return None
+    prompt, completion, total = (counts.get(name) for name in _COUNTS[:3])
+    cached = counts.get("input_tokens_cache_read") or 0
+    beside = cached + (counts.get("input_tokens_cache_write") or 0)
+    if prompt is not None and completion is not None and total == prompt + completion + beside:
+        prompt += beside
+    read = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
+    known = {name: count for name, count in read.items() if count is not None}
+    return {**known, "prompt_tokens_details": {"cached_tokens": cached}} if cached else known
+
+
+class SampleUsage(NamedTuple):
+    """What a sample's log states in all, and what of it its graders used."""
+
+    agent: dict[str, Any] | None
+    graders: dict[str, Any] | None
+    agent_cost: float | None
+
+
+def sample_usage(sample: dict[str, Any], events: list[LoggedEvent], notes: ReadingNotes) -> SampleUsage:
+    """The sample's stated total over all models, divided between the agent and the graders.
+
+    Graders are charged with the calls logged while the sample was scored; what is left of the total is the agent's.
+    """
+    stated: dict[str, int] = {}
+    graded: dict[str, int] = {}
+    costs = []
+    for usage in as_dict(sample.get("model_usage")).values():
+        # Model by model: each counts its cached tokens in its own way.
+        add_counts(stated, _flat(usage_counts(usage, notes)))
+        costs.append(as_amount(as_dict(usage).get("total_cost")))
+    grading_cost = 0.0
+    for logged in events:
+        if logged.by_grader and logged.event.get("event") == "model":
+            usage = as_dict(as_dict(logged.event.get("output")).get("usage"))
+            add_counts(graded, _flat(usage_counts(usage, notes)))
+            grading_cost += as_amount(usage.get("total_cost")) or 0.0
+    if any(graded.get(name, 0) > count for name, count in stated.items()):
+        notes.problems[_GRADERS_ABOVE_TOTAL] += 1
+        graded = {}
+    own = {name: count - graded.get(name, 0) for name, count in stated.items()}
+    known_costs = [cost for cost in costs if cost is not None]
+    cost = max(0.0, sum(known_costs) - grading_cost) if known_costs and len(known_costs) == len(costs) else None
+    return SampleUsage(_nested(own), _nested(graded), cost)
+
+
+def _flat(counts: dict[str, Any] | None) -> dict[str, Any]:
+    """Counts of one level, so that they can be added."""
+    known = dict(counts or {})
+    return {**known, **known.pop("prompt_tokens_details", {})}
+
+
+def _nested(counts: dict[str, int]) -> dict[str, Any] | None:
+    known: dict[str, Any] = dict(counts)
+    cached = known.pop("cached_tokens", 0)
+    return {**known, "prompt_tokens_details": {"cached_tokens": cached}} if cached else known or None
+
+
+def _span(event: dict[str, Any], name: str) -> str:
+    return as_name(event.get(name)) or ""
+
 
 _ATTACHMENT = "attachment://"
 # How Inspect's scorers write a verdict.
@@ -37,28 +169,17 @@ def _matches_archive(opening: Opening) -> bool:
     return opening.head.startswith(ARCHIVE_START) and is_log
 
 
-def _read_json(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
-    ids = CaseIds()
-    rows = file_rows(source, "samples")
-    yield from records_of_rows(source, rows, lambda row, around: _record(row, around, ids, notes))
-
-
-def _read_archive(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
-    ids = CaseIds()
-    yield from records_of_rows(source, archive_rows(source), lambda row, around: _record(row, around, ids, notes))
-
-
-def _record(row: Any, around: dict[str, Any], ids: CaseIds, notes: ReadingNotes) -> Record:
+def _record(row: Any, context: RowContext) -> Record:
     sample = as_dict(row)
     if "eval" in sample and "id" not in sample:
         raise NoConversation("the log holds no samples: it has only its header, or was written without them")
     if not isinstance(sample.get("messages"), list) and not isinstance(sample.get("events"), list):
         raise NoConversation("an Inspect sample needs 'messages' or 'events'")
-    evaluation = as_dict(around.get("eval"))
+    evaluation = as_dict(context.around.get("eval"))
     events = list(logged_events(sample.get("events")))
-    talk = _Sample(notes, as_dict(sample.get("attachments")), events)
+    talk = _Sample(context.notes, as_dict(sample.get("attachments")), events)
     talk.add_messages(as_list(sample.get("messages")))
-    usage = sample_usage(sample, events, notes)
+    usage = sample_usage(sample, events, context.notes)
     duration_s = as_amount(sample.get("total_time"))
     metadata = without_nones(
         source_format=INSPECT_LOG.name,
@@ -71,7 +192,7 @@ def _record(row: Any, around: dict[str, Any], ids: CaseIds, notes: ReadingNotes)
         model_usage=as_dict(sample.get("model_usage")) or None,
         duration_s=duration_s,
     )
-    case = _case(sample, evaluation, ids, talk)
+    case = _case(sample, evaluation, context.ids, talk)
     trace = TraceLog(talk.events, metadata, handoffs=talk.handoffs)
     return Record(case, trace, _outcome(sample, talk, duration_s))
 
@@ -89,21 +210,21 @@ class _Sample(Conversation):
 
     def add_messages(self, messages: list[Any]) -> None:
         made_by = {name: logged for logged in self._model_calls if (name := _message_id(logged.event))}
-        told_models: set[int] = set()
-        told_calls: set[str] = set()
+        matched_models: set[int] = set()
+        matched_calls: set[str] = set()
         for value in messages:
             message = {**as_dict(value), "content": self.attached(as_dict(value).get("content"))}
             logged = made_by.pop(_id_of(message) or "", None)
             if logged is not None:
-                told_models.add(id(logged))
+                matched_models.add(id(logged))
                 self._add_model_call(logged)
                 message["timestamp"] = logged.event.get("completed", logged.event.get("timestamp"))
-            told_calls.update(name for call in as_list(message.get("tool_calls")) if (name := _id_of(call)))
+            matched_calls.update(name for call in as_list(message.get("tool_calls")) if (name := _id_of(call)))
             message.pop("usage", None)
             add_message(self, message, agent=logged.agent if logged else None)
-        self._add_untold(
-            [logged for logged in self._model_calls if id(logged) not in told_models],
-            [logged for logged in self._tool_calls if _id_of(logged.event) not in told_calls],
+        self._add_unmatched(
+            [logged for logged in self._model_calls if id(logged) not in matched_models],
+            [logged for logged in self._tool_calls if _id_of(logged.event) not in matched_calls],
         )
         for logged in self._tool_calls:
             target = as_name(logged.event.get("agent"))
@@ -111,7 +232,7 @@ class _Sample(Conversation):
                 at = as_time(logged.event.get("timestamp"))
                 self.handoffs.append(HandoffEvent(logged.agent, target, timestamp=at))
 
-    def _add_untold(self, model_calls: list[LoggedEvent], tool_calls: list[LoggedEvent]) -> None:
+    def _add_unmatched(self, model_calls: list[LoggedEvent], tool_calls: list[LoggedEvent]) -> None:
         """What agents within agents did, and attempts that were given up, stands in no message of the sample."""
         for logged in model_calls:
             self._add_model_call(logged)
@@ -146,8 +267,8 @@ class _Sample(Conversation):
         self.call(name or "", event.get("arguments"), call_id=call_id, agent=logged.agent, at=at)
         if "result" in event or error:
             result = self.attached(event.get("result"))
-            told = as_name(error.get("message"))
-            self.result(text_of(result), call_id=call_id, name=name or "", failed=bool(error), error=told)
+            message = as_name(error.get("message"))
+            self.result(text_of(result), call_id=call_id, name=name or "", failed=bool(error), error=message)
 
 
 def _by_time(events: list[TraceEvent]) -> list[TraceEvent]:
@@ -206,9 +327,17 @@ def _outcome(sample: dict[str, Any], talk: _Sample, duration_s: float | None) ->
     )
 
 
-INSPECT_LOG = TraceFormat(
-    "inspect", "logs of Inspect (UK AISI) as JSON: one record a sample", _matches_json, _read_json
+INSPECT_LOG = chat_format(
+    "inspect",
+    "logs of Inspect (UK AISI) as JSON: one record a sample",
+    _matches_json,
+    _record,
+    rows=partial(file_rows, within="samples"),
 )
-INSPECT_ARCHIVE = TraceFormat(
-    "inspect-eval", "logs of Inspect (UK AISI) as .eval archives: one record a sample", _matches_archive, _read_archive
+INSPECT_ARCHIVE = chat_format(
+    "inspect-eval",
+    "logs of Inspect (UK AISI) as .eval archives: one record a sample",
+    _matches_archive,
+    _record,
+    rows=archive_rows,
 )

@@ -11,12 +11,9 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from agentunit.traces.collector.answers import success
 from agentunit.traces.collector.endpoint import OtlpServer
-from agentunit.traces.collector.request import decode_request
-from agentunit.traces.collector.request_body import Refused, Room
-from agentunit.traces.collector.spool import SpanSpool
-from agentunit.traces.collector.spool_file import SpoolError
+from agentunit.traces.collector.request import Refused, Room, decode_request, success
+from agentunit.traces.collector.spool import SpanSpool, SpoolError
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4318
@@ -76,7 +73,7 @@ class Receiver:
         self.counts = ReceiverCounts()
         self.stopping = False
         self._tell = tell
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._lock = threading.Lock()
         self._server = OtlpServer(self, host, port)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
@@ -110,9 +107,9 @@ class Receiver:
         """Say something that would be noise the second time."""
         with self._lock:
             # Lines are made of what strangers send: there must be an end to them.
-            if (topic or line) in self._told or len(self._told) >= _MOST_LINES:
+            if (topic or line) in self._reported or len(self._reported) >= _MOST_LINES:
                 return
-            self._told.add(topic or line)
+            self._reported.add(topic or line)
         self._tell(line)
 
     def take(self, signal: str, media_type: str, body: bytes) -> bytes:

@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from agentunit.core.codec import encode_record
 from agentunit.traces.assembly.record import assemble
-from agentunit.traces.collector.spool import SpanSpool, SpooledTrace
-from agentunit.traces.collector.spool_file import SpoolError
+from agentunit.traces.collector.spool import SpanSpool, SpooledTrace, SpoolError
 from agentunit.traces.grouping import LARGEST_GROUP_BYTES
 from agentunit.traces.spans import ReadingNotes
 

@@ -10,7 +10,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from math import inf
 from pathlib import Path
@@ -20,12 +20,41 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import Struct
 
-from agentunit.traces.collector.spool_file import SpoolError, hold_folder, open_spool_file
+from agentunit.core.sqlite import SqliteFile, UnknownSchema, migrate, transaction
 from agentunit.traces.spans import LogEvent, Span, SpanEvent
 
 FOLDER = ".spool"
 
+_MIGRATIONS = (
+    (
+        """CREATE TABLE spans (
+            trace_id TEXT NOT NULL, span_id TEXT NOT NULL, span BLOB NOT NULL, PRIMARY KEY (trace_id, span_id)
+        )""",
+        """CREATE TABLE logs (
+            trace_id TEXT NOT NULL, span_id TEXT NOT NULL, digest BLOB NOT NULL, copy INTEGER NOT NULL,
+            event BLOB NOT NULL, PRIMARY KEY (trace_id, span_id, digest, copy)
+        )""",
+        """CREATE TABLE traces (
+            trace_id TEXT PRIMARY KEY,
+            day TEXT NOT NULL,
+            last_at REAL NOT NULL,
+            has_root INTEGER NOT NULL,
+            n_spans INTEGER NOT NULL,
+            revision INTEGER NOT NULL,
+            written INTEGER NOT NULL,
+            file TEXT,
+            problem TEXT
+        ) WITHOUT ROWID""",
+        "CREATE INDEX unwritten ON traces (last_at, n_spans) WHERE revision > written",
+    ),
+)
+_WAIT_FOR_LOCK_S = 5.0
+
 _Kept = TypeVar("_Kept", Span, SpanEvent)
+
+
+class SpoolError(RuntimeError):
+    """A spool that cannot be used or written; the message says why and what to do."""
 
 
 class Added(NamedTuple):
@@ -58,9 +87,9 @@ class SpanSpool:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "spans.db"
         self._lock = threading.Lock()
-        self._holder = hold_folder(self.folder)
+        self._holder = _hold_folder(self.folder)
         try:
-            self._connection = open_spool_file(self.path)
+            self._connection = _open_file(self.path)
         except BaseException:
             self._holder.close()
             raise
@@ -83,16 +112,10 @@ class SpanSpool:
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                yield self._connection
-                self._connection.execute("COMMIT")
-            except BaseException as error:
-                # SQLite may have rolled back by itself (a full disk): what went wrong first is what counts.
-                with suppress(sqlite3.Error):
-                    self._connection.execute("ROLLBACK")
-                if isinstance(error, sqlite3.Error):
-                    raise SpoolError(f"{self.path} cannot be written: {error}") from error
-                raise
+                with transaction(self._connection):
+                    yield self._connection
+            except sqlite3.Error as error:
+                raise SpoolError(f"{self.path} cannot be written: {error}") from error
 
     # What comes in
 
@@ -203,6 +226,43 @@ class SpanSpool:
                 "SELECT count(*) FROM traces WHERE revision > written AND n_spans > 0"
             ).fetchone()
         return int(n_open)
+
+
+def _hold_folder(folder: Path) -> sqlite3.Connection:
+    """Keep other processes out of a spool for as long as the connection is open.
+
+    It is a lock of the operating system, by way of SQLite's: it ends with the process, however that ends.
+    """
+    holder = sqlite3.connect(folder / "lock", timeout=0, isolation_level=None, check_same_thread=False)
+    try:
+        holder.execute("BEGIN EXCLUSIVE")
+    except sqlite3.Error as error:
+        holder.close()
+        if "locked" in str(error):
+            raise SpoolError(
+                f"another 'agentunit collect' is writing to {folder.parent}: stop it, or name another folder"
+            ) from None
+        raise SpoolError(f"{folder / 'lock'} cannot be used: {error}") from None
+    return holder
+
+
+def _open_file(path: Path) -> sqlite3.Connection:
+    """The connection to a spool's file, which is made if it is not there."""
+    connection: sqlite3.Connection | None = None
+    try:
+        connection = SqliteFile(path, wait_s=_WAIT_FOR_LOCK_S).connect_to_write(any_thread=True)
+        migrate(connection, _MIGRATIONS)
+        # A record that could not be made may succeed now, with another version of AgentUnit.
+        connection.execute("UPDATE traces SET written = 0, problem = NULL WHERE problem IS NOT NULL")
+        return connection
+    except (sqlite3.Error, UnknownSchema) as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, UnknownSchema):
+            reason = f"was written by another version of AgentUnit ({error}): collect into another folder"
+        else:
+            reason = f"cannot be used as a spool: {error}"
+        raise SpoolError(f"{path} {reason}") from None
 
 
 _span_decoder = msgspec.msgpack.Decoder(Span)

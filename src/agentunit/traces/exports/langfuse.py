@@ -1,28 +1,121 @@
-"""Exports of Langfuse: traces with their observations, and observations or traces alone, from its API, UI or storage.
-
-An observation becomes a span whose attributes have the names by which Langfuse itself takes in OpenTelemetry
-(``langfuse.observation.type``, ``.input``, ``.output``, ``.model.name``, ``.usage_details``, ``.cost_details``, …).
-Values are as the export has them: Langfuse's API gives inputs and outputs as data, its UI and storage as JSON in a
-text. What Langfuse received by OpenTelemetry it keeps in the metadata of an observation: those attributes stand beside
-its own, and the metadata hold the rest.
-
-What is said of a trace (``langfuse.trace.name``, ``.input``, ``.output``, ``.total_cost``, ``.scores``,
-``langfuse.session.id``, …) stands on the earliest of its root observations. A trace that comes without observations is
-a span by itself, with the trace's id as its span id.
-"""
+"""Exports of Langfuse: traces with their observations, and the span attributes that their fields stand for."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from math import inf
 from typing import Any, NamedTuple
 
 from agentunit.core.results import InputError
-from agentunit.traces.exports.langfuse_names import OF_A_TRACE, OF_AN_OBSERVATION, cost_details, field, usage_details
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, shown, spans_of_file
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.span_values import as_mapping, duration_s, flat_attributes, identifier, seconds_since_1970
-from agentunit.traces.spans import ReadingNotes, Span
+from agentunit.traces.spans import (
+    ReadingNotes,
+    Span,
+    as_mapping,
+    duration_s,
+    flat_attributes,
+    identifier,
+    seconds_since_1970,
+)
+
+OF_AN_OBSERVATION: dict[str, tuple[str, ...]] = {
+    "langfuse.observation.type": ("type",),
+    "langfuse.observation.level": ("level",),
+    "langfuse.observation.status_message": ("statusMessage",),
+    "langfuse.observation.input": ("input",),
+    "langfuse.observation.output": ("output",),
+    "langfuse.observation.metadata": ("metadata",),
+    "langfuse.observation.model.name": ("model", "providedModelName"),
+    "langfuse.observation.model.parameters": ("modelParameters",),
+    "langfuse.observation.completion_start_time": ("completionStartTime",),
+    "langfuse.observation.prompt.name": ("promptName",),
+    "langfuse.observation.prompt.version": ("promptVersion",),
+    # Langfuse has no attributes for these: it finds them in outputs.
+    "langfuse.observation.tool_calls": ("toolCalls",),
+    "langfuse.observation.tool_call_names": ("toolCallNames",),
+    "langfuse.observation.tool_definitions": ("toolDefinitions",),
+    "langfuse.environment": ("environment",),
+    "langfuse.release": ("release",),
+    "langfuse.version": ("version",),
+    "langfuse.session.id": ("sessionId",),
+    "langfuse.user.id": ("userId",),
+    "langfuse.trace.name": ("traceName",),
+    "langfuse.trace.tags": ("tags",),
+}
+
+OF_A_TRACE: dict[str, tuple[str, ...]] = {
+    "langfuse.trace.name": ("name",),
+    "langfuse.trace.input": ("input",),
+    "langfuse.trace.output": ("output",),
+    "langfuse.trace.metadata": ("metadata",),
+    "langfuse.trace.tags": ("tags",),
+    "langfuse.trace.public": ("public",),
+    # Langfuse has no attributes for these three: it computes them, or gets them by another way.
+    "langfuse.trace.total_cost": ("totalCost",),
+    "langfuse.trace.latency": ("latency",),
+    "langfuse.trace.scores": ("scores",),
+    "langfuse.environment": ("environment",),
+    "langfuse.release": ("release",),
+    "langfuse.version": ("version",),
+    "langfuse.session.id": ("sessionId",),
+    "langfuse.user.id": ("userId",),
+}
+
+_USAGE = {"input": ("promptTokens",), "output": ("completionTokens",), "total": ("totalTokens",)}
+_COSTS = {
+    "input": ("inputCost", "calculatedInputCost"),
+    "output": ("outputCost", "calculatedOutputCost"),
+    "total": ("totalCost", "calculatedTotalCost"),
+}
+
+
+def field(row: Mapping[str, Any], name: str, missing: Any = None) -> Any:
+    """A field under its name in the API (``traceId``), or else under that in the storage (``trace_id``)."""
+    return row.get(name, row.get(_snake_case(name), missing))
+
+
+def usage_details(row: Mapping[str, Any]) -> Any:
+    """How many tokens of each kind were used, in whichever way this version of Langfuse says so.
+
+    Older versions say ``usage`` or ``promptTokens``, with zeros where nothing was used; those say nothing.
+
+    >>> usage_details({"usage": {"input": 7, "output": 2, "total": 9, "unit": "TOKENS"}, "usageDetails": {}})
+    {'input': 7, 'output': 2, 'total': 9}
+    """
+    details = field(row, "usageDetails")
+    if details:
+        return details
+    usage = row.get("usage")
+    if isinstance(usage, dict) and usage.get("unit") in (None, "TOKENS"):
+        return _stated({kind: usage.get(kind) for kind in _USAGE}) or _amounts(usage, _USAGE)
+    return _amounts(row, _USAGE)
+
+
+def cost_details(row: Mapping[str, Any]) -> Any:
+    """What an observation cost, in US dollars by kind, in whichever way this version of Langfuse says so."""
+    return field(row, "costDetails") or _amounts(row, _COSTS)
+
+
+def _amounts(row: Mapping[str, Any], names: Mapping[str, tuple[str, ...]]) -> dict[str, Any] | None:
+    return _stated(
+        {
+            kind: next((value for each in fields if (value := field(row, each)) is not None), None)
+            for kind, fields in names.items()
+        }
+    )
+
+
+def _stated(amounts: Mapping[str, Any]) -> dict[str, Any] | None:
+    return {kind: amount for kind, amount in amounts.items() if amount is not None} if any(amounts.values()) else None
+
+
+@cache
+def _snake_case(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
 
 _TYPES = frozenset(
     ("SPAN", "EVENT", "GENERATION", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")

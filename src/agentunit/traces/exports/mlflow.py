@@ -19,8 +19,7 @@ from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_of_colum
 from agentunit.traces.exports.rows import span_of
 from agentunit.traces.exports.spellings import first_at
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.span_values import as_mapping, decoded_json, flat_attributes
-from agentunit.traces.spans import ReadingNotes, Span
+from agentunit.traces.spans import ReadingNotes, Span, as_mapping, decoded_json, flat_attributes
 
 _METADATA = ("trace_metadata", "request_metadata")
 _TRACE_ID = ("trace_id", "request_id")

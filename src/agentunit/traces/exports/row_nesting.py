@@ -14,8 +14,7 @@ from agentunit.core.results import InputError
 from agentunit.traces.exports.spellings import spelling_of
 from agentunit.traces.formats_base import Source, cannot_be_read
 from agentunit.traces.json_files.stream import json_values
-from agentunit.traces.span_values import as_mapping, decoded_json
-from agentunit.traces.spans import ReadingNotes, Span
+from agentunit.traces.spans import ReadingNotes, Span, as_mapping, decoded_json
 
 P = ParamSpec("P")
 

@@ -1,11 +1,51 @@
-"""A buffer over a stream of JSON: the part of the file around a place in it, and what lies at that place."""
+"""The bytes of a JSON file in a window that moves on, and the patterns that find where a value ends in linear time."""
 
 from __future__ import annotations
+
+from typing import Any
+
+import re2
 
 from agentunit.core.results import InputError
 from agentunit.traces.compressed import BROKEN_STREAM, describe_damage
 from agentunit.traces.formats_base import Source
-from agentunit.traces.json_files.patterns import CONTAINER_OR_CUT, LINE_OF_JSON, WHITE_SPACE
+
+_WRITTEN_OUT_NESTING = 40
+
+_IN_STRING = r'(?:[^"\\\x00-\x1f]|\\[^\x00-\x1f])*'
+
+
+def _compiled(pattern: str) -> Any:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.max_mem = 64 << 20
+    return re2.compile(pattern.encode("latin-1"), options)
+
+
+def _container(or_cut: str, or_cut_string: str) -> str:
+    """A bracketed value with its nesting written out, both kinds of brackets alike.
+
+    Written like this, with one copy a level, its end is found in a single linear pass of a compiled automaton.
+    """
+    pattern = ""
+    for _ in range(_WRITTEN_OUT_NESTING):
+        inner = f"|{pattern}" if pattern else ""
+        pattern = rf'[\[{{](?:[^\[\]{{}}"]|"{_IN_STRING}(?:"{or_cut_string}){inner})*(?:[\]}}]{or_cut})'
+    return pattern
+
+
+CONTAINER_OR_CUT = _compiled(_container(r"|\z", r"|\\?\z"))
+STRING_OR_CUT = _compiled(rf'"{_IN_STRING}(?:"|\\?\z)')
+WHOLE_CONTAINER = _compiled(_container("", ""))
+WHOLE_STRING = _compiled(rf'"{_IN_STRING}"')
+SCALAR = _compiled(r"-?(?:[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|Infinity)|true|false|null|NaN")
+WORD = _compiled(r"[-+.0-9A-Za-z]+")
+REST_OF_STRING = _compiled(_IN_STRING)
+TO_BRACKET = _compiled(rf'(?:[^\[\]{{}}"]|"{_IN_STRING}")*')
+WHITE_SPACE = _compiled(r"[ \t\r\n]*")
+FIRST_NAME = _compiled(r'\{[ \t]*"[^"\\\x00-\x1f]{1,64}"[ \t]*:')
+LINE_OF_JSON = _compiled(r"\n[\[{]")
+
 
 # How far the first line is looked at to tell whether a file holds one value a line.
 LOOK_BYTES = 1 << 20

@@ -11,10 +11,11 @@ from typing import TypeVar
 import msgspec
 
 from agentunit.traces.formats_base import Source
-from agentunit.traces.json_files.buffer import END, OPENING, DamagedJson, JsonBuffer
-from agentunit.traces.json_files.patterns import (
+from agentunit.traces.json_files.buffer import (
     CONTAINER_OR_CUT,
+    END,
     FIRST_NAME,
+    OPENING,
     REST_OF_STRING,
     SCALAR,
     STRING_OR_CUT,
@@ -22,6 +23,8 @@ from agentunit.traces.json_files.patterns import (
     WHOLE_CONTAINER,
     WHOLE_STRING,
     WORD,
+    DamagedJson,
+    JsonBuffer,
 )
 from agentunit.traces.limits import LimitExceeded, check_nodes, item_too_long, read_limits
 

@@ -101,7 +101,7 @@ def write_into(trace: TraceLog, captured: Captured) -> None:
     # The run and the block measure their own time, which also holds what stands around the spans.
     found.metadata.pop("duration_s", None)
     trace.events = _in_order(trace.events, found.events)
-    trace.metadata = {**found.metadata, **trace.metadata, "spans": _spoken(captured, list(not_ended.values()))}
+    trace.metadata = {**found.metadata, **trace.metadata, "spans": _span_summary(captured, list(not_ended.values()))}
     trace.interactions = [*trace.interactions, *found.interactions]
     trace.handoffs = [*trace.handoffs, *found.handoffs]
     trace.agent_roles = {**found.agent_roles, **trace.agent_roles}
@@ -127,7 +127,7 @@ def _in_order(own: Iterable[TraceEvent], found: Iterable[TraceEvent]) -> list[Tr
     return [event for _, event in sorted(timed, key=lambda pair: pair[0])]
 
 
-def _spoken(captured: Captured, not_ended: list[str]) -> dict[str, Any]:
+def _span_summary(captured: Captured, not_ended: list[str]) -> dict[str, Any]:
     problems = dict(captured.notes.problems)
     if not captured.is_recording:
         problems[_NOT_RECORDED] = 1

@@ -15,10 +15,20 @@ from agentunit.core.results import InputError
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.json_files.cursor import OPEN_BRACE, OPEN_BRACKET, DamagedJson, JsonCursor, UnfitValue
 from agentunit.traces.json_files.stream import read_documents
-from agentunit.traces.otlp.levels import Encoding, Level, Unpack, Unpacks
-from agentunit.traces.otlp.values import NOT_OF_GENAI, UNDEFINED, attributes_of, decoded, id_of, log_event_of, span_of
-from agentunit.traces.span_values import identifier
-from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, PackedSpan, ReadingNotes, Span
+from agentunit.traces.otlp.values import (
+    NOT_OF_GENAI,
+    UNDEFINED,
+    Encoding,
+    Level,
+    Unpack,
+    Unpacks,
+    attributes_of,
+    decoded,
+    id_of,
+    log_event_of,
+    span_of,
+)
+from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, PackedSpan, ReadingNotes, Span, identifier
 
 _WRAPPED = frozenset(("trace",))
 _LEVELS = frozenset(

@@ -13,10 +13,18 @@ from typing import Literal
 from agentunit.core.results import InputError
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.limits import LimitExceeded, check_protobuf_nodes, item_too_long, read_limits
-from agentunit.traces.otlp.levels import Level, Unpack, Unpacks
-from agentunit.traces.otlp.protobuf_messages import Messages, ProtobufMissing
-from agentunit.traces.otlp.protobuf_wire import DELIMITED, FIXED32, FIXED64, VARINT, BadWire, WireEnds, WireStream
-from agentunit.traces.otlp.values import NOT_OF_GENAI, UNDEFINED
+from agentunit.traces.otlp.protobuf_messages import (
+    DELIMITED,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    BadWire,
+    Messages,
+    ProtobufMissing,
+    WireEnds,
+    WireStream,
+)
+from agentunit.traces.otlp.values import NOT_OF_GENAI, UNDEFINED, Level, Unpack, Unpacks
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes
 
 Framing = Literal["one message", "varint", "four bytes"]

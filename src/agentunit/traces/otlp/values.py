@@ -1,20 +1,30 @@
 """Spans and log records of OTLP/JSON as plain data, made into ours: typed values, ids, times and statuses.
 
 Names are read as the specification writes them (``traceId``) and as protobuf does (``trace_id``). What is of a wrong
-type is left out and counted; the rest is kept.
+type is left out and counted; the rest is kept. What spans share, resource and scope, is packed once for all of them.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from agentunit.traces.span_values import identifier, seconds_since_1970, span_status
-from agentunit.traces.spans import LONGEST_ATTRIBUTE, LogEvent, ReadingNotes, Span, SpanEvent, SpanStatus
+from agentunit.traces.spans import (
+    LONGEST_ATTRIBUTE,
+    LogEvent,
+    ReadingNotes,
+    Span,
+    SpanEvent,
+    SpanStatus,
+    identifier,
+    seconds_since_1970,
+    span_status,
+)
 
 TOO_LONG = f"an attribute longer than {LONGEST_ATTRIBUTE >> 20} MiB was left out"
 UNDEFINED = "a part that OTLP does not define was left out"
@@ -166,14 +176,14 @@ def _plain_value(typed: Any, notes: ReadingNotes) -> Any:
 
 
 def _of_kind(kind: type, value: Any, notes: ReadingNotes) -> Any:
-    given = value.__class__
+    received = value.__class__
     if kind is str or kind is bytes:
-        return value if given is str else str(value) if given in (int, float) else _NO_VALUE
+        return value if received is str else str(value) if received in (int, float) else _NO_VALUE
     if kind is bool:
-        return value if given is bool else _TRUTHS.get(value, _NO_VALUE) if given is str else _NO_VALUE
+        return value if received is bool else _TRUTHS.get(value, _NO_VALUE) if received is str else _NO_VALUE
     if kind is int or kind is float:
-        return _number(kind, value) if given in (int, float, str) else _NO_VALUE
-    inner = value.get("values", []) if given is dict else value
+        return _number(kind, value) if received in (int, float, str) else _NO_VALUE
+    inner = value.get("values", []) if received is dict else value
     if inner.__class__ is not list:
         return _NO_VALUE
     if kind is dict:
@@ -241,3 +251,70 @@ def _time(row: dict[str, Any], name: str, other_name: str, notes: ReadingNotes) 
     if seconds is None:
         notes.problems[f"a {name} that is no time was left out"] += 1
     return seconds
+
+
+_Said = tuple[bytes | None, bytes | None]
+
+
+class Encoding(NamedTuple):
+    """How the parts of an export are decoded: attributes of a resource, name of a scope, and a span with both."""
+
+    resource: Callable[[bytes | None, ReadingNotes], dict[str, Any]]
+    scope: Callable[[bytes | None, ReadingNotes], str]
+    span: Callable[[bytes, dict[str, Any], str, ReadingNotes], Span]
+
+
+class Level:
+    """An object on the way down to the spans, with what it says about all of them, undecoded."""
+
+    __slots__ = ("above", "resource", "scope")
+
+    def __init__(self, above: Level | None = None) -> None:
+        self.above = above
+        self.resource: bytes | None = None
+        self.scope: bytes | None = None
+
+    def said(self) -> _Said:
+        """Resource and scope, of this level or one above it, as far as they were met."""
+        resource, scope = self.resource, self.scope
+        if self.above is not None and (resource is None or scope is None):
+            above = self.above.said()
+            resource = above[0] if resource is None else resource
+            scope = above[1] if scope is None else scope
+        return resource, scope
+
+
+class Unpack:
+    """Makes spans out of the bytes of one level. Resource and scope are looked up late: they may follow the spans."""
+
+    __slots__ = ("_encoding", "_level", "_shared")
+
+    def __init__(self, level: Level, encoding: Encoding) -> None:
+        self._level = level
+        self._encoding = encoding
+        self._shared: tuple[_Said, dict[str, Any], str] | None = None
+
+    def __call__(self, data: bytes, notes: ReadingNotes) -> Span:
+        """The span in some bytes."""
+        said = self._level.said()
+        if self._shared is None or self._shared[0] != said:
+            self._shared = (said, self._encoding.resource(said[0], notes), self._encoding.scope(said[1], notes))
+        return self._encoding.span(data, self._shared[1], self._shared[2], notes)
+
+
+class Unpacks:
+    """The ``Unpack`` objects of a file. Exporters repeat resource and scope all the time; equal ones are kept once."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        self._encoding = encoding
+        self._known: dict[_Said, Unpack] = {}
+
+    def at(self, level: Level) -> Unpack:
+        """What unpacks the spans of a level."""
+        said = level.said()
+        if said[0] is None or said[1] is None:
+            return Unpack(level, self._encoding)
+        known = self._known.get(said)
+        if known is None:
+            known = self._known[said] = Unpack(level, self._encoding)
+        return known

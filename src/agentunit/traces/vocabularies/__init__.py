@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from agentunit.traces.spans import Span
 from agentunit.traces.vocabularies import frameworks, gen_ai, openinference, platforms
-from agentunit.traces.vocabularies.facts import Facts
+from agentunit.traces.vocabularies.values import Facts
 
 __all__ = ["Facts", "facts_of"]
 

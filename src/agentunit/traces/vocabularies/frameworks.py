@@ -10,10 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentunit.traces.spans import Span
-from agentunit.traces.vocabularies.facts import Facts
-from agentunit.traces.vocabularies.messages import messages_in
-from agentunit.traces.vocabularies.values import as_text, from_json
-from agentunit.traces.vocabularies.wrappings import unwrapped_result
+from agentunit.traces.vocabularies.messages import messages_in, unwrapped_result
+from agentunit.traces.vocabularies.values import Facts, as_text, from_json
 
 _LANGGRAPH_ASSOCIATIONS = ("traceloop.association.properties.", "ioa_observe.association.properties.")
 # LlamaIndex names the agent of a step nowhere but in the representation of its event.

@@ -11,10 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentunit.traces.spans import Span, SpanEvent
-from agentunit.traces.vocabularies.facts import Facts, Message, SpanKind, ToolRequest
 from agentunit.traces.vocabularies.messages import message_in, messages_in
-from agentunit.traces.vocabularies.usage import usage_of
-from agentunit.traces.vocabularies.values import as_amount, as_text, content_text, from_json, unquoted
+from agentunit.traces.vocabularies.values import (
+    Facts,
+    Message,
+    SpanKind,
+    ToolRequest,
+    as_amount,
+    as_text,
+    content_text,
+    from_json,
+    unquoted,
+    usage_of,
+)
 
 _OPERATIONS: dict[str, SpanKind] = {
     "vector_db_retrieve": "retrieval",

@@ -1,15 +1,14 @@
-"""Messages of a conversation with a model, in the shapes that providers and instrumentations write them."""
+"""Messages of models in the shapes of their providers, and tool arguments and results out of their wrappings."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from agentunit.traces.vocabularies.facts import Message, ToolRequest
-from agentunit.traces.vocabularies.values import content_text, from_json, spoken
+from agentunit.traces.vocabularies.values import Message, ToolRequest, content_text, from_json, text_or_json
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
 _CALL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call", "functionCall")
@@ -94,7 +93,7 @@ def _conventional_messages(text: str) -> list[Message] | None:
             elif part.type == "tool_call_response" and part.content is None:
                 value = part.response if part.response is not None else part.result
                 told = value if value.__class__ is str else content_text(value) if isinstance(value, list) else None
-                content = told if told is not None else spoken(value)
+                content = told if told is not None else text_or_json(value)
                 messages.append(Message("tool", content, part.name, [], part.id or None, part.is_error))
             else:
                 return None
@@ -133,7 +132,7 @@ def message_in(each: Mapping[str, Any], default_role: str) -> list[Message]:
         tool_calls += [request for request in listed if request is not None]
     text = content_text(content)
     if text is None and content is not None and not (tool_calls or results or isinstance(content, (list, tuple))):
-        text = spoken(content)
+        text = text_or_json(content)
     if text is None and isinstance(each.get("content"), str):
         # A text that merely looks like JSON is the message itself.
         text = None if tool_calls or results else each["content"]
@@ -207,7 +206,7 @@ def _tool_result(part: Any) -> Message | None:
     call_id = next((part[key] for key in ("id", "tool_call_id", "tool_use_id", "call_id") if part.get(key)), None)
     name = part.get("name") if isinstance(part.get("name"), str) else None
     own_id = call_id if isinstance(call_id, str) else None
-    return Message("tool", text if text is not None else spoken(result), name, [], own_id, _failure(part))
+    return Message("tool", text if text is not None else text_or_json(result), name, [], own_id, _failure(part))
 
 
 def _failure(part: Mapping[str, Any]) -> bool | None:
@@ -217,3 +216,95 @@ def _failure(part: Mapping[str, Any]) -> bool | None:
     if part.get("status") in ("success", "error"):
         return bool(part["status"] == "error")
     return None
+
+
+_NOT_ARGUMENTS = ("ctx", "context_variables", "run_context", "tool_context")
+
+
+class ToolResult(NamedTuple):
+    """A result without its wrapping. ``failed`` and ``call_id`` are ``None`` where the wrapping does not say."""
+
+    value: Any
+    failed: bool | None = None
+    call_id: str | None = None
+    to_agent: str | None = None
+
+
+def unwrapped_result(value: Any) -> ToolResult:
+    """The result itself, and what its wrapping says of it.
+
+    >>> unwrapped_result('{"type": "tool", "data": {"content": "no such file", "status": "error"}}')
+    ToolResult(value='no such file', failed=True, call_id=None, to_agent=None)
+    >>> unwrapped_result("Sunny")
+    ToolResult(value='Sunny', failed=None, call_id=None, to_agent=None)
+    """
+    data = from_json(value)
+    if isinstance(data, list) and len(data) == 2 and isinstance(data[0], bool) and isinstance(data[1], dict):
+        return ToolResult(data[1].get("content"), not data[0])  # AG2: [it went well, {"role": "function", …}]
+    if not isinstance(data, dict):
+        return ToolResult(value if data is None or isinstance(value, str) else data)
+    if "goto" in data and "update" in data:
+        target = data["goto"]
+        target = target[0] if isinstance(target, list) and len(target) == 1 else target
+        return ToolResult(f"goto {target}", None, None, target if isinstance(target, str) else None)
+    if "raw_output" in data and "blocks" in data:
+        return ToolResult(data["raw_output"], _flag(data.get("is_error")))
+    message = _tool_message(data)
+    if message is not None:
+        failed = None if message.get("status") is None else message["status"] == "error"
+        call_id = message.get("tool_call_id")
+        content = message.get("content")
+        plain = isinstance(content, str) or (
+            isinstance(content, list) and all(isinstance(each, str) for each in content)
+        )
+        value = from_json(content) if plain else content_text(content) or content
+        return ToolResult(value, failed, call_id if isinstance(call_id, str) else None)
+    if "output" in data and set(data) <= {"output", "kwargs", "tags", "metadata"}:
+        return unwrapped_result(data["output"])
+    if "response" in data and set(data) <= {"id", "name", "response", "will_continue", "scheduling"}:
+        return unwrapped_result(data["response"])  # Gemini's function response
+    if set(data) == {"result"}:
+        return ToolResult(data["result"])
+    return ToolResult(data, _flag(data.get("is_error", data.get("isError"))))
+
+
+def unwrapped_arguments(value: Any) -> tuple[Any, str | None]:
+    """The arguments of a tool call, and the id of the call where it stands beside them.
+
+    >>> unwrapped_arguments({"input_str": "{'q': 'x'}", "inputs": {"q": "x"}, "kwargs": {"tool_call_id": "c1"}})
+    ({'q': 'x'}, 'c1')
+    """
+    data = from_json(value)
+    if not isinstance(data, dict):
+        return value, None
+    call_id = None
+    if "inputs" in data and ("input_str" in data or set(data) <= {"inputs", "tags", "metadata", "kwargs"}):
+        beside = data.get("kwargs")
+        call_id = beside.get("tool_call_id") if isinstance(beside, dict) else None
+        data = from_json(data["inputs"])
+    elif isinstance(data.get("kwargs"), dict) and set(data) <= {"args", "kwargs", "sanitize_inputs_outputs"}:
+        data = data["kwargs"] if not data.get("args") else {"args": data["args"], **data["kwargs"]}
+    elif set(data) == {"arguments", "name"}:
+        data = from_json(data["arguments"])
+    if isinstance(data, dict):
+        data = {name: each for name, each in data.items() if not (name in _NOT_ARGUMENTS and _is_object(each))}
+    return data, call_id if isinstance(call_id, str) else None
+
+
+def _tool_message(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """LangChain's message with a tool's result, in either of its two serialisations."""
+    inner = data.get("data")
+    if data.get("type") == "tool" and isinstance(inner, dict):
+        return inner
+    inner = data.get("kwargs")
+    if data.get("lc") is not None and isinstance(inner, dict) and "content" in inner:
+        return inner
+    return data if data.get("type") == "tool" and "content" in data else None
+
+
+def _is_object(value: Any) -> bool:
+    return (isinstance(value, str) and value.startswith("<")) or (isinstance(value, (dict, list, tuple)) and not value)
+
+
+def _flag(value: Any) -> bool | None:
+    return value if isinstance(value, bool) else None

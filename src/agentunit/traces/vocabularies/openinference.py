@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from agentunit.traces.spans import Span
-from agentunit.traces.vocabularies.facts import Facts, Message, SpanKind, ToolRequest
-from agentunit.traces.vocabularies.usage import usage_of
-from agentunit.traces.vocabularies.values import as_amount, as_text, from_json
+from agentunit.traces.vocabularies.values import (
+    Facts,
+    Message,
+    SpanKind,
+    ToolRequest,
+    as_amount,
+    as_text,
+    from_json,
+    usage_of,
+)
 
 _KINDS: dict[str, SpanKind] = {
     "LLM": "llm",

@@ -7,10 +7,17 @@ from typing import Any
 
 from agentunit.traces.spans import Span
 from agentunit.traces.vocabularies import gen_ai
-from agentunit.traces.vocabularies.facts import Facts, SpanKind
 from agentunit.traces.vocabularies.messages import messages_in
-from agentunit.traces.vocabularies.usage import usage_of
-from agentunit.traces.vocabularies.values import as_amount, as_number, as_text, from_json, unquoted
+from agentunit.traces.vocabularies.values import (
+    Facts,
+    SpanKind,
+    as_amount,
+    as_number,
+    as_text,
+    from_json,
+    unquoted,
+    usage_of,
+)
 
 _MLFLOW_KINDS: dict[str, SpanKind] = {
     "LLM": "llm",

@@ -1,12 +1,13 @@
-"""Plain values out of attributes: JSON inside texts, numbers written as texts, and the text in a structure."""
+"""Plain values out of attributes, and the facts about a span that vocabularies make of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct, field
 
 # Where the text of a question or an answer stands in the structures that frameworks pass around, best first.
 _QUESTION_KEYS = (
@@ -120,7 +121,7 @@ def answer_in(value: Any) -> str | None:
     return _text_in(unquoted(value), _ANSWER_KEYS, ("assistant", "ai", "model"), _DEEPEST)
 
 
-def spoken(value: Any) -> str | None:
+def text_or_json(value: Any) -> str | None:
     """A value as a text: texts as they are, data as JSON, nothing as ``None``."""
     if value is None or value.__class__ is str:
         return value or None
@@ -191,3 +192,101 @@ def _role_of(message: Mapping[Any, Any]) -> str | None:
     if isinstance(name, (list, tuple)) and name and isinstance(name[-1], str):
         return {"HumanMessage": "human", "AIMessage": "ai", "AIMessageChunk": "ai"}.get(name[-1])
     return None
+
+
+SpanKind = Literal["llm", "tool", "retrieval", "agent", "chain", "handoff", "message", "embedding", "evaluation"]
+"""``chain`` is a step that only holds others together; ``message`` one agent writing to another."""
+
+
+class ToolRequest(Struct, omit_defaults=True):
+    """A tool call that a model asked for."""
+
+    name: str
+    arguments: Any = None
+    id: str | None = None
+
+
+class Message(Struct, omit_defaults=True):
+    """One message of a conversation with a model; ``tool_call_id`` marks the result of a tool call."""
+
+    role: str
+    content: str | None = None
+    name: str | None = None
+    tool_calls: list[ToolRequest] = field(default_factory=list)
+    tool_call_id: str | None = None
+    failed: bool | None = None
+
+
+class Facts(Struct):
+    """The facts of one span; ``None`` and empty mean that it does not say.
+
+    ``usage`` has the names of records: prompt tokens include cached ones. ``error`` is set when the span's own
+    attributes say that it failed, whatever its status says. A tool call that ``delegates`` holds the work of the agent
+    it names.
+    """
+
+    kind: SpanKind | None = None
+    agent: str | None = None
+    agent_description: str | None = None
+    agent_id: str | None = None
+    to_agent: str | None = None
+    delegates: bool = False
+    from_agent: str | None = None
+    input: Any = None
+    output: Any = None
+    input_messages: list[Message] = field(default_factory=list)
+    output_messages: list[Message] = field(default_factory=list)
+    model: str | None = None
+    provider: str | None = None
+    usage: dict[str, Any] | None = None
+    cost: float | None = None
+    tool: str | None = None
+    tool_call_id: str | None = None
+    documents: list[Any] | None = None
+    expected: Any = None
+    session_id: str | None = None
+    user_id: str | None = None
+    trace_total_cost: float | None = None
+    error: str | None = None
+
+
+def usage_of(
+    prompt: Any,
+    completion: Any,
+    total: Any = None,
+    cached: Any = None,
+    cache_written: Any = None,
+    reasoning: Any = None,
+) -> dict[str, Any] | None:
+    """Token counts as a record states them, or ``None`` when nothing was counted.
+
+    Cached tokens were counted beside the prompt (as Anthropic does), and are added, when there are more of them than
+    of the prompt's or when only with them the parts make the total.
+
+    >>> usage_of(100, 5, cached=90)
+    {'prompt_tokens': 100, 'completion_tokens': 5, 'prompt_tokens_details': {'cached_tokens': 90}}
+    >>> usage_of(10, 5, cached=90)
+    {'prompt_tokens': 100, 'completion_tokens': 5, 'prompt_tokens_details': {'cached_tokens': 90}}
+    """
+    n_prompt, n_completion, n_total = as_count(prompt), as_count(completion), as_count(total)
+    n_cached, n_written = as_count(cached), as_count(cache_written)
+    if n_prompt is None and n_completion is None and n_total is None:
+        return None
+    beside = (n_cached or 0) + (n_written or 0)
+    parts_make_total = n_prompt is not None and n_total == n_prompt + (n_completion or 0) + beside
+    if n_prompt is not None and beside and (beside > n_prompt or parts_make_total):
+        n_prompt += beside
+        n_total = None if n_total is None or n_completion is None else max(n_total, n_prompt + n_completion)
+    counts = {"prompt_tokens": n_prompt, "completion_tokens": n_completion, "total_tokens": n_total}
+    usage: dict[str, Any] = {name: count for name, count in counts.items() if count is not None}
+    details = {}
+    if n_cached is not None:
+        details["cached_tokens"] = n_cached
+    if n_written:
+        details["cache_creation_tokens"] = n_written
+    if details:
+        usage["prompt_tokens_details"] = details
+    n_reasoning = as_count(reasoning)
+    if n_reasoning:
+        usage["completion_tokens_details"] = {"reasoning_tokens": n_reasoning}
+    return usage

@@ -4,7 +4,35 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from agentunit.traces.advice.lacks import Lack
+Lack = Literal[
+    "question", "answer", "messages", "tool_calls", "tool_arguments", "tool_results", "model_calls", "model_names",
+    "tokens", "cached_tokens", "cost", "documents", "document_texts", "agent_names", "session", "times", "expected",
+    "expected_tools", "success", "pattern",
+]  # fmt: skip
+
+WORDS: dict[Lack, str] = {
+    "question": "question",
+    "answer": "answer",
+    "messages": "messages of the model calls",
+    "tool_calls": "tool calls",
+    "tool_arguments": "tool arguments",
+    "tool_results": "tool results",
+    "model_calls": "model calls",
+    "model_names": "model names",
+    "tokens": "token counts",
+    "cached_tokens": "cached tokens",
+    "cost": "cost",
+    "documents": "retrievals",
+    "document_texts": "texts of retrieved documents",
+    "agent_names": "agents' names",
+    "session": "session id",
+    "times": "times",
+    "expected": "expected answer",
+    "expected_tools": "expected tool calls",
+    "success": "verdict on the task",
+    "pattern": "pattern to check",
+}
+"""What each of them is called, in the order in which reports list them."""
 
 Cause = Literal["hidden", "off", "split", "not_emitted", "lost", "unknown"]
 

@@ -1,1 +1,0 @@
-"""What traces lack, and the settings that would add it."""
