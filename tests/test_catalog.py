@@ -1728,8 +1728,8 @@ def test_line_936_evaluate_receives_the_trace() -> None:
             return super().evaluate(case, trace, outcome)
 
     list(agentunit.score([{"case": {"id": "q1"}, "outcome": "done"}], [Seeing("seeing", 1.0)]))
-    assert [type(each) for each in received[:2]] == [DatasetCase, TraceLog]
-    assert received[2] == "done"
+    assert [type(each) for each in received] == [DatasetCase, TraceLog, Outcome]
+    assert received[2].output == "done"
 
 
 @pytest.mark.parametrize("module", [line(937, PRIVACY), line(937, SUSTAINABILITY)])

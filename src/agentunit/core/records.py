@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import NODEFAULT, Struct, field
+from msgspec.structs import fields
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
@@ -33,6 +34,68 @@ class LooseRecord:
         self.case = case
         self.trace = trace
         self.outcome = outcome
+
+
+class OwnPart:
+    """A user's own object in the place of a case, a trace or an outcome: the fields that it lacks are empty.
+
+    All else is the object's: its attributes, its class, how it is compared, printed, counted and walked through.
+
+    >>> class Reply:
+    ...     text = "Paris"
+    >>> outcome = OwnPart(Reply(), Outcome)
+    >>> outcome.text, outcome.output, outcome.metadata, isinstance(outcome, Reply)
+    ('Paris', None, {}, True)
+    """
+
+    __slots__ = ("_kind", "_own")
+
+    def __init__(self, own: Any, kind: type[Struct]) -> None:
+        object.__setattr__(self, "_own", own)
+        object.__setattr__(self, "_kind", kind)
+
+    @property  # type: ignore[misc]  # what isinstance asks, beside the true type
+    def __class__(self) -> Any:
+        return type(self._own)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._own, name)
+        except AttributeError:
+            for each in fields(self._kind):
+                if each.name == name:
+                    return each.default if each.default is not NODEFAULT else each.default_factory()
+            raise
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._own, name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnPart, (self._own, self._kind)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._own == (other._own if type(other) is OwnPart else other))
+
+    def __hash__(self) -> int:
+        return hash(self._own)
+
+    def __bool__(self) -> bool:
+        return bool(self._own)
+
+    def __len__(self) -> int:
+        return len(self._own)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._own)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._own[key]
+
+    def __repr__(self) -> str:
+        return repr(self._own)
+
+    def __str__(self) -> str:
+        return str(self._own)
 
 
 def as_mapping(value: object) -> dict[str, Any] | None:

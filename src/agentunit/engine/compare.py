@@ -17,6 +17,7 @@ from agentunit.engine.paired_scores import (
     scores_by_backend,
     wanted_backends,
 )
+from agentunit.engine.rescoring import rescore_baseline
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.paired import (
     Alternative,
@@ -90,15 +91,17 @@ def compare_runs(
         known.setdefault(ANSWERED.name, {ANSWERED.backend: None})
     check_names("metrics", metrics or (), known)
     check_names("margin", margin if isinstance(margin, Mapping) else (), known)
+    compared_names = [name for name in names if wanted_backends(name, metrics) is not None]
+    before = baseline
+    baseline, rescored, refused = rescore_baseline(candidate, baseline, compared_names)
     baseline_cases, candidate_cases = case_ids(baseline), case_ids(candidate)
     found: list[MetricComparison] = []
-    for name in names:
-        wanted = wanted_backends(name, metrics)
-        if wanted is not None:
-            info = candidate.infos.get(name) or baseline.info(name)
-            old = scores_by_backend(baseline.metrics.get(name, ()))
-            new = scores_by_backend(candidate.metrics.get(name, ()))
-            found += _compare_metric(name, info, old, new, wanted, settings)
+    for name in compared_names:
+        info = candidate.infos.get(name) or baseline.info(name)
+        old = scores_by_backend(baseline.metrics.get(name, ()))
+        new = scores_by_backend(candidate.metrics.get(name, ()))
+        wanted = wanted_backends(name, metrics) or set()
+        found += _compare_metric(name, info, old, new, wanted, settings, refused.get(name))
     asked_for = metrics is not None and wanted_backends(ANSWERED.name, metrics) is not None
     if recorded and (asked_for or any(record.failed for run in (baseline, candidate) for record in run.records)):
         old, new = answered_scores(baseline), answered_scores(candidate)
@@ -113,8 +116,24 @@ def compare_runs(
         n_only_candidate=len(candidate_cases - baseline_cases),
         alpha=alpha,
         metrics=tuple(_with_verdicts(found, _too_few_shared(n_paired, len(baseline_cases), settings), settings)),
-        note="the datasets differ: cases of the same id may not be the same case" if len(fingerprints) > 1 else None,
+        note="; ".join(
+            [
+                *(["the datasets differ: cases of the same id may not be the same case"] * (len(fingerprints) > 1)),
+                *_rescored_note(rescored, before, baseline),
+            ]
+        )
+        or None,
     )
+
+
+def _rescored_note(names: Sequence[str], before: ScoredRun, after: ScoredRun) -> Iterable[str]:
+    """That scores of the baseline are not those that it was kept with."""
+    changes = []
+    for name in names:
+        old, new = ({row.version for row in run.metrics[name] if row.value is not None} for run in (before, after))
+        changes.append(f"{name} (version {'/'.join(sorted(old))} → {'/'.join(sorted(new)) or 'without a value'})")
+    if changes:
+        yield f"the baseline was scored again from its records with newer metrics: {', '.join(changes)}"
 
 
 def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:
@@ -146,6 +165,7 @@ def _compare_metric(
     new: Mapping[str, BackendScores],
     wanted: set[str | None],
     settings: _Settings,
+    not_rescored: str | None = None,
 ) -> list[MetricComparison]:
     """One comparison for each backend that scored in both runs; the others say why there is none."""
     named = bool(wanted)
@@ -168,9 +188,9 @@ def _compare_metric(
         )
         versions = old[backend].versions, new[backend].versions
         if versions[0] != versions[1] or len(versions[0]) > 1:
-            spoken = " and ".join("/".join(sorted(each)) for each in versions)
-            reason = f"versions {spoken} of the metric may not mean the same: score the baseline again"
-            compared.append(replace(start, reason=reason))
+            both = " and ".join("/".join(sorted(each)) for each in versions)
+            reason = f"versions {both} of the metric may not mean the same, and the baseline cannot be scored again"
+            compared.append(replace(start, reason=f"{reason}: {not_rescored}" if not_rescored else reason))
         elif info.aggregate == "last":
             compared.append(_last_values(start, old[backend], new[backend]))
         else:

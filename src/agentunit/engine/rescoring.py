@@ -1,22 +1,27 @@
-"""Scoring what a store holds: new metrics over old records, each case's scores durable as they are made."""
+"""Scoring records that are kept: new metrics over a store's, and newer versions of metrics over a baseline's."""
 
 from __future__ import annotations
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
+from math import isclose
 from typing import Any
 
 from agentunit.core.case import DatasetCase, origin_of, set_origin
+from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
+from agentunit.core.results import Score
 from agentunit.engine.judge_plan import SAMPLE_SIZE, Sending, judge_described, plan_sending
 from agentunit.engine.judging import judged_metrics
-from agentunit.engine.scored_run import infos_as_data
-from agentunit.engine.scoring import score
+from agentunit.engine.scored_run import ScoredRun, infos_as_data, installed_metric, score_row
+from agentunit.engine.scoring import Run, score
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.store.sqlite import Store, StoredRecord
+from agentunit.store.schema import StoreError
+from agentunit.store.sqlite import ScoreRow, Store, StoredRecord
 
 
 def score_run(
@@ -94,19 +99,102 @@ def _score(
     on_case: Callable[[int], None],
 ) -> tuple[int, list[str]]:
     """How many records were scored, and what was wrong with the judge's run as a whole."""
-    # The engine may read a batch ahead, so each record's place waits here until its scores come out.
-    places: deque[tuple[int, int]] = deque()
-
-    def read() -> Iterator[Record]:
-        for stored in records:
-            places.append((stored.position, stored.repeat))
-            yield stored.record
-
     n_scored = 0
-    run = score(read(), metrics)
-    for case in run:
-        position, repeat = places.popleft()
-        store.add_scores(run_id, position, repeat, case.scores)
+    run, scored = _start_scoring(records, metrics)
+    for stored, scores in scored:
+        store.add_scores(run_id, stored.position, stored.repeat, scores)
         n_scored += 1
         on_case(n_scored)
     return n_scored, run.judge_problems
+
+
+def _start_scoring(
+    records: Iterator[StoredRecord], metrics: Sequence[Any]
+) -> tuple[Run, Iterator[tuple[StoredRecord, dict[str, Score]]]]:
+    """The scoring of stored records, and each of them with its scores as they are made."""
+    # The engine may read a batch ahead, so each record waits here until its scores come out.
+    waiting: deque[StoredRecord] = deque()
+
+    def read() -> Iterator[Record]:
+        for stored in records:
+            waiting.append(stored)
+            yield stored.record
+
+    run = score(read(), metrics)
+    return run, ((waiting.popleft(), case.scores) for case in run)
+
+
+def rescore_baseline(
+    candidate: ScoredRun, baseline: ScoredRun, names: Iterable[str]
+) -> tuple[ScoredRun, list[str], dict[str, str]]:
+    """The baseline with the candidate's versions of these metrics, made from its records where other ones scored it.
+
+    Also returns which metrics were scored again, and for each that could not be, why. Nothing is written. A run does
+    not tell the parameters of its metrics, so a metric counts only if it gives the candidate's own scores once more.
+    Metrics that ask a service are left alone: asking costs money.
+    """
+    refused: dict[str, str] = {}
+    usable: list[Any] = []
+    for name in names:
+        old, new = (_versions(run.metrics.get(name, ())) for run in (baseline, candidate))
+        if not old or not new or (old == new and len(new) == 1):
+            continue
+        metric = installed_metric(name)
+        problem = _why_not(metric, new)
+        if problem is None:
+            usable.append(metric)
+        else:
+            refused[name] = problem
+    if not usable:
+        return baseline, [], refused
+    again, problem = _score_again(candidate, usable)
+    if problem is None:
+        for metric in list(usable):
+            if not _same_scores(again[metric.name], candidate.metrics[metric.name]):
+                usable.remove(metric)
+                refused[metric.name] = "as installed here it does not give the candidate's scores (other parameters?)"
+        again, problem = _score_again(baseline, usable) if usable else ({}, None)
+    if problem is not None:
+        return baseline, [], {**refused, **dict.fromkeys((metric.name for metric in usable), problem)}
+    infos = {metric.name: describe(metric) for metric in usable}
+    rescored = replace(baseline, metrics={**baseline.metrics, **again}, infos={**baseline.infos, **infos})
+    return rescored, list(again), refused
+
+
+def _versions(rows: Iterable[ScoreRow]) -> set[str]:
+    return {row.version for row in rows if row.value is not None}
+
+
+def _why_not(metric: Any | None, wanted: set[str]) -> str | None:
+    if metric is None:
+        return "the metric is not installed here"
+    if {describe(metric).version} != wanted:
+        return f"version {describe(metric).version} is installed here"
+    return "it asks a service, which is not done unasked" if getattr(metric, "asks_service", False) else None
+
+
+def _score_again(run: ScoredRun, metrics: Sequence[Any]) -> tuple[dict[str, list[ScoreRow]], str | None]:
+    """A run's scores made anew from its records; or why they cannot be."""
+    if run.read_records is None:
+        return {}, f"the records of {run.header.id} are not at hand"
+    rows: dict[str, list[ScoreRow]] = {metric.name: [] for metric in metrics}
+    infos = {metric.name: describe(metric) for metric in metrics}
+    try:
+        for stored, scores in _start_scoring(_placed(run.read_records(), None), metrics)[1]:
+            for name, each in scores.items():
+                rows[name].append(score_row(stored.position, stored.repeat, stored.case_id, each, infos[name]))
+    except (RecordError, StoreError, OSError) as error:
+        return {}, f"the records of {run.header.id} cannot be read ({error})"
+    return rows, None
+
+
+def _same_scores(again: Iterable[ScoreRow], stored: Iterable[ScoreRow]) -> bool:
+    """Whether every stored score came out the same."""
+    made = {(row.position, row.repeat): row for row in again}
+    return all(_same_score(made.get((row.position, row.repeat)), row) for row in stored)
+
+
+def _same_score(again: ScoreRow | None, stored: ScoreRow) -> bool:
+    if again is None or again.value is None or stored.value is None:
+        return again is not None and again.value is stored.value
+    return again.backend == stored.backend and isclose(again.value, stored.value, rel_tol=1e-9, abs_tol=1e-9)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
 
+from agentunit.core.codec import decode_record
 from agentunit.core.judged import judged_of
-from agentunit.core.results import RunSummary
+from agentunit.core.results import RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate, amount_of
 from agentunit.engine.judging import total_spend
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.portable import read_portable
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store
+from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store, StoredRecord
 
 
 @dataclass
@@ -26,7 +28,7 @@ class ScoredRun:
     """The scores of a run, by metric, each list in dataset order (by position, then repeat).
 
     ``records`` are all finished cases, also those without a score; ``infos`` what each metric said about itself when
-    the run was scored.
+    the run was scored. ``read_records`` opens the records themselves, where they are kept.
     """
 
     header: RunHeader
@@ -36,6 +38,7 @@ class ScoredRun:
     metrics: dict[str, list[ScoreRow]] = field(default_factory=dict)
     records: list[RecordRow] = field(default_factory=list)
     infos: dict[str, MetricInfo] = field(default_factory=dict)
+    read_records: Callable[[], Iterator[StoredRecord]] | None = field(default=None, repr=False, compare=False)
 
     @property
     def n_repeats(self) -> int:
@@ -93,7 +96,13 @@ def run_from_store(store: Store, reference: str) -> ScoredRun:
         run.metrics.setdefault(metric, []).append(row)
     run.records = list(store.record_rows(header.id))
     run.n_cases = len({row.position for row in run.records})
+    run.read_records = partial(_records_in_store, store.file, header.id)
     return _in_suite_order(run)
+
+
+def _records_in_store(file: str, run_id: str) -> Iterator[StoredRecord]:
+    with Store(file, read_only=True) as store:
+        yield from store.records(run_id)
 
 
 def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
@@ -108,22 +117,34 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
         run.n_records += 1
         run.n_failed += case.failed
         for metric, score in case.scores.items():
-            reason = str(score.result.detail.get("reason") or "") or None if score.result.value is None else None
-            row = ScoreRow(
-                case.position,
-                case.repeat,
-                case.case_id,
-                score.result.value,
-                score.status,
-                score.backend,
-                score.version,
-                reason,
-                amount_of(infos[metric], score.result.detail) if metric in infos else None,
-                judged_of(score.result.detail, nested=True),
-            )
+            row = score_row(case.position, case.repeat, case.case_id, score, infos.get(metric))
             run.metrics.setdefault(metric, []).append(row)
     run.n_cases = len(positions)
+    run.read_records = partial(_records_in_file, os.path.abspath(path))
     return _in_suite_order(run)
+
+
+def _records_in_file(path: str) -> Iterator[StoredRecord]:
+    for case in read_portable(path)[1]:
+        record = decode_record(bytes(case.record))
+        yield StoredRecord(case.position, case.repeat, case.case_id, case.failed, case.elapsed_s, record)
+
+
+def score_row(position: int, repeat: int, case_id: str, score: Score, info: MetricInfo | None) -> ScoreRow:
+    """A score without its detail."""
+    detail = score.result.detail
+    return ScoreRow(
+        position,
+        repeat,
+        case_id,
+        score.result.value,
+        score.status,
+        score.backend,
+        score.version,
+        str(detail.get("reason") or "") or None if score.result.value is None else None,
+        amount_of(info, detail) if info is not None else None,
+        judged_of(detail, nested=True),
+    )
 
 
 def _in_suite_order(run: ScoredRun) -> ScoredRun:
@@ -165,7 +186,16 @@ def find_scored_run(reference: str, store: Store) -> ScoredRun:
 
 def info_of(name: str) -> MetricInfo:
     """The facts about a metric of this name; a minimal description when it is not installed here."""
+    metric = installed_metric(name)
+    return MetricInfo(name, "custom", "") if metric is None else describe(metric)
+
+
+def installed_metric(name: str) -> Any | None:
+    """The metric that has this name here, made with its defaults; ``None`` when there is none."""
+    # The name may come from somebody's file: one that points to a module must not make us import it.
+    if ":" in name:
+        return None
     try:
-        return describe(resolve_metrics([name])[0])
+        return resolve_metrics([name])[0]
     except (ValueError, TypeError, ImportError, RuntimeError):
-        return MetricInfo(name, "custom", "")
+        return None

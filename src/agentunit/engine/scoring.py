@@ -183,7 +183,7 @@ def _read(given: Any) -> tuple[str, Item]:
     try:
         record = as_record(given)
         item = Item(record.case, record.trace, record.outcome)
-        return str(getattr(item.case, "id", None) or ""), item
+        return str(item.case.id or ""), item
     except RecordError:
         raise
     except Exception as error:  # a user's own object may fail in any way when it is looked at

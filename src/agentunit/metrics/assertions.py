@@ -155,7 +155,7 @@ class JsonSchemaMetric(ItemMetric):
         schema = self.schema if self.schema is not None else item.case_metadata.get(self.name)
         if schema is None:
             return self.unscored(f"nothing to check: no schema given, no case.metadata[{self.name!r}]")
-        output = getattr(item.outcome, "output", item.outcome)
+        output = item.outcome.output
         if item.answer is None:
             return self.unscored(no_answer(item))
         if isinstance(output, str):
@@ -197,7 +197,7 @@ class ExactMatchMetric(ItemMetric):
 
     def judge(self, item: Item) -> MetricResult:
         """Compare with each acceptable answer."""
-        expected = getattr(item.case, "expected_output", None)
+        expected = item.case.expected_output
         if not acceptable_answers(expected):
             return self.unscored(nothing_expected(item))
         if item.answer is None:

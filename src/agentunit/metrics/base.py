@@ -456,7 +456,7 @@ def _missing_timestamps(error: TypeError, item: Item) -> str | None:
     """
     if "NoneType" not in _message(error):
         return None
-    events = getattr(item.trace, "events", None) or ()
+    events = item.trace.events or ()
     missing = sum(getattr(event, "timestamp", 0) is None for event in events)
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:

@@ -138,8 +138,8 @@ class _QualityMetric(ItemMetric):
 
     def question(self, item: Item) -> QualityQuestion:
         """What a backend is asked about an item."""
-        query = getattr(item.case, "query", None)
-        expected = acceptable_answers(getattr(item.case, "expected_output", None))
+        query = item.case.query
+        expected = acceptable_answers(item.case.expected_output)
         return QualityQuestion(query, item.context, item.answer or "", expected)
 
     def _from_verdict(self, verdict: Verdict, item: Item, backend: QualityBackend) -> MetricResult:
@@ -217,13 +217,13 @@ class AnswerCorrectnessMetric(_QualityMetric):
 
     def missing(self, item: Item) -> str | None:
         """Why an item cannot be scored; ``None`` when it can."""
-        if not acceptable_answers(getattr(item.case, "expected_output", None)):
+        if not acceptable_answers(item.case.expected_output):
             return nothing_expected(item)
         return no_answer(item) if item.answer is None else None
 
     def shown(self, item: Item) -> dict[str, Any]:
         """What the detail always shows."""
-        return {"expected": getattr(item.case, "expected_output", None), "answer": item.answer}
+        return {"expected": item.case.expected_output, "answer": item.answer}
 
     def lexical(self, item: Item) -> MetricResult:
         """Equal to an acceptable answer after trimming, or not."""
@@ -336,7 +336,7 @@ class ToolSuccessMetric(ItemMetric):
             succeeded = [call.get("status") for call in calls].count("success")
             detail = {"tool_calls": [dict(call) for call in calls], "basis": "tool_calls", "backend": "trace"}
             return MetricResult(self.name, succeeded / len(calls), detail)
-        success = getattr(item.outcome, "success", None)
+        success = item.outcome.success
         if isinstance(success, bool):
             detail = {"tool_calls": [], "basis": "outcome.success", "backend": "outcome"}
             return MetricResult(self.name, 1.0 if success else 0.0, detail)

@@ -66,13 +66,13 @@ class TaskSuccessMetric(ItemMetric):
         expected_state = item.case_metadata.get("expected_state")
         if expected_state is not None:
             return self._by_state(expected_state, item)
-        success = getattr(item.outcome, "success", None)
+        success = item.outcome.success
         if isinstance(success, bool):
-            return self._result(float(success), "outcome", "outcome.success", getattr(item.outcome, "error", None))
+            return self._result(float(success), "outcome", "outcome.success", item.outcome.error)
         return self.unscored("no check, no case.metadata['expected_state'], and outcome.success is unknown")
 
     def _by_state(self, expected: Any, item: Item) -> MetricResult:
-        state = getattr(item.outcome, "state", None)
+        state = item.outcome.state
         if state is None:
             return self.unscored("case.metadata['expected_state'] is given but outcome.state was not recorded")
         differences = state_differences(expected, state)
@@ -99,13 +99,13 @@ class TaskSuccessMetric(ItemMetric):
 def run_check(check: Check, item: Item) -> tuple[float, str | None]:
     """Call a check with the parameters it names, and read its verdict."""
     offered = {
-        "output": getattr(item.outcome, "output", item.answer),
+        "output": item.outcome.output,
         "outcome": item.outcome,
         "case": item.case,
         "trace": item.trace,
-        "state": getattr(item.outcome, "state", None),
-        "query": getattr(item.case, "query", None),
-        "expected": getattr(item.case, "expected_output", None),
+        "state": item.outcome.state,
+        "query": item.case.query,
+        "expected": item.case.expected_output,
     }
     parameters = _parameters(check)
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
+from agentunit.core.outcome import Outcome
 from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, no_answer, nothing_expected
@@ -14,13 +15,13 @@ from agentunit.metrics.parameters import refuse_unknown
 
 _READINGS: dict[str, Callable[[Item], Any]] = {
     "answer": lambda item: item.answer,
-    "query": lambda item: getattr(item.case, "query", None) or None,
-    "expected": lambda item: getattr(item.case, "expected_output", None),
+    "query": lambda item: item.case.query or None,
+    "expected": lambda item: item.case.expected_output,
     "context": lambda item: item.context or None,
     "tool_calls": lambda item: item.tool_calls,
     "case": lambda item: item.case,
     "trace": lambda item: item.trace,
-    "outcome": lambda item: item.outcome,
+    "outcome": lambda item: None if item.outcome == Outcome() else item.outcome,
 }
 NAMES = tuple(_READINGS)
 """What a metric function may ask for by naming a parameter."""
@@ -30,7 +31,6 @@ _MISSING: dict[str, Callable[[Item], str]] = {
     "query": lambda _: "no question: case.query is missing",
     "expected": nothing_expected,
     "context": lambda _: "no context: case.context is missing, and the trace recorded no retrieved documents",
-    "case": lambda _: "no case",
     "outcome": lambda _: "no outcome",
 }
 _INPUTS = {

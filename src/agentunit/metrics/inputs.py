@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
+from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
 from agentunit.core.outcome import Outcome, outcome_text
+from agentunit.core.records import OwnPart
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.formulas.trajectory import json_equal
 
@@ -19,6 +22,7 @@ NO_CONTENT = "the record holds no answer and no events"
 
 _UNREAD: Any = object()
 _LARGEST_AMOUNT = 1e100
+_OF_TRACE = "trace.metadata."
 
 
 class InputProblem(ValueError):
@@ -26,7 +30,10 @@ class InputProblem(ValueError):
 
 
 class Item:
-    """One case with its trace and outcome, as metrics read it. Plain dicts become the types of the data model.
+    """One case with its trace and outcome, as metrics read it: the border where all three get one shape.
+
+    Plain data become the types of the data model, and an outcome that is a text, a number or a list is the ``output``
+    of one. An object of a user's own class stays what it is, and has every field of the data model besides.
 
     >>> item = Item({"id": "q1", "context": ["Paris is in France."]}, None, "It is in France.")
     >>> item.answer, item.context, item.tool_calls
@@ -38,9 +45,9 @@ class Item:
     )  # fmt: skip
 
     def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
-        self.case = as_case(case) if isinstance(case, dict) else case
-        self.trace = as_trace(trace) if trace is None or isinstance(trace, (dict, list, tuple)) else trace
-        self.outcome = as_outcome(outcome) if isinstance(outcome, dict) else outcome
+        self.case = case if case.__class__ is DatasetCase else _uniform_case(case)
+        self.trace = _uniform_trace(trace)
+        self.outcome = outcome if outcome.__class__ is Outcome else _uniform_outcome(outcome)
         self._answer = _UNREAD
         self._content: bool | None = None
         self._context = _UNREAD
@@ -61,7 +68,7 @@ class Item:
     def context(self) -> list[str]:
         """The case's context; when it has none, the documents that the trace recorded as retrieved."""
         if self._context is _UNREAD:
-            given = getattr(self.case, "context", None)
+            given = self.case.context
             passages = _passages(given) if given else None
             self._context = passages or retrieved_documents(self.trace)
         context: list[str] = self._context
@@ -119,28 +126,54 @@ class Item:
         if place == "a check":
             # What a check looks at may lie outside the record.
             return True
-        for start, holder in (("outcome.", self.outcome), ("trace.metadata.", getattr(self.trace, "metadata", None))):
-            if place.startswith(start):
-                name = place.removeprefix(start)
-                found = holder.get(name) if isinstance(holder, Mapping) else getattr(holder, name, None)
-                return found is not None
-        return False
+        if place.startswith("outcome."):
+            return getattr(self.outcome, place.removeprefix("outcome."), None) is not None
+        # Metadata that are no dict are for the metrics to refuse that read them.
+        metadata = self.trace.metadata
+        found = isinstance(metadata, Mapping) and metadata.get(place.removeprefix(_OF_TRACE)) is not None
+        return found and place.startswith(_OF_TRACE)
 
     @property
     def case_metadata(self) -> dict[str, Any]:
         """The case's metadata."""
-        return _mapping("case.metadata", getattr(self.case, "metadata", None))
+        return _mapping("case.metadata", self.case.metadata)
 
     @property
     def trace_metadata(self) -> dict[str, Any]:
         """The trace's metadata."""
-        return _mapping("trace.metadata", getattr(self.trace, "metadata", None))
+        return _mapping("trace.metadata", self.trace.metadata)
+
+
+def _uniform_case(case: Any) -> Any:
+    read = DatasetCase() if case is None else as_case(case)
+    return read if isinstance(read, DatasetCase) or type(read) is OwnPart else OwnPart(read, DatasetCase)
+
+
+def _uniform_trace(trace: Any) -> Any:
+    read = trace if trace.__class__ is TraceLog else as_trace(trace)
+    if not isinstance(read, TraceLog):
+        return read if type(read) is OwnPart else OwnPart(read, TraceLog)
+    # A trace that was read holds events only; one that was built by hand may hold anything.
+    for each in read.events or ():
+        if each.__class__ is not TraceEvent:
+            # What is no event is for the metrics to refuse that read events.
+            with suppress(InputProblem):
+                return msgspec.structs.replace(read, events=_events_of(read))
+            break
+    return read
+
+
+def _uniform_outcome(outcome: Any) -> Any:
+    if isinstance(outcome, (str, bool, int, float, list)):
+        return Outcome(output=outcome)
+    read = Outcome() if outcome is None else as_outcome(outcome)
+    return read if isinstance(read, Outcome) or type(read) is OwnPart else OwnPart(read, Outcome)
 
 
 def _is_something(outcome: Any) -> bool:
-    if not isinstance(outcome, Outcome):
-        return outcome is not None
-    return any(each is not None for each in (outcome.output, outcome.error, outcome.state, outcome.extra))
+    return not isinstance(outcome, Outcome) or any(
+        each is not None for each in (outcome.output, outcome.error, outcome.state, outcome.extra)
+    )
 
 
 def _is_work(trace: Any) -> bool:
@@ -151,8 +184,7 @@ def _is_work(trace: Any) -> bool:
 
 
 def _events_of(trace: Any) -> Sequence[Any]:
-    events = getattr(trace, "events", None) or ()
-    # A trace that was read holds events only; one that was built by hand may hold anything.
+    events = trace.events or ()
     if {each.__class__ for each in events} <= {TraceEvent}:
         return events
     try:
@@ -218,7 +250,7 @@ def nothing_expected(item: Item) -> str:
 
 
 def _misnamed(part: Any, where: str, names: Sequence[str]) -> str:
-    unknown = getattr(part, "extra", None) or {}
+    unknown = part.extra or {}
     found = next((name for name in names if name in unknown), None)
     return f" (found {where}.{found}, which is not read)" if found else ""
 
@@ -241,7 +273,7 @@ def same_data(expected: Any, item: Item) -> bool:
     """Whether the answer, read as JSON, is the expected data: spacing, order of names and 4 or 4.0 do not matter."""
     if isinstance(expected, str) or not acceptable_answers(expected):
         return False
-    output = getattr(item.outcome, "output", item.outcome)
+    output = item.outcome.output
     if isinstance(output, str):
         try:
             output = msgspec.json.decode(output)

@@ -115,8 +115,8 @@ class RubricMetric(ItemMetric):
 
     def question(self, item: Item) -> RubricQuestion:
         """What the judge is asked about an item."""
-        query = getattr(item.case, "query", None) if "question" in self.reads else None
-        expected = getattr(item.case, "expected_output", None) if "expected_output" in self.reads else None
+        query = item.case.query if "question" in self.reads else None
+        expected = item.case.expected_output if "expected_output" in self.reads else None
         return RubricQuestion(
             question=query if isinstance(query, str) else None,
             context=item.context if "context" in self.reads else (),

@@ -41,7 +41,7 @@ class ResponseTimeMetric(ItemMetric):
         """Take the recorded duration, else the time between the first and the last event."""
         for place, value in (
             ("trace.metadata['duration_s']", item.trace_metadata.get("duration_s")),
-            ("outcome.elapsed_s", getattr(item.outcome, "elapsed_s", None)),
+            ("outcome.elapsed_s", item.outcome.elapsed_s),
         ):
             recorded = number_at(place, value)
             if recorded is not None:

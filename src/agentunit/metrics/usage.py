@@ -94,7 +94,7 @@ def find_usage(item: Item) -> tuple[Tokens, str] | None:
     """The tokens of a run and where they stand: the trace's total, the outcome's, else the sum over its LLM calls."""
     for place, usage in (
         ("trace.metadata['usage']", item.trace_metadata.get("usage")),
-        ("outcome.usage", getattr(item.outcome, "usage", None)),
+        ("outcome.usage", item.outcome.usage),
     ):
         if usage is None or usage == {}:
             continue
@@ -201,7 +201,7 @@ def recorded_total(item: Item) -> RecordedTotal:
     zero_at: str | None = None
     for place, value in (
         ("trace.metadata['cost']", item.trace_metadata.get("cost")),
-        ("outcome.cost", getattr(item.outcome, "cost", None)),
+        ("outcome.cost", item.outcome.cost),
     ):
         total = number_at(place, value)
         if total == 0 and uses_tokens(item):

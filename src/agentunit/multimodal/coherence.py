@@ -89,7 +89,7 @@ class MultimodalCoherenceMetric(ItemMetric):
 def _modalities(item: Item) -> list[str]:
     """The kinds of input the case has, text last."""
     present = [key.lower() for key, value in item.case_metadata.items() if isinstance(key, str) and value]
-    query = getattr(item.case, "query", None)
+    query = item.case.query
     if isinstance(query, str) and query.strip():
         present.append("text")
     return [kind for kind in KEYWORDS if any(key.startswith(kind) for key in present)]

@@ -14,7 +14,7 @@ def references_of(item: Item, keys: Sequence[str]) -> list[str]:
     >>> references_of(Item({"id": "q1", "metadata": {"captions": ["A dog.", "A puppy."]}}, None, None), ["captions"])
     ['A dog.', 'A puppy.']
     """
-    expected = acceptable_answers(getattr(item.case, "expected_output", None))
+    expected = acceptable_answers(item.case.expected_output)
     if expected:
         return expected
     metadata = item.case_metadata

@@ -119,7 +119,7 @@ class PrivacyBudgetMetric(ItemMetric):
 
 def spent_epsilons(item: Item) -> Iterator[float]:
     """Each ε that a run spent: the total that its metadata gives, else those of its events."""
-    outcome_metadata = getattr(item.outcome, "metadata", None)
+    outcome_metadata = item.outcome.metadata
     for part, metadata in (
         ("trace", item.trace_metadata),
         ("outcome", outcome_metadata if isinstance(outcome_metadata, Mapping) else {}),

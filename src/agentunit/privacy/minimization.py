@@ -138,7 +138,7 @@ def _leaked_values(
 
 
 def _expected_texts(item: Item) -> Iterator[str]:
-    expected = outcome_text(Outcome(output=getattr(item.case, "expected_output", None)))
+    expected = outcome_text(Outcome(output=item.case.expected_output))
     if expected:
         yield expected
     for _, name, text in leaves(item.case_metadata.get("expected_tool_calls")):

@@ -53,13 +53,13 @@ def passages(item: Item) -> Iterator[Passage]:
 
 def user_input(item: Item) -> Iterator[Passage]:
     """What the user said: the query, and the user's messages in the trace."""
-    yield from _at("input", "query", getattr(item.case, "query", None))
+    yield from _at("input", "query", item.case.query)
     yield from _messages(item, "input", "user message", _USER_ROLES)
 
 
 def outputs(item: Item) -> Iterator[Passage]:
     """The outcome's output; data is taken apart, so that each place names its field. An empty one is one passage."""
-    output = getattr(item.outcome, "output", item.outcome)
+    output = item.outcome.output
     found = []
     if isinstance(output, (Mapping, list, tuple)):
         found = list(_at("output", "output", output, between=" "))
@@ -169,7 +169,7 @@ def _messages(item: Item, kind: Kind, words: str, roles: frozenset[str]) -> Iter
 
 
 def _interactions_of(item: Item) -> list[Any]:
-    found = getattr(item.trace, "interactions", None) or []
+    found = item.trace.interactions or []
     if not isinstance(found, (list, tuple)):
         raise InputProblem("trace.interactions must be a list")
     return list(found)
