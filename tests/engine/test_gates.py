@@ -227,7 +227,7 @@ def test_a_quantile_has_an_interval_of_ranks():
 
 def test_a_metric_that_is_not_there():
     judged = judge("faithfullness >= 0", {"faithfulness": [1.0]})
-    assert judged.verdict == "fail"
+    assert judged.verdict == "error"
     assert judged.reason == "the run has no metric faithfullness: did you mean faithfulness?"
     assert "it has no scores" in judge("x >= 0", {}).reason
 

@@ -124,6 +124,11 @@ def decide(
         reasons += errors
         failed = list(dict.fromkeys(case for reason in errors for case in reason.cases))
         headlines.append((EXIT_ERRORS, f"{allowance} ({named_cases(failed, _CASES_NAMED)})" if failed else allowance))
+    scored = any(row.value is not None for rows in run.metrics.values() for row in rows)
+    if run.metrics and not scored and not verdicts and comparison is None:
+        text = "no case could be scored: the data cannot tell"
+        reasons.append(Reason("no scores", EXIT_CANNOT_TELL, "scores", text))
+        headlines.append((EXIT_CANNOT_TELL, text))
     met = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
     if comparison is not None:
         met.append(f"no worse than {comparison.baseline}")
@@ -162,7 +167,7 @@ def decide_scoring(summary: RunSummary, max_errors: int) -> Decision:
     elif not any(row.n_scored for row in summary.metrics):
         text = "no case could be scored: the data cannot tell"
         reasons.append(Reason("no scores", EXIT_CANNOT_TELL, "scores", text))
-    headlines = [(reason.exit_code, reason.text + _in_cases(reason.cases)) for reason in reasons]
+    headlines = [(reason.exit_code, reason.text + _first_of(reason.cases)) for reason in reasons]
     return _decided(reasons, headlines, undecided="scored", n_errors=n_errors, max_errors=max_errors)
 
 
@@ -255,6 +260,11 @@ def _headline_part(reason: Reason) -> str:
     if reason.kind == "undecided":
         return reason.text if reason.subject == "comparison" else f"{reason.subject}: {reason.text}"
     return f"{reason.subject}{_in_cases(reason.cases)}"
+
+
+def _first_of(cases: Sequence[str]) -> str:
+    """The first of the cases, of which a summary keeps only some."""
+    return f", first in {', '.join(cases[:_CASES_NAMED])}" if cases else ""
 
 
 def _in_cases(cases: Sequence[str], before: str = " in ") -> str:

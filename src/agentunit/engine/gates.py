@@ -89,7 +89,7 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     if rows is None:
         near = get_close_matches(gate.metric, run.metrics, n=1, cutoff=0.6)
         known = f"did you mean {near[0]}?" if near else f"it has {', '.join(run.metrics) or 'no scores'}"
-        return replace(nothing, reason=f"the run has no metric {gate.metric}: {known}")
+        return replace(nothing, verdict="error", reason=f"the run has no metric {gate.metric}: {known}")
     counts = Counter(row.backend for row in rows if row.value is not None)
     if not counts:
         return replace(nothing, reason=f"no value in {_records(len(rows))}: {_main_reason(rows)}")
