@@ -28,8 +28,8 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
-from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide_run
+from agentunit.engine.comparison import Comparison
+from agentunit.engine.decision import Decision, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
@@ -44,7 +44,6 @@ from agentunit.reports.decisions import print_comparison, print_decision, print_
 from agentunit.reports.failures import describe_failures
 from agentunit.reports.github import write_step_summary
 from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.markdown import run_markdown
 from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
@@ -295,19 +294,33 @@ def score_with_progress(
         progress.clear()
 
 
+def _compared(run: ScoredRun, base: ScoredRun) -> Comparison:
+    # It loads the tests of paired samples.
+    from agentunit.engine.compare import compare_runs
+
+    return compare_runs(run, base)
+
+
+def _markdown(run: ScoredRun, decision: Decision, mask: Mask) -> str:
+    # It loads what knows how to show cases, which the terminal does not.
+    from agentunit.reports.markdown import run_markdown
+
+    return run_markdown(run, decision, mask=mask)
+
+
 def finish(
     store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool, show_personal_data: bool = False
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
-    comparison = compare_runs(scored, base) if base is not None else None
+    comparison = _compared(scored, base) if base is not None else None
     mask = Mask(show_all=show_personal_data)
     decision = mask.decision(
         decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
     )
     remember_exit_code(decision.exit_code)
     # Before the lines that nobody may read any more.
-    write_step_summary(run_markdown(scored, decision, mask=mask))
+    write_step_summary(lambda: _markdown(scored, decision, mask))
     summary = mask.summary(scored.summary())
     failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
     failures = mask.data(describe_failures(failed, scored.header)) if scored.n_failed else []

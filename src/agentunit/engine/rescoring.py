@@ -1,10 +1,12 @@
-"""Scoring what a store holds: new metrics over old records, each case's scores durable as they are made."""
+"""Scoring what a store holds: new metrics over old records, kept as they are made."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -13,10 +15,14 @@ from agentunit.core.records import Record
 from agentunit.engine.judge_plan import SAMPLE_SIZE, Sending, judge_described, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import infos_as_data
-from agentunit.engine.scoring import score
+from agentunit.engine.scoring import Run
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.store.sqlite import Store, StoredRecord
+from agentunit.store.sqlite import Store, StoredRecord, WrittenScore, written_scores
+
+# Scores of this many cases, or of this long, are written together: after a kill -9 they are computed once more.
+_CASES_AT_ONCE = 64
+_HELD_BACK_S = 1.0
 
 
 def score_run(
@@ -103,10 +109,37 @@ def _score(
             yield stored.record
 
     n_scored = 0
-    run = score(read(), metrics)
-    for case in run:
-        position, repeat = places.popleft()
-        store.add_scores(run_id, position, repeat, case.scores)
-        n_scored += 1
-        on_case(n_scored)
+    # What a run adds up to is asked of the store, where the scores of earlier runs are too.
+    run = Run(read(), metrics, aggregated=False)
+    with _kept_together(store, 1 if judged_metrics(metrics) else _CASES_AT_ONCE) as keep:
+        for case in run:
+            keep(written_scores(run_id, *places.popleft(), case.scores))
+            n_scored += 1
+            on_case(n_scored)
     return n_scored, run.judge_problems
+
+
+@contextmanager
+def _kept_together(store: Store, most_cases: int) -> Iterator[Callable[[list[WrittenScore]], None]]:
+    """A function that takes the scores of one case. Whatever ends the block, all that were taken are in the store."""
+    waiting: list[WrittenScore] = []
+    n_cases, due = 0, time.monotonic() + _HELD_BACK_S
+
+    def write() -> None:
+        nonlocal n_cases, due
+        store.add_written_scores(waiting)
+        waiting.clear()
+        n_cases, due = 0, time.monotonic() + _HELD_BACK_S
+
+    def keep(scores: list[WrittenScore]) -> None:
+        nonlocal n_cases
+        waiting.extend(scores)
+        n_cases += 1
+        if n_cases >= most_cases or time.monotonic() >= due:
+            write()
+
+    try:
+        yield keep
+    finally:
+        if waiting:
+            write()

@@ -14,7 +14,7 @@ from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.traces.compressed import ZstandardMissing, bounded_lines, decompressed
 from agentunit.traces.formats_base import cannot_be_read
-from agentunit.traces.limits import LimitExceeded, check_nodes
+from agentunit.traces.limits import LimitExceeded, check_nodes, read_limits
 
 STDIN = "-"
 NATIVE_FORMAT = "records"
@@ -65,18 +65,19 @@ class RecordFile:
     def read_from(self, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
         """The records of a stream of decompressed bytes."""
         number = 0
+        most_nodes = read_limits().nodes
         try:
             for number, line in bounded_lines(stream):
-                yield _record(self.name, number, line)
+                yield _record(self.name, number, line, most_nodes)
         except OSError as error:
             yield InputError(self.name, number + 1, spoken_os_error(error))
 
 
-def _record(name: str, number: int, line: bytes | str) -> Record | InputError:
+def _record(name: str, number: int, line: bytes | str, most_nodes: float) -> Record | InputError:
     if isinstance(line, str):
         return InputError(name, number, line)
     try:
-        check_nodes(line)
+        check_nodes(line, most_nodes)
         return decode_record(line)
     except (RecordError, LimitExceeded) as error:
         return InputError(name, number, str(error))
