@@ -28,7 +28,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
-from agentunit.engine.comparison import Comparison
+from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import Decision, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
@@ -294,13 +294,6 @@ def score_with_progress(
         progress.clear()
 
 
-def _compared(run: ScoredRun, base: ScoredRun) -> Comparison:
-    # It loads the tests of paired samples.
-    from agentunit.engine.compare import compare_runs
-
-    return compare_runs(run, base)
-
-
 def _markdown(run: ScoredRun, decision: Decision, mask: Mask) -> str:
     # It loads what knows how to show cases, which the terminal does not.
     from agentunit.reports.markdown import run_markdown
@@ -313,7 +306,7 @@ def finish(
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
-    comparison = _compared(scored, base) if base is not None else None
+    comparison = compare_runs(scored, base) if base is not None else None
     mask = Mask(show_all=show_personal_data)
     decision = mask.decision(
         decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)

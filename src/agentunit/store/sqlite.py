@@ -25,6 +25,12 @@ from agentunit.store.schema import StoreError, check_version, has_sequence, migr
 
 DEFAULT_PATH = ".agentunit/runs.db"
 
+WrittenRecord = tuple[str, int, int, str, int, float, bytes]
+"""A row of the table of records: run, position, repeat, case id, whether it failed, seconds, the line itself."""
+
+_RECORD_VALUES = "(?, ?, ?, ?, ?, ?, ?)"
+_ROWS_A_STATEMENT = 64
+
 RunStatus = Literal["running", "finished", "stopped", "interrupted"]
 """``interrupted``: the run is not finished, and the process that recorded it ended without saying so."""
 
@@ -286,21 +292,28 @@ class Store:
         self, run_id: str, position: int, repeat: int, case_id: str, line: bytes, *, failed: bool, elapsed_s: float
     ) -> None:
         """Keep a finished case that is written already (``core.codec.encode_record``)."""
-        row = (run_id, position, repeat, case_id, int(failed), elapsed_s, line)
+        self.add_lines([(run_id, position, repeat, case_id, int(failed), elapsed_s, line)])
+
+    def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
+        """Keep finished cases that are written already, all that ended together."""
+        for start in range(0, len(rows), _ROWS_A_STATEMENT):
+            self._add_some_lines(rows[start : start + _ROWS_A_STATEMENT])
+
+    def _add_some_lines(self, rows: Sequence[WrittenRecord]) -> None:
         try:
             # One statement is a transaction by itself.
-            self._connection.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            values = ", ".join([_RECORD_VALUES] * len(rows))
+            self._connection.execute(f"INSERT INTO records VALUES {values}", [each for row in rows for each in row])
             return
         except sqlite3.IntegrityError:
-            # The case is there already: only then it can have scores.
+            # One of them is there already: only then it can have scores.
             pass
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be written: {error}") from error
         with self.transaction():
-            self._connection.execute(
-                "DELETE FROM scores WHERE run_id = ? AND position = ? AND repeat = ?", (run_id, position, repeat)
-            )
-            self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            places = [row[:3] for row in rows]
+            self._connection.executemany("DELETE FROM scores WHERE run_id = ? AND position = ? AND repeat = ?", places)
+            self._connection.executemany(f"INSERT OR REPLACE INTO records VALUES {_RECORD_VALUES}", rows)
 
     def finished(self, run_id: str, *, failed: bool | None = None) -> set[tuple[int, int]]:
         """Position and repeat of every case that is done; with ``failed`` only those that did or did not fail."""

@@ -68,23 +68,24 @@ class RecordFile:
         most_nodes = read_limits().nodes
         try:
             for number, line in bounded_lines(stream):
-                yield _record(self.name, number, line, most_nodes)
+                found: Record | InputError
+                # In place, not in a function of its own: this is all that is done a line.
+                try:
+                    if isinstance(line, str):
+                        found = InputError(self.name, number, line)
+                    else:
+                        if len(line) > most_nodes:
+                            check_nodes(line, most_nodes)
+                        found = decode_record(line)
+                except (RecordError, LimitExceeded) as error:
+                    found = InputError(self.name, number, str(error))
+                except MemoryError:
+                    raise
+                except Exception as error:  # noqa: BLE001  # one odd line must not cost the others
+                    found = InputError(self.name, number, cannot_be_read(error))
+                yield found
         except OSError as error:
             yield InputError(self.name, number + 1, spoken_os_error(error))
-
-
-def _record(name: str, number: int, line: bytes | str, most_nodes: float) -> Record | InputError:
-    if isinstance(line, str):
-        return InputError(name, number, line)
-    try:
-        check_nodes(line, most_nodes)
-        return decode_record(line)
-    except (RecordError, LimitExceeded) as error:
-        return InputError(name, number, str(error))
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001  # one odd line must not cost the others
-        return InputError(name, number, cannot_be_read(error))
 
 
 def spoken_os_error(error: OSError) -> str:
