@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from agentunit.core.outcome import Outcome
+from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Recording, only_writer, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import MetricInfo, MetricResult
+from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
 
 
@@ -451,3 +453,98 @@ def test_a_text_where_a_metric_lists_texts_is_refused(name: str) -> None:
         ValueError, match=rf"MetricInfo: {name} must be several texts, such as \('cpu',\); received 'cpu'"
     ):
         MetricInfo("m", "custom", "", **{name: "cpu"})  # type: ignore[arg-type]
+
+
+class Length:
+    """The length of the answer; with ``asks_service`` as a judge would give it."""
+
+    name = "length"
+
+    def __init__(self, *, asks_service: bool = False) -> None:
+        self.asks_service = asks_service
+
+    def evaluate(self, case: Any, trace: Any, outcome: Any) -> MetricResult:
+        return MetricResult(self.name, float(len(outcome.output)))
+
+
+def test_scores_that_were_made_before_an_interrupt_are_all_kept(store: Store) -> None:
+    _, run_id = run(Suite(cases(100), lambda query: query), store)
+
+    def interrupt(n_scored: int) -> None:
+        if n_scored == 70:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score_run(store, run_id, [Length()], on_case=interrupt)
+    assert [each.position for each in store.scores(run_id)] == list(range(70))
+    assert score_run(store, run_id, [Length()]) == 30
+
+
+@pytest.mark.parametrize(("asks_service", "written"), [(False, [64, 36]), (True, [1] * 100)])
+def test_scores_are_written_together_unless_a_judge_was_paid_for_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch, asks_service: bool, written: list[int]
+) -> None:
+    _, run_id = run(Suite(cases(100), lambda query: query), store)
+    sizes: list[int] = []
+    write = store.add_written_scores
+    monkeypatch.setattr(store, "add_written_scores", lambda rows: (sizes.append(len(rows)), write(rows)))
+    monkeypatch.setattr("agentunit.engine.rescoring._HELD_BACK_S", 1e9)
+    score_run(store, run_id, [Length(asks_service=asks_service)])
+    assert (sizes, len(list(store.scores(run_id)))) == (written, 100)
+
+
+def test_slow_scores_do_not_wait_for_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, run_id = run(Suite(cases(3), lambda query: query), store)
+    monkeypatch.setattr("agentunit.engine.rescoring._HELD_BACK_S", 0.0)
+    kept: list[int] = []
+    score_run(store, run_id, [Length()], on_case=lambda n: kept.append(len(list(store.scores(run_id)))))
+    assert kept == [1, 2, 3]
+
+
+def test_a_run_is_aggregated_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, run_id = run(Suite(cases(3), lambda query: query), store)
+    monkeypatch.setattr(MetricAggregate, "add", None)
+    score_run(store, run_id, [Length()])
+    scored = run_from_store(store, run_id)
+    summary = scored.summary()
+    monkeypatch.setattr(MetricAggregate, "add_rows", None)
+    assert (scored.summary(), summary.metrics[0].n_scored) == (summary, 3)
+
+
+def test_cases_that_end_together_are_kept_together(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    barrier = threading.Barrier(4)
+
+    def agent(query: str) -> str:
+        barrier.wait(10)
+        if query == "5":
+            raise ValueError("a bad number")
+        return f"<{query}>"
+
+    sizes: list[int] = []
+    write = store.add_lines
+    monkeypatch.setattr(store, "add_lines", lambda rows: (sizes.append(len(rows)), write(rows)))
+    recording, run_id = run(Suite(cases(8), agent, concurrency=4), store)
+    assert (recording.n_done, recording.n_failed, recording.failures, sum(sizes)) == (8, 1, {"raised": 1}, 8)
+    assert outputs(store, run_id) == {(f"q{n}", 0): None if n == 5 else f"<{n}>" for n in range(8)}
+
+
+def test_an_agent_in_the_loop_finds_every_earlier_case_in_the_store(store: Store) -> None:
+    kept: list[int] = []
+
+    async def agent(query: str) -> str:
+        kept.append(store.runs()[0].n_done)
+        return query
+
+    run(Suite(cases(6), agent, concurrency=3), store)
+    # Three begin at once; from then on each begins when another one is kept.
+    assert [n_kept >= n_begun - 2 for n_begun, n_kept in enumerate(kept)] == [True] * 6
+
+
+def test_a_store_that_cannot_be_written_ends_the_run(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(rows: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(store, "add_lines", full)
+    with pytest.raises(StoreError, match="the disk is full"):
+        run(Suite(cases(20), lambda query: query, concurrency=4), store)
+    assert store.find_run("last").status == "stopped"

@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from agentunit.core.results import MetricResult
 from agentunit.metrics.assertions import ContainsMetric
-from agentunit.metrics.base import CompositeMetric, Metric, MetricInfo, describe
+from agentunit.metrics.base import CompositeMetric, Metric, MetricInfo, describe, metadata_inputs
 from agentunit.metrics.builtin import CostMetric, FaithfulnessMetric
 from agentunit.metrics.registry import (
+    _OWN_ANSWER_KEYS,
+    _OWN_METRICS,
     DEFAULT_METRICS,
     MetricRegistry,
     UnknownMetricError,
@@ -479,3 +482,23 @@ def test_parameters_as_far_as_a_metric_tells(metric: Any, told: dict[str, Any]) 
 
 def test_a_metric_without_a_dict_tells_what_it_can() -> None:
     assert parameters(Slotted()) in ({}, {"threshold": 5})
+
+
+def test_the_table_of_our_own_answer_keys_is_what_the_metrics_declare(registry: MetricRegistry) -> None:
+    declared = {name: metadata_inputs(registry.create(name)) or {} for name in _OWN_METRICS}
+    keys = {name: tuple(key for key, use in uses.items() if use == "answer_key") for name, uses in declared.items()}
+    assert {name: found for name, found in keys.items() if found} == _OWN_ANSWER_KEYS
+
+
+def test_answer_keys_of_our_own_metrics_load_none_of_them(registry: MetricRegistry, monkeypatch: Any) -> None:
+    monkeypatch.setattr("agentunit.metrics.registry.import_module", None)
+    assert registry.answer_keys()["references"] == "image_caption_accuracy"
+
+
+def test_a_metric_in_the_place_of_one_of_ours_states_its_own_answer_keys(registry: MetricRegistry) -> None:
+    class Other(ContainsMetric):
+        info = replace(ContainsMetric.info, inputs=("case.metadata.gold",), metadata_inputs={})
+
+    registry.register("contains", Other, replace=True)
+    keys = registry.answer_keys()
+    assert (keys["gold"], "contains" in keys) == ("contains", False)

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from agentunit.core.case import DatasetCase
+from agentunit.core.codec import encode_record
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score
@@ -17,7 +18,7 @@ from agentunit.core.trace import TraceLog
 from agentunit.engine.runner import only_writer
 from agentunit.store.run_lock import lock_path
 from agentunit.store.schema import MIGRATIONS, SCHEMA_VERSION, StoreError
-from agentunit.store.sqlite import Store
+from agentunit.store.sqlite import Store, WrittenRecord
 
 
 @pytest.fixture
@@ -176,7 +177,7 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from agentunit import DatasetCase, Outcome, Record, TraceLog
-from agentunit.store.sqlite import Store
+from agentunit.store.sqlite import Store, WrittenRecord
 store = Store(sys.argv[1])
 start, count = int(sys.argv[3]), int(sys.argv[4])
 for position in range(start, start + count):
@@ -240,3 +241,19 @@ def test_a_running_run_that_nobody_records_was_interrupted(store: Store) -> None
     assert store.find_run(run).status == "interrupted"
     store.set_status(run, "finished")
     assert store.find_run(run).status == "finished"
+
+
+def test_of_cases_kept_together_those_that_were_there_are_replaced_without_their_scores(store: Store) -> None:
+    run_id = new_run(store)
+
+    def row(n: int, answer: str) -> WrittenRecord:
+        return (run_id, n, 0, f"q{n}", 0, 0.1, encode_record(record(f"q{n}", answer)))
+
+    rows = [row(n, "first") for n in range(70)]
+    store.add_lines(rows[:2])
+    for n in range(2):
+        store.add_scores(run_id, n, 0, {"m": score(1.0)})
+    store.add_lines([row(1, "second"), *rows[2:]])
+    answers = [each.record.outcome.output for each in store.records(run_id)]  # type: ignore[union-attr]
+    assert answers == ["first", "second", *["first"] * 68]
+    assert [each.position for each in store.scores(run_id)] == [0]

@@ -61,6 +61,11 @@ class CallableAgent:
     def __repr__(self) -> str:
         return f"CallableAgent({self._function.name})"
 
+    @property
+    def runs_in_loop(self) -> bool:
+        """Whether the agent's own code runs in the runner's event loop."""
+        return self._async is not None
+
     async def run(self, case: DatasetCase, *, timeout_s: float | None = None, seed: int | None = None) -> AgentResult:
         """Ask one case, and end the call when the time is up."""
         try:
@@ -97,11 +102,14 @@ class CallableAgent:
 
         future = self._threads.submit(in_thread)
         try:
-            done, _ = await asyncio.wait({future}, timeout=timeout_s)
+            if timeout_s is None:
+                await future
+            else:
+                await asyncio.wait({future}, timeout=timeout_s)
         except BaseException:
             capture.given_up = True
             raise
-        if not done and timeout_s is not None:
+        if timeout_s is not None and not future.done():
             capture.given_up = True
             place = place_in(sys._current_frames().get(thread_id[0])) if thread_id else None
             call = _given_up(call, timeout_s, place)

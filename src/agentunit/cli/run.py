@@ -29,7 +29,7 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide_run
+from agentunit.engine.decision import Decision, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
@@ -45,7 +45,6 @@ from agentunit.reports.failures import describe_failures
 from agentunit.reports.figures import failed_words
 from agentunit.reports.github import write_step_summary
 from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.markdown import run_markdown
 from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
@@ -296,6 +295,13 @@ def score_with_progress(
         progress.clear()
 
 
+def _markdown(run: ScoredRun, decision: Decision, mask: Mask) -> str:
+    # It loads what knows how to show cases, which the terminal does not.
+    from agentunit.reports.markdown import run_markdown
+
+    return run_markdown(run, decision, mask=mask)
+
+
 def finish(
     store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool, show_personal_data: bool = False
 ) -> None:
@@ -308,7 +314,7 @@ def finish(
     )
     remember_exit_code(decision.exit_code)
     # Before the lines that nobody may read any more.
-    write_step_summary(run_markdown(scored, decision, mask=mask))
+    write_step_summary(lambda: _markdown(scored, decision, mask))
     summary = mask.summary(scored.summary())
     failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
     failures = mask.data(describe_failures(failed, scored.header, failed_words(scored))) if scored.n_failed else []

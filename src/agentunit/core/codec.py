@@ -72,7 +72,8 @@ def decode_record(line: bytes | str) -> Record:
         record = _decoder.decode(line)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         record = _decode_leniently(line)
-    _check_version(record.v)
+    if record.v != RECORD_VERSION:
+        _check_version(record.v)
     return record
 
 

@@ -48,11 +48,12 @@ _document_decoder = msgspec.json.Decoder(_Document)
 
 def collect_lines(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     """One JSON case or record a line."""
+    most_nodes = read_limits().nodes
     for number, line in bounded_lines(stream):
         if isinstance(line, str):
             cases.refuse(number, line)
         else:
-            _collect(number, line, cases)
+            _collect(number, line, cases, most_nodes)
 
 
 def collect_json(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
@@ -64,8 +65,9 @@ def collect_json(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
         cases.unit = "line"
         collect_lines(io.BufferedReader(io.BytesIO(text)), cases)
         return
-    if text.count(b",") > read_limits().nodes:
-        raise too_many_nodes()
+    most_nodes = read_limits().nodes
+    if text.count(b",") > most_nodes:
+        raise too_many_nodes(most_nodes)
     try:
         items = _list_decoder.decode(text) if text.startswith(b"[") else _document_decoder.decode(text).cases
     except msgspec.ValidationError:
@@ -74,7 +76,7 @@ def collect_json(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
         cases.refuse(None, _why_not_json(text))
     else:
         for number, item in enumerate(items, 1):
-            _collect(number, bytes(item), cases)
+            _collect(number, bytes(item), cases, most_nodes)
 
 
 def _is_lines(text: bytes) -> bool:
@@ -86,9 +88,9 @@ def _is_lines(text: bytes) -> bool:
         return False
 
 
-def _collect(number: int, text: bytes, cases: CaseCollector) -> None:
+def _collect(number: int, text: bytes, cases: CaseCollector, most_nodes: float) -> None:
     try:
-        check_nodes(text)
+        check_nodes(text, most_nodes)
         case = _case_decoder.decode(text)
     except LimitExceeded as error:
         cases.refuse(number, str(error))

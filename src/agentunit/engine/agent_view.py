@@ -54,7 +54,7 @@ class AgentView:
 
     @cached_property
     def _answer_keys(self) -> dict[str, str]:
-        # Asked for when there is metadata to hide: it loads every family of metrics.
+        # Asked for when there is metadata to hide: it loads the metrics of other packages.
         found = registry.answer_keys()
         for metric, uses in self._uses:
             for name, use in (uses or {}).items():

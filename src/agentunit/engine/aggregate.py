@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from math import fsum, inf, sqrt
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agentunit.core.judged import Judged, judged_of
@@ -118,7 +119,7 @@ class MetricAggregate:
 
         Runs of the same case are alike, so counting each would make the interval narrower than it is.
         """
-        for _, of_case in groupby(rows, key=lambda row: row.position):
+        for _, of_case in groupby(rows, key=attrgetter("position")):
             values: dict[tuple[str, Status], list[float]] = {}
             amounts: dict[tuple[str, Status], list[float]] = {}
             said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
@@ -136,7 +137,9 @@ class MetricAggregate:
                     if row.amount is not None:
                         amounts.setdefault((row.backend, row.status), []).append(row.amount)
             for key, repeats in values.items():
-                backend = self._backends.setdefault(key, _Backend(self.info))
+                backend = self._backends.get(key)
+                if backend is None:
+                    backend = self._backends[key] = _Backend(self.info)
                 mean = fsum(repeats) / len(repeats)
                 backend.statistics.add(mean)
                 backend.last = repeats[-1]

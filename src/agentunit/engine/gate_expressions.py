@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from math import isclose, isfinite
 from operator import eq, ge, gt, le, lt, ne
 
@@ -101,6 +102,8 @@ def _tokens(text: str) -> list[tuple[str, int]]:
     return [(match.group(match.lastindex or 0), match.start(match.lastindex or 0)) for match in _TOKEN.finditer(text)]
 
 
+# A gate is asked for when its metric is chosen, when it is decided by and when it is shown.
+@lru_cache(maxsize=256)
 def _read(text: str) -> Gate:
     rest = _tokens(text)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from math import isclose
@@ -17,11 +19,15 @@ from agentunit.core.results import Score
 from agentunit.engine.judge_plan import SAMPLE_SIZE, Sending, judge_described, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import ScoredRun, infos_as_data, installed_metric, score_row
-from agentunit.engine.scoring import Run, score
+from agentunit.engine.scoring import Run
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import ScoreRow, Store, StoredRecord
+from agentunit.store.sqlite import ScoreRow, Store, StoredRecord, WrittenScore, written_scores
+
+# Scores of this many cases, or of this long, are written together: after a kill -9 they are computed once more.
+_CASES_AT_ONCE = 64
+_HELD_BACK_S = 1.0
 
 
 def score_run(
@@ -101,10 +107,11 @@ def _score(
     """How many records were scored, and what was wrong with the judge's run as a whole."""
     n_scored = 0
     run, scored = _start_scoring(records, metrics)
-    for stored, scores in scored:
-        store.add_scores(run_id, stored.position, stored.repeat, scores)
-        n_scored += 1
-        on_case(n_scored)
+    with _kept_together(store, 1 if judged_metrics(metrics) else _CASES_AT_ONCE) as keep:
+        for stored, scores in scored:
+            keep(written_scores(run_id, stored.position, stored.repeat, scores))
+            n_scored += 1
+            on_case(n_scored)
     return n_scored, run.judge_problems
 
 
@@ -120,8 +127,35 @@ def _start_scoring(
             waiting.append(stored)
             yield stored.record
 
-    run = score(read(), metrics)
+    # What a run adds up to is asked of the store, where the scores of earlier runs are too.
+    run = Run(read(), metrics, aggregated=False)
     return run, ((waiting.popleft(), case.scores) for case in run)
+
+
+@contextmanager
+def _kept_together(store: Store, most_cases: int) -> Iterator[Callable[[list[WrittenScore]], None]]:
+    """A function that takes the scores of one case. Whatever ends the block, all that were taken are in the store."""
+    waiting: list[WrittenScore] = []
+    n_cases, due = 0, time.monotonic() + _HELD_BACK_S
+
+    def write() -> None:
+        nonlocal n_cases, due
+        store.add_written_scores(waiting)
+        waiting.clear()
+        n_cases, due = 0, time.monotonic() + _HELD_BACK_S
+
+    def keep(scores: list[WrittenScore]) -> None:
+        nonlocal n_cases
+        waiting.extend(scores)
+        n_cases += 1
+        if n_cases >= most_cases or time.monotonic() >= due:
+            write()
+
+    try:
+        yield keep
+    finally:
+        if waiting:
+            write()
 
 
 def rescore_baseline(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
@@ -35,7 +36,7 @@ from agentunit.metrics.registry import resolve_metrics
 from agentunit.metrics.usage import recorded_cost
 from agentunit.probes import settings as probes
 from agentunit.store.run_lock import lock_path
-from agentunit.store.sqlite import RunHeader, Store
+from agentunit.store.sqlite import RunHeader, Store, WrittenRecord
 
 _TICK_S = 0.25
 _LOCK_ATTEMPTS = 5
@@ -276,10 +277,15 @@ async def _record(
             # Ctrl-C reaches what agents have started too: an answer that comes after it may be half of one.
             if stop.is_set():
                 return
-            _keep(plan, store, recording, position, repeat, finished)
+            if keeper is None:
+                _keep(plan, store, recording, [(position, repeat, finished)])
+            else:
+                await keeper.keep(position, repeat, finished)
             on_progress(recording)
 
     limit = min(plan.suite.concurrency, len(plan.open), plan.agent.concurrency_hint or plan.suite.concurrency)
+    together = limit > 1 and not getattr(plan.agent, "runs_in_loop", True)
+    keeper = _Keeper(plan, store, recording) if together else None
     workers = [asyncio.create_task(worker()) for _ in range(max(1, limit))]
     try:
         with _interrupts(stop):
@@ -366,26 +372,61 @@ def case_seed(seed: int | None, position: int, repeat: int, attempt: int = 0) ->
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-def _keep(plan: Plan, store: Store, recording: Recording, position: int, repeat: int, result: AgentResult) -> None:
-    line, failure = _written(plan.cases[position], result)
-    store.add_line(
-        plan.header.id,
-        position,
-        repeat,
-        plan.cases[position].id,
-        line,
-        failed=failure is not None,
-        elapsed_s=result.elapsed_s,
-    )
-    recording.n_done += 1
-    if failure is not None:
-        recording.n_failed += 1
+class _Keeper:
+    """Keeps in one statement what ends in one turn of the event loop; each worker waits until its case is kept.
+
+    Only for agents whose code runs elsewhere: in the loop it could end the process before the turn does.
+    """
+
+    def __init__(self, plan: Plan, store: Store, recording: Recording) -> None:
+        self._keep = partial(_keep, plan, store, recording)
+        self._ended: list[tuple[int, int, AgentResult]] = []
+        self._kept: asyncio.Future[None] | None = None
+
+    def keep(self, position: int, repeat: int, result: AgentResult) -> asyncio.Future[None]:
+        """Keep a case; it is in the store when the future is done."""
+        self._ended.append((position, repeat, result))
+        if self._kept is None:
+            loop = asyncio.get_running_loop()
+            self._kept = loop.create_future()
+            loop.call_soon(self._write, self._kept)
+        return self._kept
+
+    def _write(self, kept: asyncio.Future[None]) -> None:
+        ended, self._ended, self._kept = self._ended, [], None
+        try:
+            self._keep(ended)
+        except Exception as error:  # noqa: BLE001  # whoever waits for it raises it
+            if not kept.done():
+                kept.set_exception(error)
+            return
+        # Workers that were cancelled meanwhile have cancelled it.
+        if not kept.done():
+            kept.set_result(None)
+
+
+def _keep(plan: Plan, store: Store, recording: Recording, ended: Sequence[tuple[int, int, AgentResult]]) -> None:
+    rows: list[WrittenRecord] = []
+    failures: list[str] = []
+    for position, repeat, result in ended:
+        case = plan.cases[position]
+        line, failure = _written(case, result)
+        rows.append((plan.header.id, position, repeat, case.id, int(failure is not None), result.elapsed_s, line))
+        failures += [failure] if failure is not None else []
+    store.add_lines(rows)
+    recording.n_done += len(rows)
+    recording.n_failed += len(failures)
+    for failure in failures:
         recording.failures[failure] = recording.failures.get(failure, 0) + 1
-    recording.spend_usd += _cost_of(result)
+    for _, _, result in ended:
+        recording.spend_usd += _cost_of(result)
 
 
 def _cost_of(result: AgentResult) -> float:
     """What an attempt says it cost, in US dollars; attempts that failed were paid for too."""
+    metadata = result.trace.metadata
+    if result.outcome.cost is None and isinstance(metadata, dict) and "cost" not in metadata:
+        return 0.0
     with suppress(InputProblem):
         return recorded_cost(Item(None, result.trace, result.outcome)) or 0.0
     return 0.0

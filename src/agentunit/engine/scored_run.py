@@ -39,6 +39,7 @@ class ScoredRun:
     records: list[RecordRow] = field(default_factory=list)
     infos: dict[str, MetricInfo] = field(default_factory=dict)
     read_records: Callable[[], Iterator[StoredRecord]] | None = field(default=None, repr=False, compare=False)
+    _summary: RunSummary | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
     def n_repeats(self) -> int:
@@ -56,7 +57,15 @@ class ScoredRun:
         return self.infos.get(name) or info_of(name)
 
     def summary(self) -> RunSummary:
-        """The aggregate of the run, as ``agentunit score`` makes it; repeats of a case count as one, by their mean."""
+        """The aggregate of the run, as ``agentunit score`` makes it; repeats of a case count as one, by their mean.
+
+        It is made once: scores that are put in afterwards are not in it.
+        """
+        if self._summary is None:
+            self._summary = self._aggregated()
+        return self._summary
+
+    def _aggregated(self) -> RunSummary:
         aggregates = []
         for name, rows in self.metrics.items():
             aggregate = MetricAggregate(name, self.info(name))

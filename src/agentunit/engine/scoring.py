@@ -53,9 +53,20 @@ def score(
 
 
 class Run:
-    """A run of metrics over records. Iterating yields each case's scores as they are made, once."""
+    """A run of metrics over records. Iterating yields each case's scores as they are made, once.
 
-    def __init__(self, records: Iterable[Any], metrics: Sequence[Any], *, batch_size: int, strict: bool) -> None:
+    One that is not ``aggregated`` only yields scores: its summary says nothing about its metrics.
+    """
+
+    def __init__(
+        self,
+        records: Iterable[Any],
+        metrics: Sequence[Any],
+        *,
+        batch_size: int = 64,
+        strict: bool = False,
+        aggregated: bool = True,
+    ) -> None:
         self.metrics = list(metrics)
         self.input_errors: list[InputError] = []
         self.n_input_errors = 0
@@ -65,6 +76,7 @@ class Run:
         self._n_read = 0
         self._batch_size = batch_size
         self._strict = strict
+        self._aggregated = aggregated
         self._scorers = [Scorer(metric) for metric in metrics]
         self._elapsed_s = 0.0
         self._stream = self._score_all(iter(records))
@@ -96,6 +108,7 @@ class Run:
 
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
         start = now()
+        aggregated = self._aggregated
         batched = [scorer for scorer in self._scorers if scorer.batched]
         scorers = [(scorer.name, scorer.score, scorer.aggregate.add) for scorer in self._scorers]
         with judge_run(self.metrics):
@@ -108,7 +121,8 @@ class Run:
                     scores = {}
                     for name, score_item, add in scorers:
                         each = scores[name] = score_item(item, position)
-                        add(case_id, each)
+                        if aggregated:
+                            add(case_id, each)
                     index = self.n_cases
                     self.n_cases += 1
                     self.n_without_content += not item.has_content

@@ -71,6 +71,19 @@ _OWN_METRICS = {
     "unanswered_requests": "agentunit.multiagent.conversation_metrics:UnansweredRequestsMetric",
 }
 
+# What they grade by in ``case.metadata``, so that hiding it from agents does not import them all either.
+_OWN_ANSWER_KEYS: dict[str, tuple[str, ...]] = {
+    "rubric": ("rubric",),
+    "task_success": ("expected_state", "check"),
+    "tool_trajectory": ("expected_tool_calls",),
+    "contains": ("contains",),
+    "regex": ("regex",),
+    "json_schema": ("json_schema",),
+    "image_caption_accuracy": ("references", "captions"),
+    "audio_transcription_quality": ("transcript", "references"),
+    "data_minimization": ("sensitive", "necessary", "expected_tool_calls"),
+}
+
 # Where users import the metrics of these modules from; the others are imported from the module that defines them.
 _PUBLIC_MODULES = {
     "agentunit.multimodal": "agentunit.multimodal.metrics",
@@ -168,14 +181,18 @@ class MetricRegistry:
         """Every field of ``case.metadata`` that is an answer key of a metric, with the name of that metric."""
         found: dict[str, str] = {}
         for name in self.names():
-            try:
-                uses = self._metadata_inputs(name) or {}
-            except Exception:  # noqa: BLE001  # a broken third-party package grades nothing
-                continue
-            for key, use in uses.items():
-                if use == "answer_key":
-                    found.setdefault(key, name)
+            for key in self._answer_keys_of(name):
+                found.setdefault(key, name)
         return found
+
+    def _answer_keys_of(self, name: str) -> Iterable[str]:
+        if name not in self._registered and name in self._own and self._own[name] == _OWN_METRICS.get(name):
+            return _OWN_ANSWER_KEYS.get(name, ())
+        try:
+            uses = self._metadata_inputs(name) or {}
+        except Exception:  # noqa: BLE001  # a broken third-party package grades nothing
+            return ()
+        return [key for key, use in uses.items() if use == "answer_key"]
 
     def _metadata_inputs(self, name: str) -> dict[str, MetadataUse] | None:
         if name in self._registered:

@@ -25,6 +25,12 @@ from agentunit.store.schema import StoreError, check_version, has_sequence, migr
 
 DEFAULT_PATH = ".agentunit/runs.db"
 
+WrittenRecord = tuple[str, int, int, str, int, float, bytes]
+"""A row of the table of records: run, position, repeat, case id, whether it failed, seconds, the line itself."""
+
+_RECORD_VALUES = "(?, ?, ?, ?, ?, ?, ?)"
+_ROWS_A_STATEMENT = 64
+
 RunStatus = Literal["running", "finished", "stopped", "interrupted"]
 """``interrupted``: the run is not finished, and the process that recorded it ended without saying so."""
 
@@ -286,12 +292,28 @@ class Store:
         self, run_id: str, position: int, repeat: int, case_id: str, line: bytes, *, failed: bool, elapsed_s: float
     ) -> None:
         """Keep a finished case that is written already (``core.codec.encode_record``)."""
-        row = (run_id, position, repeat, case_id, int(failed), elapsed_s, line)
+        self.add_lines([(run_id, position, repeat, case_id, int(failed), elapsed_s, line)])
+
+    def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
+        """Keep finished cases that are written already, all that ended together."""
+        for start in range(0, len(rows), _ROWS_A_STATEMENT):
+            self._add_some_lines(rows[start : start + _ROWS_A_STATEMENT])
+
+    def _add_some_lines(self, rows: Sequence[WrittenRecord]) -> None:
+        try:
+            # One statement is a transaction by itself.
+            values = ", ".join([_RECORD_VALUES] * len(rows))
+            self._connection.execute(f"INSERT INTO records VALUES {values}", [each for row in rows for each in row])
+            return
+        except sqlite3.IntegrityError:
+            # One of them is there already: only then it can have scores.
+            pass
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be written: {error}") from error
         with self.transaction():
-            self._connection.execute(
-                "DELETE FROM scores WHERE run_id = ? AND position = ? AND repeat = ?", (run_id, position, repeat)
-            )
-            self._connection.execute("INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+            places = [row[:3] for row in rows]
+            self._connection.executemany("DELETE FROM scores WHERE run_id = ? AND position = ? AND repeat = ?", places)
+            self._connection.executemany(f"INSERT OR REPLACE INTO records VALUES {_RECORD_VALUES}", rows)
 
     def finished(self, run_id: str, *, failed: bool | None = None) -> set[tuple[int, int]]:
         """Position and repeat of every case that is done; with ``failed`` only those that did or did not fail."""
@@ -353,21 +375,10 @@ class Store:
 
     def add_scores(self, run_id: str, position: int, repeat: int, scores: Mapping[str, Score]) -> None:
         """Keep the scores of one case, in place of earlier ones of the same metrics."""
-        rows = [
-            (
-                run_id,
-                position,
-                repeat,
-                metric,
-                score.result.value,
-                score.status,
-                score.backend,
-                score.version,
-                score.elapsed,
-                encode_json(score.result.detail).decode(),
-            )
-            for metric, score in scores.items()
-        ]
+        self.add_written_scores(written_scores(run_id, position, repeat, scores))
+
+    def add_written_scores(self, rows: Sequence[WrittenScore]) -> None:
+        """Keep scores of any number of cases at once (``written_scores`` writes them), all of them or none."""
         with self.transaction():
             self._connection.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
@@ -388,12 +399,13 @@ class Store:
         with self._reading() as connection:
             for found in connection.execute(query, (*keys, run_id)):
                 metric, position, repeat, case_id, value, status, backend, version, detail = found
-                told = {} if detail is None else msgspec.json.decode(detail)
-                reason = str(told.get("reason") or "") or None if value is None else None
-                amount = told.get(keys[metric]) if metric in keys else None
-                amount = float(amount) if isinstance(amount, (int, float)) else None
-                judged = judged_of(told, nested=True)
-                row = ScoreRow(position, repeat, case_id, value, status, backend, version, reason, amount, judged)
+                row = ScoreRow(position, repeat, case_id, value, status, backend, version)
+                if detail is not None:
+                    told = msgspec.json.decode(detail)
+                    row.reason = str(told.get("reason") or "") or None if value is None else None
+                    amount = told.get(keys[metric]) if metric in keys else None
+                    row.amount = float(amount) if isinstance(amount, (int, float)) else None
+                    row.judged = judged_of(told, nested=True)
                 yield metric, row
 
     def scores(self, run_id: str, *, case_id: str | None = None) -> Iterator[StoredScore]:
@@ -411,6 +423,29 @@ class Store:
                 position, repeat, case, metric, value, status, backend, version, elapsed_s, detail = row
                 result = MetricResult(metric, value, msgspec.json.decode(detail))
                 yield StoredScore(position, repeat, case, metric, Score(result, status, backend, version, elapsed_s))
+
+
+WrittenScore = tuple[str, int, int, str, float | None, str, str, str, float, str]
+"""A row of the table of scores."""
+
+
+def written_scores(run_id: str, position: int, repeat: int, scores: Mapping[str, Score]) -> list[WrittenScore]:
+    """The scores of one case as the store keeps them: nothing that changes afterwards changes them."""
+    return [
+        (
+            run_id,
+            position,
+            repeat,
+            metric,
+            score.result.value,
+            score.status,
+            score.backend,
+            score.version,
+            score.elapsed,
+            encode_json(score.result.detail).decode(),
+        )
+        for metric, score in scores.items()
+    ]
 
 
 def _finished(run_id: str, unscored_by: Sequence[str] | None) -> tuple[str, list[Any]]:

@@ -48,7 +48,7 @@ _VARIABLES = (
 
 
 def read_limits() -> ReadLimits:
-    """The limits, as the environment sets them.
+    """The limits, as the environment sets them. Ask once a file, not once an item.
 
     >>> read_limits().nodes
     5000000
@@ -88,12 +88,12 @@ def raised_by(variable: str) -> str:
     return f"the environment variable {variable} raises this limit"
 
 
-def check_nodes(data: bytes) -> None:
-    """Refuse JSON that would become more values than one item may hold.
+def check_nodes(data: bytes, limit: float | None = None) -> None:
+    """Refuse JSON that would become more values than one item may hold (``read_limits().nodes``).
 
     Separators within texts count as well, which matters only in items of many megabytes.
     """
-    limit = read_limits().nodes
+    limit = read_limits().nodes if limit is None else limit
     if len(data) > limit:
         _check_count(data, _JSON_SEPARATORS, limit)
 
@@ -107,7 +107,7 @@ def check_protobuf_nodes(data: bytes) -> None:
 
 def _check_count(data: bytes, marks: bytes, limit: float) -> None:
     if sum(data.count(mark) for mark in marks) > limit:
-        raise too_many_nodes()
+        raise too_many_nodes(limit)
 
 
 def too_many_nodes(limit: float | None = None) -> LimitExceeded:

@@ -14,7 +14,7 @@ from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.traces.compressed import ZstandardMissing, bounded_lines, decompressed
 from agentunit.traces.formats_base import cannot_be_read
-from agentunit.traces.limits import LimitExceeded, check_nodes
+from agentunit.traces.limits import LimitExceeded, check_nodes, read_limits
 
 STDIN = "-"
 NATIVE_FORMAT = "records"
@@ -65,25 +65,27 @@ class RecordFile:
     def read_from(self, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
         """The records of a stream of decompressed bytes."""
         number = 0
+        most_nodes = read_limits().nodes
         try:
             for number, line in bounded_lines(stream):
-                yield _record(self.name, number, line)
+                found: Record | InputError
+                # In place, not in a function of its own: this is all that is done a line.
+                try:
+                    if isinstance(line, str):
+                        found = InputError(self.name, number, line)
+                    else:
+                        if len(line) > most_nodes:
+                            check_nodes(line, most_nodes)
+                        found = decode_record(line)
+                except (RecordError, LimitExceeded) as error:
+                    found = InputError(self.name, number, str(error))
+                except MemoryError:
+                    raise
+                except Exception as error:  # noqa: BLE001  # one odd line must not cost the others
+                    found = InputError(self.name, number, cannot_be_read(error))
+                yield found
         except OSError as error:
             yield InputError(self.name, number + 1, spoken_os_error(error))
-
-
-def _record(name: str, number: int, line: bytes | str) -> Record | InputError:
-    if isinstance(line, str):
-        return InputError(name, number, line)
-    try:
-        check_nodes(line)
-        return decode_record(line)
-    except (RecordError, LimitExceeded) as error:
-        return InputError(name, number, str(error))
-    except MemoryError:
-        raise
-    except Exception as error:  # noqa: BLE001  # one odd line must not cost the others
-        return InputError(name, number, cannot_be_read(error))
 
 
 def spoken_os_error(error: OSError) -> str:
