@@ -317,7 +317,7 @@ def test_a_blocking_agent_can_be_asked_in_a_worker_process(ask):
         # Never comes back to the interpreter, which alone could raise something in it.
         all(itertools.repeat(True))
 
-    result = ask(agent, timeout_s=0.1, start_method="fork")
+    result = ask(agent, timeout_s=0.1, isolation="process")
     assert (result.failure, [event.type for event in result.trace.events]) == ("timeout", ["before"])
 
 

@@ -1,15 +1,15 @@
 """A Python callable as an agent.
 
-Where it runs:
+Where it runs with ``isolation="auto"``:
 
 - ``async def`` and asynchronous generators: in the runner's event loop.
 - Everything else, without a timeout: in daemon threads of this process.
-- Everything else, with a timeout: in worker processes, since nothing but the end of a process really ends code that
-  hangs. A worker is reused from case to case, but what an agent keeps in global variables is each worker's own.
+- Everything else, with a timeout: in worker processes, since only the end of a process ends code that hangs. On macOS
+  and Windows in threads: a case whose time is up is given up, and its thread goes on until it ends by itself.
 
-Workers are forked where the system can (on macOS only if the agent cannot be imported by name, as its own libraries do
-not survive a fork). Without fork they are new processes, for agents that can be imported; for the rest threads remain,
-and a case whose time is up is given up: its thread goes on until it ends by itself.
+A worker is reused from case to case; what an agent keeps in global variables is each worker's own. Workers are forked:
+the agent need not be importable, and a start takes milliseconds. Windows has no fork; on macOS, whose system libraries
+do not survive one, it must be asked for.
 """
 
 from __future__ import annotations
@@ -20,43 +20,40 @@ import sys
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
-from typing import Any, Literal
+from typing import Any
 
 from agentunit.adapters.async_calls import AsyncCalls
-from agentunit.adapters.base import AgentResult
+from agentunit.adapters.base import ISOLATIONS, AgentResult, Isolation, can_fork_safely
 from agentunit.adapters.call import Call
 from agentunit.adapters.capture import Capture
 from agentunit.adapters.failures import describe_error, place_in
-from agentunit.adapters.forked import ForkedWorker
 from agentunit.adapters.invocation import perform
 from agentunit.adapters.parameters import BoundFunction, copied_case
-from agentunit.adapters.spawned import SpawnedWorker, importable_form
 from agentunit.adapters.threads import DaemonThreads
 from agentunit.adapters.workers import WorkerPool
 from agentunit.core.case import DatasetCase
-
-StartMethod = Literal["auto", "fork", "spawn", "thread"]
 
 
 class CallableAgent:
     """An agent that is a Python callable; see the module for where it runs.
 
-    ``start_method`` forces a place: ``fork`` or ``spawn`` call even an asynchronous agent in worker processes,
-    ``thread`` calls a synchronous one in threads even with a timeout.
+    ``isolation="process"`` calls it in worker processes, also an asynchronous one and one without a timeout;
+    ``isolation="thread"`` keeps it in this process.
     """
 
-    def __init__(self, agent: Callable[..., Any], *, workers: int = 4, start_method: StartMethod = "auto") -> None:
-        if start_method not in ("auto", "fork", "spawn", "thread"):
-            raise ValueError(
-                f"CallableAgent: start_method must be auto, fork, spawn or thread; received {start_method!r}"
-            )
+    def __init__(self, agent: Callable[..., Any], *, workers: int = 4, isolation: Isolation = "auto") -> None:
+        if isolation not in ISOLATIONS:
+            raise ValueError(f"CallableAgent: isolation must be auto, process or thread; received {isolation!r}")
+        if isolation == "process" and not hasattr(os, "fork"):
+            raise ValueError("CallableAgent: isolation 'process' needs fork, which this system does not have")
         self._function = BoundFunction(agent)
-        self._always_in_workers = start_method in ("fork", "spawn")
-        self._async = AsyncCalls(self._function) if self._function.is_async and not self._always_in_workers else None
+        self._always_in_workers = isolation == "process"
+        in_loop = self._function.is_async and not self._always_in_workers
+        self._async = AsyncCalls(self._function) if in_loop else None
         self._threads = DaemonThreads(f"agentunit-{self._function.name}")
-        start_worker = None if self._async is not None else _worker_starter(self._function, start_method)
-        self._workers = None if start_worker is None else WorkerPool(start_worker, workers)
-        self.concurrency_hint: int | None = workers if self._async is None else None
+        with_workers = self._always_in_workers or (isolation == "auto" and not in_loop and can_fork_safely())
+        self._workers = WorkerPool(self._function, workers) if with_workers else None
+        self.concurrency_hint: int | None = None if in_loop else workers
 
     def __repr__(self) -> str:
         return f"CallableAgent({self._function.name})"
@@ -118,22 +115,3 @@ def _given_up(running: Call, timeout_s: float, place: str | None) -> Call:
     call.trace, call.spans = running.trace, running.spans
     call.timed_out(timeout_s, place, "; its thread cannot be ended and was left to itself")
     return call
-
-
-def _worker_starter(function: BoundFunction, method: StartMethod) -> Callable[[], Any] | None:
-    """How to start a worker for this agent; ``None`` where threads must do."""
-    if method == "thread":
-        return None
-    can_fork = hasattr(os, "fork")
-    if method == "fork" and not can_fork:
-        raise ValueError("CallableAgent: start_method must be one that this system has; received 'fork'")
-    if method == "fork" or (method == "auto" and can_fork and sys.platform != "darwin"):
-        return lambda: ForkedWorker(function)
-    importable = importable_form(function.function)
-    if importable is not None:
-        return lambda: SpawnedWorker(importable)
-    if method == "spawn":
-        raise ValueError(
-            f"CallableAgent: with start_method 'spawn' the agent must be importable by name; received {function.name}"
-        )
-    return (lambda: ForkedWorker(function)) if can_fork else None

@@ -12,12 +12,13 @@ import threading
 import warnings
 from typing import NoReturn
 
+from agentunit.adapters.capture import BoundedText
 from agentunit.adapters.exchange import Exchange
-from agentunit.adapters.frames import STDERR, STDOUT, FrameReader
+from agentunit.adapters.frames import FrameReader
 from agentunit.adapters.parameters import BoundFunction
 from agentunit.adapters.processes import Child
 from agentunit.adapters.sealing import MAX_REPLY_BYTES
-from agentunit.adapters.worker_process import serve_forked
+from agentunit.adapters.worker_process import serve
 
 _READ_BYTES = 1 << 18
 # Of every worker of this process. A sibling that inherited one would keep its pipe open after its end.
@@ -26,8 +27,8 @@ _our_ends: set[int] = set()
 _forking = threading.Lock()
 
 
-class ForkedWorker:
-    """A forked worker, spoken to from the event loop without any thread between."""
+class Worker:
+    """A worker process. The event loop reads and writes its pipes; no thread is between."""
 
     def __init__(self, function: BoundFunction) -> None:
         with _forking:
@@ -87,8 +88,8 @@ class ForkedWorker:
         if self.home is not loop:
             self.home = loop
             loop.add_reader(self._fd, self._on_link)
-            loop.add_reader(self._stdout, self._on_print, self._stdout, STDOUT)
-            loop.add_reader(self._stderr, self._on_print, self._stderr, STDERR)
+            loop.add_reader(self._stdout, self._on_stdout)
+            loop.add_reader(self._stderr, self._on_stderr)
             if self._exit_fd is not None:
                 loop.add_reader(self._exit_fd, self._on_exit)
         self._exchange = exchange
@@ -99,8 +100,8 @@ class ForkedWorker:
 
     def stop(self) -> None:
         """The case is over; what was printed until now belongs to it."""
-        self._on_print(self._stdout, STDOUT)
-        self._on_print(self._stderr, STDERR)
+        self._on_stdout()
+        self._on_stderr()
         self._exchange = None
 
     def ask_for_last_words(self) -> None:
@@ -159,10 +160,16 @@ class ForkedWorker:
         self._unregister(self._exit_fd or 0)
         self._end()
 
-    def _on_print(self, fd: int, kind: int) -> None:
+    def _on_stdout(self) -> None:
+        self._on_print(self._stdout, None if self._exchange is None else self._exchange.prints.stdout)
+
+    def _on_stderr(self) -> None:
+        self._on_print(self._stderr, None if self._exchange is None else self._exchange.prints.stderr)
+
+    def _on_print(self, fd: int, stream: BoundedText | None) -> None:
         data = _drained(fd)
-        if data and self._exchange is not None:
-            self._exchange.on_print(kind, data)
+        if data and self._exchange is not None and stream is not None:
+            self._exchange.on_print(stream, data)
         elif data is None:
             self._unregister(fd)
 
@@ -208,7 +215,7 @@ def _live(
             os.close(fd)
         _our_ends.clear()
         _die_with_parent(lifeline_fd, parent)
-        serve_forked(function, link_fd, stdout_fd, stderr_fd)
+        serve(function, link_fd, stdout_fd, stderr_fd)
     finally:
         os._exit(1)
 

@@ -12,7 +12,8 @@ from agentunit.core.codec import as_case
 from agentunit.core.results import encode_json
 from agentunit.probes.settings import ProbeSettings
 
-REQUEST, RESULT, EVENT, STDOUT, STDERR, SETUP, SPAN = range(7)
+REQUEST, RESULT, EVENT, SPAN, LAST_RESULT = range(5)
+# A worker sends its LAST_RESULT when the case left something behind that would disturb the next one.
 
 _HEAD = struct.Struct("<BI")
 HEAD_BYTES = _HEAD.size

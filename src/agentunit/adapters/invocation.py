@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -14,8 +14,14 @@ from agentunit.adapters.parameters import BoundFunction
 from agentunit.core.case import DatasetCase
 
 
-def perform(function: BoundFunction, case: DatasetCase, seed: int | None, call: Call) -> None:
-    """Ask the agent and wait for all of its answer."""
+def perform(
+    function: BoundFunction,
+    case: DatasetCase,
+    seed: int | None,
+    call: Call,
+    run_async: Callable[[Coroutine[Any, Any, None]], None] = asyncio.run,
+) -> None:
+    """Ask the agent and wait for all of its answer; what is asynchronous in it is run by ``run_async``."""
     process = os.getpid()
     try:
         call.begin_spans()
@@ -25,7 +31,7 @@ def perform(function: BoundFunction, case: DatasetCase, seed: int | None, call: 
             _collect(returned, call)
         elif isinstance(returned, AsyncIterator) or inspect.isawaitable(returned):
             # Not known beforehand: a plain function that hands back a coroutine.
-            asyncio.run(finish_async(returned, call))
+            run_async(finish_async(returned, call))
         else:
             call.finish(returned)
     except BaseException as error:  # noqa: BLE001 - in here even an exit or an interrupt is the agent's own doing

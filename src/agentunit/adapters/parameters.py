@@ -22,7 +22,7 @@ class BoundFunction:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.name = function_name(function)
-        self.is_async = _is_async(function)
+        self.is_async = is_async(function)
         # (what it gets, or None to leave it alone; the default that stands in for an unknown value)
         self.positional: list[tuple[str, Any]] = []
         self.named: list[tuple[str, str, Any]] = []
@@ -110,7 +110,8 @@ def _or_default(value: Any, default: Any) -> Any:
     return default if value is None else value
 
 
-def _is_async(function: Any) -> bool:
+def is_async(function: Any) -> bool:
+    """Whether a callable is an ``async def`` or an asynchronous generator."""
     while isinstance(function, functools.partial):
         function = function.func
     called = function if inspect.isroutine(function) else type(function).__call__

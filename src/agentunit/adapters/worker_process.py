@@ -12,28 +12,30 @@ import faulthandler
 import gc
 import io
 import os
-import pickle
 import signal
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from types import FrameType
 from typing import Any, NoReturn, SupportsIndex
 
 from agentunit.adapters.call import Call
 from agentunit.adapters.capture import forget_captures
 from agentunit.adapters.failures import describe_error, place_in
-from agentunit.adapters.frames import EVENT, RESULT, SPAN, STDERR, STDOUT, Link, opened_request
+from agentunit.adapters.frames import EVENT, LAST_RESULT, RESULT, SPAN, Link, opened_request
 from agentunit.adapters.invocation import perform
 from agentunit.adapters.parameters import BoundFunction
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent
 from agentunit.probes import settings as probes
-from agentunit.traces.live.instrument import instrument
 from agentunit.traces.spans import Span
 
 MAX_SENT_SPANS_BYTES = 16 * 1024 * 1024
 """What is sent of a call's spans while it runs: of use only if the process dies, and held in memory until then."""
+MAX_LEFT_THREADS = 16
+"""A worker in which agents left more threads running is replaced. Fewer may be a client's or a pool's, in good use."""
+_CANCEL_GRACE_S = 0.5
 _parents_streams: list[Any] = []
 
 
@@ -44,13 +46,18 @@ class Server:
         self._function = function
         self._link = link
         self._streams = streams
+        # Synchronous calls of many frameworks run in the current loop, which must not be the parent's running one.
+        # One for all cases: clients that the agent keeps are bound to the loop they were first used in.
+        self._loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self._loop)
+        self._loop_is_broken = False
+        self._n_threads = threading.active_count()
         self._call: Call | None = None
         self._timeout_s: float | None = None
 
     def serve(self) -> NoReturn:
         """Until the parent is gone."""
-        if hasattr(signal, "SIGTERM"):
-            signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.signal(signal.SIGTERM, self._on_terminate)
         while True:
             frame = self._link.receive()
             if frame is None:
@@ -68,12 +75,47 @@ class Server:
         except Exception as error:  # noqa: BLE001 - classes that cannot be imported here, and the like
             call.fail("raised", f"the case cannot be handed to the worker process: {describe_error(error)}")
         else:
-            perform(self._function, case, seed, call)
+            perform(self._function, case, seed, call, self._run_async)
         self._call = None
         # A thread that the agent left behind must not speak in the next case.
         events.link = spans.link = None
         self._flush()
-        self._link.send(RESULT, call.sealed())
+        self._link.send(RESULT if self._is_fit() else LAST_RESULT, call.sealed())
+
+    def _run_async(self, work: Coroutine[Any, Any, None]) -> None:
+        task: asyncio.Task[None] | None = None
+        try:
+            task = self._loop.create_task(work)
+            self._loop.run_until_complete(task)
+        finally:
+            if task is None:
+                # The agent closed the loop.
+                work.close()
+            elif not task.done() or task.cancelled():
+                # It stopped the loop, or cancelled the task it runs in.
+                self._loop_is_broken = True
+            self._end_tasks()
+
+    def _end_tasks(self) -> None:
+        """Cancel what an asynchronous agent left running: it would go on in the next case."""
+        try:
+            tasks = asyncio.all_tasks(self._loop)
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                _, running = self._loop.run_until_complete(asyncio.wait(tasks, timeout=_CANCEL_GRACE_S))
+                self._loop_is_broken = self._loop_is_broken or bool(running)
+        except BaseException:  # noqa: BLE001 - an exit in one of them, or a closed loop
+            self._loop_is_broken = True
+
+    def _is_fit(self) -> bool:
+        """Whether the next case finds this process in order."""
+        return not (
+            self._loop_is_broken
+            or self._loop.is_closed()
+            or asyncio._get_running_loop() is not None
+            or threading.active_count() - self._n_threads > MAX_LEFT_THREADS
+        )
 
     def _on_terminate(self, signum: int, frame: FrameType | None) -> None:
         call = self._call
@@ -148,8 +190,8 @@ class _SentSpans:
         link.send(SPAN, body)
 
 
-def serve_forked(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
-    """The life of a forked worker."""
+def serve(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
+    """The life of a worker, from its fork on."""
     # Unreachable leftovers of the parent must not be collected here: their destructors would act twice.
     gc.freeze()
     _forget_the_parents_loop_and_signals()
@@ -161,7 +203,7 @@ def serve_forked(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_f
             os.close(source)
     # Kept, for a stream that is collected closes its descriptor, which is ours now.
     _parents_streams.extend((sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__))
-    streams = (_text_stream(io.FileIO(1, "w", closefd=False)), _text_stream(io.FileIO(2, "w", closefd=False)))
+    streams = (_text_stream(1), _text_stream(2))
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.FileIO(0, closefd=False))  # type: ignore[misc]
     sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
     if faulthandler.is_enabled():
@@ -169,55 +211,13 @@ def serve_forked(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_f
     Server(function, Link(link_fd, link_fd), streams).serve()
 
 
-def serve_spawned() -> NoReturn:
-    """The life of a worker that was started anew: the agent comes over the line, by name."""
-    link = Link(os.dup(0), os.dup(1))
-    empty = os.open(os.devnull, os.O_RDWR)
-    for target in (0, 1, 2):
-        os.dup2(empty, target)
-    streams = (_text_stream(_SentStream(link, STDOUT)), _text_stream(_SentStream(link, STDERR)))
-    sys.stdout, sys.stderr = streams
-    frame = link.receive()
-    if frame is None:
-        os._exit(0)
-    try:
-        path, agent, frameworks = pickle.loads(frame[1])
-        sys.path[:] = path
-        if frameworks is not None:
-            instrument(*frameworks)
-        function = BoundFunction(pickle.loads(agent))
-    except BaseException as error:  # noqa: BLE001 - importing the agent's module runs the agent's code
-        link.receive()
-        call = Call()
-        call.fail("raised", f"the agent cannot be imported in a worker process: {describe_error(error)}")
-        link.send(RESULT, call.sealed())
-        os._exit(1)
-    Server(function, link, streams).serve()
-
-
-class _SentStream(io.RawIOBase):
-    """What is printed, sent to the parent."""
-
-    def __init__(self, link: Link, kind: int) -> None:
-        self._link = link
-        self._kind = kind
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self._link.send(self._kind, bytes(data))
-        return len(data)
-
-
-def _text_stream(raw: io.RawIOBase) -> io.TextIOWrapper:
+def _text_stream(fd: int) -> io.TextIOWrapper:
+    raw = io.FileIO(fd, "w", closefd=False)
     return io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
 
 
 def _forget_the_parents_loop_and_signals() -> None:
     asyncio._set_running_loop(None)
-    # Synchronous calls of many frameworks run in the current loop, and must not find the parent's, which never rests.
-    asyncio.set_event_loop(asyncio.new_event_loop())
     # The parent's loop listens at this descriptor: our signals are none of its business.
     signal.set_wakeup_fd(-1)
     for each in signal.valid_signals():

@@ -9,11 +9,12 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
 
 from agentunit.adapters.base import AgentResult
-from agentunit.adapters.exchange import Ending, Exchange, Worker
+from agentunit.adapters.exchange import Ending, Exchange
+from agentunit.adapters.forked import Worker
 from agentunit.adapters.frames import request
+from agentunit.adapters.parameters import BoundFunction
 from agentunit.adapters.processes import spoken_exit
 from agentunit.adapters.sealing import TOO_MUCH, opened
 from agentunit.core.case import DatasetCase
@@ -27,8 +28,8 @@ _TO_DIE_S = 0.5
 class WorkerPool:
     """At most ``size`` worker processes, each with one case at a time."""
 
-    def __init__(self, start_worker: Callable[[], Worker], size: int) -> None:
-        self._start_worker = start_worker
+    def __init__(self, function: BoundFunction, size: int) -> None:
+        self._function = function
         self._size = size
         self._idle: list[Worker] = []
         self._all: list[Worker] = []
@@ -72,7 +73,7 @@ class WorkerPool:
                 timer.cancel()
             worker.stop()
         exchange.prints.add_to(result.trace.metadata)
-        return result, ending == "answered"
+        return result, ending == "answered" and exchange.reusable
 
     async def _take(self) -> Worker:
         while True:
@@ -116,7 +117,7 @@ class WorkerPool:
         return found
 
     def _new_worker(self) -> Worker:
-        worker = self._start_worker()
+        worker = Worker(self._function)
         self._all.append(worker)
         return worker
 
