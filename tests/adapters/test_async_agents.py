@@ -15,7 +15,6 @@ import time
 
 import pytest
 
-from agentunit.adapters import async_calls
 from agentunit.adapters.base import as_agent
 from agentunit.core.case import DatasetCase
 
@@ -24,7 +23,7 @@ needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs
 
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch):
-    monkeypatch.setattr(async_calls, "CANCEL_GRACE_S", 0.1)
+    monkeypatch.setattr("agentunit.adapters.callable.CANCEL_GRACE_S", 0.1)
 
 
 async def sleeps(query, trace):

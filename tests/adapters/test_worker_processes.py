@@ -277,7 +277,7 @@ def test_events_are_streamed_however_they_are_added(ask):
 
 
 def test_an_endless_trace_is_ended(ask, monkeypatch):
-    monkeypatch.setattr("agentunit.adapters.exchange.MAX_REPLY_BYTES", 200_000)
+    monkeypatch.setattr("agentunit.adapters.worker.MAX_REPLY_BYTES", 200_000)
 
     def agent(query, trace):
         while True:

@@ -336,23 +336,6 @@ def test_without_instrument_nothing_is_captured(monkeypatch):
         assert "spans" not in result.trace.metadata
 
 
-@pytest.mark.usefixtures("every_case")
-def test_spawned_workers_capture_as_well(tmp_path, monkeypatch):
-    (tmp_path / "spawned_desk.py").write_text(
-        "from opentelemetry import trace\n"
-        "def answer(query):\n"
-        "    kind = {'openinference.span.kind': 'TOOL', 'tool.name': query}\n"
-        "    trace.get_tracer('desk').start_span('find', attributes=kind).end()\n"
-        "    return query\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    import spawned_desk
-
-    for number, result in enumerate(ask(spawned_desk.answer, "spawn", timeout_s=60)):
-        assert result.failure is None, result.outcome.error
-        assert names(result.trace) == [f"question {number}"]
-
-
 def works_then(hang):
     def agent(query, trace):
         trace.record("note", text=query)

@@ -11,12 +11,20 @@ import asyncio
 from collections.abc import Mapping
 
 from agentunit.adapters.base import AgentResult, FailureKind
-from agentunit.adapters.call import Call, WrongType
+from agentunit.adapters.call import MAX_ANSWER_BYTES, Call, WrongType, request_json, take_reply
 from agentunit.adapters.failures import clipped, describe_error
-from agentunit.adapters.http_exchange import Endpoint, HttpFailure, Line, Response, checked_address, shown
-from agentunit.adapters.redaction import Secrets, basic_authorization, checked_headers
-from agentunit.adapters.threads import DaemonThreads
-from agentunit.adapters.wire import MAX_ANSWER_BYTES, request_json, take_reply
+from agentunit.adapters.http_client import (
+    Endpoint,
+    HttpFailure,
+    Line,
+    Response,
+    Secrets,
+    basic_authorization,
+    checked_address,
+    checked_headers,
+    shown,
+)
+from agentunit.adapters.threads_and_processes import DaemonThreads
 from agentunit.core.case import DatasetCase
 
 

@@ -10,13 +10,11 @@ import time
 import weakref
 from collections import deque
 
-from agentunit.adapters.base import AgentResult
-from agentunit.adapters.exchange import Ending, Exchange
-from agentunit.adapters.forked import Worker
-from agentunit.adapters.frames import request
-from agentunit.adapters.parameters import BoundFunction
-from agentunit.adapters.processes import spoken_exit
-from agentunit.adapters.sealing import TOO_MUCH, opened
+from agentunit.adapters.base import TOO_MUCH, AgentResult, opened
+from agentunit.adapters.bound_function import BoundFunction
+from agentunit.adapters.threads_and_processes import describe_exit
+from agentunit.adapters.worker import Ending, Exchange, Worker
+from agentunit.adapters.worker_process import request
 from agentunit.core.case import DatasetCase
 from agentunit.probes import settings as probes
 
@@ -165,7 +163,7 @@ async def _cut_short(worker: Worker, exchange: Exchange, ending: Ending, timeout
     if ending == "too_much":
         call.fail("raised", TOO_MUCH.format("the agent's answer and trace"))
     elif await worker.child.wait(_TO_DIE_S):
-        call.fail("died", f"the agent's process died ({spoken_exit(worker.child.exit_code)})")
+        call.fail("died", f"the agent's process died ({describe_exit(worker.child.exit_code)})")
     else:
         call.fail("died", "the agent closed the connection of its worker process")
     return call.result()

@@ -1,8 +1,9 @@
-"""A worker that is a fork of this process: the agent need not be importable, and starting one takes milliseconds."""
+"""A worker process as its parent sees it: how it is forked, sent a case, listened to, and killed."""
 
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import os
 import signal
@@ -10,15 +11,80 @@ import socket
 import sys
 import threading
 import warnings
-from typing import NoReturn
+from typing import Literal, NoReturn
 
-from agentunit.adapters.capture import BoundedText
-from agentunit.adapters.exchange import Exchange
-from agentunit.adapters.frames import FrameReader
-from agentunit.adapters.parameters import BoundFunction
-from agentunit.adapters.processes import Child
-from agentunit.adapters.sealing import MAX_REPLY_BYTES
-from agentunit.adapters.worker_process import serve
+import msgspec
+
+from agentunit.adapters.base import MAX_REPLY_BYTES
+from agentunit.adapters.bound_function import BoundFunction
+from agentunit.adapters.call import Call
+from agentunit.adapters.prints import BoundedText, Prints
+from agentunit.adapters.threads_and_processes import Child
+from agentunit.adapters.worker_process import EVENT, LAST_RESULT, RESULT, SPAN, FrameReader, serve
+from agentunit.core.codec import RecordError, as_trace
+from agentunit.traces.live.captured import Captured, write_into
+from agentunit.traces.spans import Span
+
+Ending = Literal["answered", "timeout", "died", "too_much"]
+
+
+class Exchange:
+    """What one case has sent back so far."""
+
+    __slots__ = ("_decoders", "_size", "done", "events", "prints", "reply", "reusable", "spans")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.done: asyncio.Future[Ending] = loop.create_future()
+        self.events: list[bytes] = []
+        self.spans: list[bytes] = []
+        self.reply: bytes | None = None
+        self.reusable = True
+        self.prints = Prints()
+        self._size = 0
+        self._decoders: dict[BoundedText, codecs.IncrementalDecoder] = {}
+
+    def settle(self, ending: Ending) -> None:
+        """The exchange is over, if it was not before."""
+        if not self.done.done():
+            self.done.set_result(ending)
+
+    def on_frame(self, kind: int, body: bytes) -> None:
+        """Take in a frame."""
+        if kind in (RESULT, LAST_RESULT):
+            self.reply = body
+            self.reusable = kind == RESULT
+            self.settle("answered")
+        elif kind == EVENT:
+            self.events.append(body)
+            self.on_size(len(body))
+        elif kind == SPAN:
+            self.spans.append(body)
+
+    def on_size(self, size: int) -> None:
+        """More bytes are here or announced."""
+        self._size += size
+        if self._size > MAX_REPLY_BYTES:
+            self.settle("too_much")
+
+    def on_print(self, stream: BoundedText, data: bytes) -> None:
+        """Take in what was printed to ``prints.stdout`` or ``prints.stderr``."""
+        decoder = self._decoders.get(stream)
+        if decoder is None:
+            decoder = self._decoders[stream] = codecs.getincrementaldecoder("utf-8")("replace")
+        stream.write(decoder.decode(data))
+
+    def recorded(self) -> Call:
+        """A call with the trace as far as it was sent."""
+        call = Call()
+        for body in self.events:
+            with contextlib.suppress(RecordError):
+                call.trace.events.extend(as_trace([msgspec.json.decode(body)]).events)
+        if self.spans:
+            # A span that ended was sent twice: the second says more.
+            spans = {span.span_id: span for span in (msgspec.json.decode(body, type=Span) for body in self.spans)}
+            write_into(call.trace, Captured(list(spans.values())))
+        return call
+
 
 _READ_BYTES = 1 << 18
 # Of every worker of this process. A sibling that inherited one would keep its pipe open after its end.
