@@ -239,6 +239,24 @@ def test_a_worker_that_died_between_cases_is_replaced_unnoticed():
     assert [result.outcome.output for result in asyncio.run(go())] == ["later", "b"]
 
 
+def test_every_case_finds_the_current_loop_of_the_worker():
+    async def answer(query):
+        return query
+
+    def agent(query):
+        if query == "run":
+            return asyncio.run(answer(query))
+        return asyncio.get_event_loop().run_until_complete(answer(query))
+
+    async def go():
+        called = as_agent(agent, workers=1, isolation="process")
+        results = [await called.run(DatasetCase("q", query)) for query in ("run", "current")]
+        await called.close()
+        return results
+
+    assert [result.outcome.output for result in asyncio.run(go())] == ["run", "current"]
+
+
 def test_a_thread_left_behind_does_not_speak_in_the_next_case():
     def agent(query, trace):
         if query == "first":
@@ -455,7 +473,7 @@ MODULE = """
         if query == "close the loop":
             asyncio.get_event_loop().close()
         if query == "leave threads":
-            for _ in range(20):
+            for _ in range(65):
                 threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
         if query == "leave a thread":
             threading.Thread(target=time.sleep, args=(60,), daemon=True).start()

@@ -133,9 +133,8 @@ def _may_be_forked(agent: Any, workers: int) -> bool:
 
     own = (threading.main_thread(), threading.current_thread())
     others = [each for each in threading.enumerate() if each not in own and not each.name.startswith("agentunit-")]
-    cuda = getattr(sys.modules.get("torch"), "cuda", None)
-    on_gpu = cuda is not None and cuda.is_initialized()
-    return can_fork_safely() and not others and not on_gpu and (workers <= MAX_ASYNC_WORKERS or not is_async(agent))
+    uses_gpu = getattr(getattr(sys.modules.get("torch"), "cuda", None), "is_initialized", lambda: False)
+    return can_fork_safely() and not others and not uses_gpu() and (workers <= MAX_ASYNC_WORKERS or not is_async(agent))
 
 
 def _imported(module: str, path: str) -> Any:

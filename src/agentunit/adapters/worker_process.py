@@ -135,8 +135,8 @@ def opened_request(body: bytes) -> tuple[DatasetCase, int | None, float | None, 
 
 MAX_SENT_SPANS_BYTES = 16 * 1024 * 1024
 """What is sent of a call's spans while it runs: of use only if the process dies, and held in memory until then."""
-MAX_LEFT_THREADS = 16
-"""A worker in which agents left more threads running is replaced. Fewer may be a client's or a pool's, in good use."""
+MAX_LEFT_THREADS = 64
+"""A worker in which agents left more threads running is replaced; fewer may be those of clients and pools in use."""
 _parents_streams: list[Any] = []
 
 
@@ -150,7 +150,6 @@ class Server:
         # Synchronous calls of many frameworks run in the current loop, which must not be the parent's running one.
         # One for all cases: clients that the agent keeps are bound to the loop they were first used in.
         self._loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(self._loop)
         self._loop_is_broken = False
         self._n_threads = threading.active_count()
         self._call: Call | None = None
@@ -166,8 +165,9 @@ class Server:
             self._answer(frame[1])
 
     def _answer(self, body: bytes) -> None:
-        # The agent of the case before may have put others in their place.
+        # The agent of the case before may have put others in their place; asyncio.run puts none in that of the loop.
         sys.stdout, sys.stderr = self._streams
+        asyncio.set_event_loop(self._loop)
         events, spans = _SentEvents(self._link), _SentSpans(self._link)
         call = self._call = Call(events, spans.send)
         try:
