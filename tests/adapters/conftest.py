@@ -16,9 +16,9 @@ from agentunit.core.case import DatasetCase
 def ask():
     """Ask an agent one case, from a fresh event loop, and close it."""
 
-    def ask(agent, query="Capital of France?", *, timeout_s=None, seed=None, case=None, start_method=None):
+    def ask(agent, query="Capital of France?", *, timeout_s=None, seed=None, case=None, isolation=None):
         async def go():
-            called = as_agent(agent) if start_method is None else CallableAgent(agent, start_method=start_method)
+            called = as_agent(agent) if isolation is None else CallableAgent(agent, isolation=isolation)
             try:
                 return await called.run(case or DatasetCase("q1", query), timeout_s=timeout_s, seed=seed)
             finally:

@@ -15,7 +15,6 @@ import time
 
 import pytest
 
-from agentunit.adapters import async_calls
 from agentunit.adapters.base import as_agent
 from agentunit.core.case import DatasetCase
 
@@ -24,7 +23,7 @@ needs_alarm = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs
 
 @pytest.fixture(autouse=True)
 def short_grace(monkeypatch):
-    monkeypatch.setattr(async_calls, "CANCEL_GRACE_S", 0.1)
+    monkeypatch.setattr("agentunit.adapters.callable.CANCEL_GRACE_S", 0.1)
 
 
 async def sleeps(query, trace):
@@ -317,7 +316,7 @@ def test_a_blocking_agent_can_be_asked_in_a_worker_process(ask):
         # Never comes back to the interpreter, which alone could raise something in it.
         all(itertools.repeat(True))
 
-    result = ask(agent, timeout_s=0.1, start_method="fork")
+    result = ask(agent, timeout_s=0.1, isolation="process")
     assert (result.failure, [event.type for event in result.trace.events]) == ("timeout", ["before"])
 
 

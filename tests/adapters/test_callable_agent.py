@@ -27,13 +27,13 @@ from agentunit.core.trace import TraceEvent
 CASE = DatasetCase("q1", "Capital of France?", tools=[{"name": "search"}], context=["Paris."], metadata={"level": 1})
 
 
-@pytest.fixture(params=["thread", "fork", "loop"])
+@pytest.fixture(params=["thread", "process", "loop"])
 def ask_anywhere(request, ask):
     """Ask a synchronous function in a thread and in a worker process, and its asynchronous twin in the loop."""
 
     def ask_anywhere(function, **options):
         if request.param != "loop":
-            return ask(function, start_method=request.param, **options)
+            return ask(function, isolation=request.param, **options)
 
         @functools.wraps(function)
         async def twin(*arguments, **named):
@@ -261,8 +261,8 @@ def test_generators(ask):
 
     for agent in (pieces, async_pieces, hands_over_a_generator, lambda q: pieces, lambda q: iter(["Par", "is"])):
         agent = agent("") if agent.__name__ == "<lambda>" and callable(agent("")) else agent
-        for method in (None, "thread", "fork"):
-            result = ask(agent, start_method=method)
+        for method in (None, "thread", "process"):
+            result = ask(agent, isolation=method)
             assert (result.failure, result.outcome.output) == (None, "Paris")
             assert 0 <= result.trace.metadata["first_output_s"] <= result.elapsed_s
     result = ask(with_outcome)
@@ -301,10 +301,10 @@ def test_a_function_that_hands_back_a_coroutine(ask):
         await asyncio.sleep(0)
         return query
 
-    for method in ("thread", "fork", None):
-        assert ask(lambda query: answer(query), "Paris?", start_method=method).outcome.output == "Paris?"
-    for method in ("fork", None):
-        assert ask(functools.partial(answer), "Paris?", start_method=method).outcome.output == "Paris?"
+    for method in ("thread", "process", None):
+        assert ask(lambda query: answer(query), "Paris?", isolation=method).outcome.output == "Paris?"
+    for method in ("process", None):
+        assert ask(functools.partial(answer), "Paris?", isolation=method).outcome.output == "Paris?"
 
 
 # Failures
@@ -387,8 +387,8 @@ def test_an_interrupt_of_its_own_ends_the_case_only(ask):
     def agent(query):
         raise KeyboardInterrupt
 
-    for method in ("thread", "fork"):
-        assert ask(agent, start_method=method).outcome.error.startswith("KeyboardInterrupt (")
+    for method in ("thread", "process"):
+        assert ask(agent, isolation=method).outcome.error.startswith("KeyboardInterrupt (")
 
 
 def test_a_fork_that_returns_into_the_run_is_stopped_there(ask_anywhere, tmp_path):
@@ -568,12 +568,12 @@ def test_streams_that_an_agent_leaves_in_sys_are_put_back(ask_anywhere):
     sys.stderr.write("")
 
 
-@pytest.mark.parametrize("start_method", ["thread", "fork", "auto"])
-def test_eight_at_once_are_not_mixed_up(start_method, capfd):
+@pytest.mark.parametrize("isolation", ["thread", "process", "auto"])
+def test_eight_at_once_are_not_mixed_up(isolation, capfd):
     meeting = threading.Barrier(8, timeout=10)
 
     def agent(query, trace):
-        if start_method == "thread":
+        if isolation == "thread":
             meeting.wait()
         for step in range(20):
             print(f"{query} {step}")
@@ -588,7 +588,7 @@ def test_eight_at_once_are_not_mixed_up(start_method, capfd):
         return query
 
     async def go():
-        called = CallableAgent(async_agent if start_method == "auto" else agent, workers=8, start_method=start_method)
+        called = CallableAgent(async_agent if isolation == "auto" else agent, workers=8, isolation=isolation)
         try:
             return await asyncio.gather(*[called.run(DatasetCase(str(n), f"case {n}")) for n in range(8)])
         finally:

@@ -239,6 +239,24 @@ def test_a_worker_that_died_between_cases_is_replaced_unnoticed():
     assert [result.outcome.output for result in asyncio.run(go())] == ["later", "b"]
 
 
+def test_every_case_finds_the_current_loop_of_the_worker():
+    async def answer(query):
+        return query
+
+    def agent(query):
+        if query == "run":
+            return asyncio.run(answer(query))
+        return asyncio.get_event_loop().run_until_complete(answer(query))
+
+    async def go():
+        called = as_agent(agent, workers=1, isolation="process")
+        results = [await called.run(DatasetCase("q", query)) for query in ("run", "current")]
+        await called.close()
+        return results
+
+    assert [result.outcome.output for result in asyncio.run(go())] == ["run", "current"]
+
+
 def test_a_thread_left_behind_does_not_speak_in_the_next_case():
     def agent(query, trace):
         if query == "first":
@@ -277,7 +295,7 @@ def test_events_are_streamed_however_they_are_added(ask):
 
 
 def test_an_endless_trace_is_ended(ask, monkeypatch):
-    monkeypatch.setattr("agentunit.adapters.exchange.MAX_REPLY_BYTES", 200_000)
+    monkeypatch.setattr("agentunit.adapters.worker.MAX_REPLY_BYTES", 200_000)
 
     def agent(query, trace):
         while True:
@@ -437,31 +455,51 @@ def test_a_stuck_thread_does_not_hold_up_the_end_of_the_process():
     assert (done.stdout, done.stderr) == ("over\n", "")
 
 
-# Where there is no fork
+# Where an agent runs
 
 
 MODULE = """
-    import os, sys, time
+    import asyncio, os, sys, threading, time
+
+    loops = []
 
     def answer(query, trace):
         trace.record("step")
         print("printed", query)
-        print("error", file=sys.stderr)
         if query == "hang":
             time.sleep(60)
         if query == "die":
             os._exit(5)
-        return query + " " + str(os.getpid())
+        if query == "close the loop":
+            asyncio.get_event_loop().close()
+        if query == "leave threads":
+            for _ in range(65):
+                threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        if query == "leave a thread":
+            threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        return str(os.getpid())
 
     async def async_answer(query):
-        return query
+        loops.append(asyncio.get_running_loop())
+        if query == "cancel all":
+            for task in asyncio.all_tasks():
+                task.cancel()
+            await asyncio.sleep(0)
+        if query == "stop":
+            asyncio.get_running_loop().stop()
+            await asyncio.sleep(0)
+        if query == "raise":
+            raise RuntimeError("by itself")
+        if query == "leave a task":
+            asyncio.ensure_future(asyncio.sleep(60))
+        assert all(loop is loops[0] for loop in loops)
+        return str(os.getpid())
 
     class Answering:
-        def __init__(self, word):
-            self.word = word
-
         def __call__(self, query):
-            return self.word
+            return str(os.getpid())
+
+    instance = Answering()
 """
 
 
@@ -473,55 +511,89 @@ def importable(tmp_path, monkeypatch):
     sys.modules.pop("an_importable_agent", None)
 
 
-def test_importable_agents_run_in_spawned_workers(importable):
+def ask_named(name, *queries, timeout_s=None, **options):
     async def go():
-        called = CallableAgent(importable.answer, workers=1, start_method="spawn")
-        queries = ("a", "b", "hang", "die", "c")
-        results = [
-            await called.run(DatasetCase("q", query), timeout_s=1 if query == "hang" else 30) for query in queries
-        ]
+        called = as_agent(f"an_importable_agent:{name}", **{"workers": 1, **options})
+        results = [await called.run(DatasetCase("q", query), timeout_s=timeout_s) for query in queries]
         await called.close()
         return results
 
-    first, again, hung, died, after = asyncio.run(go())
-    words = [result.outcome.output.split() for result in (first, again, after)]
-    assert [word for word, _ in words] == ["a", "b", "c"]
-    assert words[0][1] == words[1][1] != words[2][1]
+    return asyncio.run(go())
+
+
+@pytest.mark.usefixtures("importable")
+@pytest.mark.parametrize("name", ["answer", "async_answer", "instance"])
+def test_a_named_agent_runs_in_a_worker_that_is_reused(name):
+    pids = {result.outcome.output for result in ask_named(name, "a", "b", "c")}
+    assert len(pids) == 1
+    assert str(os.getpid()) not in pids
+
+
+@pytest.mark.usefixtures("importable")
+@pytest.mark.parametrize("name", ["answer", "async_answer", "instance"])
+def test_a_named_agent_stays_in_this_process_if_asked(name):
+    (result,) = ask_named(name, "a", isolation="thread")
+    assert result.outcome.output == str(os.getpid())
+
+
+def test_an_object_stays_in_this_process_unless_asked(importable, ask):
+    for agent in (importable.answer, importable.async_answer):
+        assert ask(agent).outcome.output == str(os.getpid())
+        assert ask(agent, isolation="process").outcome.output != str(os.getpid())
+
+
+@pytest.mark.usefixtures("importable")
+@pytest.mark.parametrize(
+    ("name", "fault", "failure"),
+    [
+        ("answer", "die", "died"),
+        ("answer", "close the loop", None),
+        ("answer", "leave threads", None),
+        ("async_answer", "cancel all", "raised"),
+        ("async_answer", "stop", "raised"),
+    ],
+)
+def test_a_worker_is_replaced_after_a_fault(name, fault, failure):
+    before, faulty, after, later = ask_named(name, "a", fault, "b", "c")
+    assert faulty.failure == failure
+    assert before.failure is after.failure is None
+    assert before.outcome.output != after.outcome.output == later.outcome.output
+
+
+@pytest.mark.usefixtures("importable")
+@pytest.mark.parametrize(
+    ("name", "query"), [("async_answer", "raise"), ("async_answer", "leave a task"), ("answer", "leave a thread")]
+)
+def test_a_worker_is_kept_after_what_harms_nobody(name, query):
+    before, _, after = ask_named(name, "a", query, "b")
+    assert before.outcome.output == after.outcome.output
+
+
+@pytest.mark.usefixtures("importable")
+def test_a_named_agent_that_hangs_is_replaced():
+    hung, after = ask_named("answer", "hang", "a", timeout_s=0.7)
     assert (hung.failure, hung.trace.metadata["stdout"]) == ("timeout", "printed hang\n")
-    assert "it was at" in hung.outcome.error
-    assert (died.failure, died.outcome.error) == ("died", "the agent's process died (exit code 5)")
-    for result in (first, hung, died, after):
-        assert [event.type for event in result.trace.events] == ["step"]
-        assert result.trace.metadata["stderr"] == "error\n"
+    assert after.failure is None
 
 
-@pytest.mark.parametrize("name", ["async_answer", "instance"])
-def test_other_importable_agents_are_spawned_too(importable, ask, name):
-    agent = importable.Answering("hello") if name == "instance" else importable.async_answer
-    assert ask(agent, "hello", start_method="spawn", timeout_s=30).outcome.output == "hello"
-
-
-def test_an_agent_that_cannot_be_imported_says_so(importable, ask):
-    with pytest.raises(
-        ValueError, match=r"start_method 'spawn' the agent must be importable by name; received .*lambda"
-    ):
-        CallableAgent(lambda query: query, start_method="spawn")
-    # Loaded here, but no path leads to it: as suites are.
-    importable.answer.__module__ = "loaded_by_hand"
-    sys.modules["loaded_by_hand"] = importable
-    try:
-        with pytest.raises(ValueError, match="must be importable by name; received answer"):
-            CallableAgent(importable.answer, start_method="spawn")
-    finally:
-        del sys.modules["loaded_by_hand"]
-
-
-def test_a_module_that_breaks_in_the_worker_is_a_failure(importable, tmp_path, ask):
-    agent = CallableAgent(importable.answer, start_method="spawn")
-    (tmp_path / "an_importable_agent.py").write_text("raise SystemExit('not here')")
-    result = ask(agent, timeout_s=30)
-    assert result.failure == "raised"
-    assert "the agent cannot be imported in a worker process: SystemExit: not here" in result.outcome.error
+@pytest.mark.usefixtures("importable")
+def test_a_named_agent_is_not_forked_where_that_is_not_safe(monkeypatch):
+    here = str(os.getpid())
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "platform", "darwin")
+        assert ask_named("answer", "a")[0].outcome.output == here
+        assert ask_named("answer", "a", isolation="process")[0].outcome.output != here
+    # A process for each of very many cases at once.
+    assert ask_named("async_answer", "a", workers=17)[0].outcome.output == here
+    assert ask_named("answer", "a", workers=17)[0].outcome.output != here
+    # A fork would not have the thread that a client of the agent's module needs.
+    over = threading.Event()
+    client = threading.Thread(target=over.wait, daemon=True)
+    client.start()
+    assert ask_named("answer", "a")[0].outcome.output == here
+    over.set()
+    client.join()
+    assert ask_named("answer", "a")[0].outcome.output != here
 
 
 def test_without_processes_a_thread_is_given_up(ask, capfd):
@@ -536,7 +608,7 @@ def test_without_processes_a_thread_is_given_up(ask, capfd):
         over.set()
         return "late"
 
-    result = ask(agent, timeout_s=0.1, start_method="thread")
+    result = ask(agent, timeout_s=0.1, isolation="thread")
     ended.set()
     assert over.wait(20)
     assert capfd.readouterr() == ("", "")
@@ -547,6 +619,7 @@ def test_without_processes_a_thread_is_given_up(ask, capfd):
     assert result.trace.metadata["stdout"] == "before\n"
 
 
-def test_a_wrong_start_method_is_refused():
-    with pytest.raises(ValueError, match=r"start_method must be auto, fork, spawn or thread; received 'magic'"):
-        CallableAgent(str.upper, start_method="magic")
+@pytest.mark.parametrize("make", [CallableAgent, as_agent])
+def test_a_wrong_isolation_is_refused(make):
+    with pytest.raises(ValueError, match=r"isolation must be auto, process or thread; received 'fork'"):
+        make(str.upper, isolation="fork")

@@ -46,8 +46,7 @@ def hanging(query: str, trace: TraceLog) -> str:
 BURNING_PROGRAM = "import time\nend = time.process_time() + 0.25\nwhile time.process_time() < end: pass\nprint('done')"
 AGENTS: dict[str, Any] = {
     "thread": lambda: CallableAgent(burning, workers=1),
-    "fork": lambda: CallableAgent(burning, workers=1, start_method="fork"),
-    "spawn": lambda: CallableAgent(burning, workers=1, start_method="spawn"),
+    "process": lambda: CallableAgent(burning, workers=1, isolation="process"),
     "coroutine": lambda: CallableAgent(burning_async),
     "command": lambda: CommandAgent([sys.executable, "-S", "-c", BURNING_PROGRAM]),
 }

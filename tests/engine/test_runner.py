@@ -328,6 +328,7 @@ def test_spend_adds_up(store: Store) -> None:
         ({"concurrency": 0}, "concurrency must be a whole number of at least 1; received 0"),
         ({"repeats": True}, "repeats must be a whole number"),
         ({"timeout_s": 0}, "timeout_s must be a number above 0; received 0"),
+        ({"isolation": "fork"}, "isolation must be auto, process or thread; received 'fork'"),
         ({"min_coverage": 2}, "min_coverage must be from 0 to 1; received 2"),
         ({"seed": "x"}, "seed must be a whole number; received 'x'"),
     ],
@@ -548,3 +549,17 @@ def test_a_store_that_cannot_be_written_ends_the_run(store: Store, monkeypatch: 
     with pytest.raises(StoreError, match="the disk is full"):
         run(Suite(cases(20), lambda query: query, concurrency=4), store)
     assert store.find_run("last").status == "stopped"
+
+
+@pytest.mark.skipif(not hasattr(os, "fork") or sys.platform == "darwin", reason="needs fork")
+@pytest.mark.parametrize(("isolation", "in_workers"), [("auto", True), ("process", True), ("thread", False)])
+def test_a_suite_says_where_a_named_agent_runs(store: Store, tmp_path: Path, isolation: str, in_workers: bool) -> None:
+    (tmp_path / "agent_of_a_suite.py").write_text("import os\ndef answer(query):\n    return str(os.getpid())\n")
+    (tmp_path / "suite.yaml").write_text(
+        "agent: agent_of_a_suite:answer\ndataset: [{query: a}, {query: b}, {query: c}]\n"
+        f"concurrency: 1\nisolation: {isolation}\n"
+    )
+    recording, run_id = run(load_suite(tmp_path / "suite.yaml"), store)
+    (pid,) = set(outputs(store, run_id).values())
+    assert (recording.n_failed, pid != str(os.getpid())) == (0, in_workers)
+    assert store.find_run(run_id).settings["isolation"] == isolation

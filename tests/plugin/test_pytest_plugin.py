@@ -1058,3 +1058,19 @@ def test_grounded(agentunit_eval):
     result.stdout.fnmatch_lines(
         ["E *ValueError: FaithfulnessMetric: backend 'judge' cannot run: no judge is configured*"]
     )
+
+
+def test_a_named_agent_runs_where_the_test_can_patch_and_count_it(sandbox: Sandbox) -> None:
+    (sandbox.path / "a_named_desk.py").write_text(
+        "calls = []\ndef answer(query):\n    calls.append(query)\n    return 'Paris'\n"
+    )
+    result = sandbox.run(
+        tests="""
+def test_it(agentunit_eval):
+    import a_named_desk
+
+    agentunit_eval("a_named_desk:answer", {"query": "Capital of France?"}, metrics=["cost"])
+    assert a_named_desk.calls == ["Capital of France?"]
+"""
+    )
+    result.assert_outcomes(passed=1)

@@ -275,9 +275,9 @@ def every_case(monkeypatch):
     agentunit.instrument()
 
 
-def ask(agent, start_method="auto", timeout_s=None):
+def ask(agent, isolation="auto", timeout_s=None):
     async def go():
-        called = CallableAgent(agent, start_method=start_method)
+        called = CallableAgent(agent, isolation=isolation)
         try:
             cases = [DatasetCase(f"q{number}", f"question {number}") for number in range(3)]
             return await asyncio.gather(*(called.run(case, timeout_s=timeout_s) for case in cases))
@@ -312,17 +312,17 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @needs_fork
 @pytest.mark.usefixtures("every_case")
 @pytest.mark.parametrize(
-    ("agent", "start_method"),
+    ("agent", "isolation"),
     [
         (answers, "thread"),
-        (answers, "fork"),
+        (answers, "process"),
         (answers_in_pieces, "thread"),
         (answers_later, "auto"),
-        (answers_later, "fork"),
+        (answers_later, "process"),
     ],
 )
-def test_every_case_has_its_own_spans(agent, start_method):
-    for number, result in enumerate(ask(agent, start_method)):
+def test_every_case_has_its_own_spans(agent, isolation):
+    for number, result in enumerate(ask(agent, isolation)):
         assert result.outcome.output == f"QUESTION {number}"
         assert [event.type for event in result.trace.events] == ["note", "tool_call"]
         assert names(result.trace) == [f"find question {number}"]
@@ -334,23 +334,6 @@ def test_without_instrument_nothing_is_captured(monkeypatch):
     for result in ask(answers, "thread"):
         assert names(result.trace) == []
         assert "spans" not in result.trace.metadata
-
-
-@pytest.mark.usefixtures("every_case")
-def test_spawned_workers_capture_as_well(tmp_path, monkeypatch):
-    (tmp_path / "spawned_desk.py").write_text(
-        "from opentelemetry import trace\n"
-        "def answer(query):\n"
-        "    kind = {'openinference.span.kind': 'TOOL', 'tool.name': query}\n"
-        "    trace.get_tracer('desk').start_span('find', attributes=kind).end()\n"
-        "    return query\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    import spawned_desk
-
-    for number, result in enumerate(ask(spawned_desk.answer, "spawn", timeout_s=60)):
-        assert result.failure is None, result.outcome.error
-        assert names(result.trace) == [f"question {number}"]
 
 
 def works_then(hang):
@@ -384,7 +367,7 @@ def deaf_in_c():
     ids=["sleeps", "deaf", "killed"],
 )
 def test_a_worker_that_is_killed_leaves_its_spans(hang, failure):
-    for result in ask(works_then(hang), "fork", timeout_s=1):
+    for result in ask(works_then(hang), "process", timeout_s=1):
         assert result.failure == failure
         assert [event.type for event in result.trace.events] == ["note", "tool_call", "tool_call"]
         done, running = (event.payload for event in result.trace.events[1:])

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from agentunit.adapters.base import AgentResult, FailureKind
+from agentunit.adapters.base import MAX_REPLY_BYTES, TOO_MUCH, AgentResult, FailureKind, opened, sealed
 from agentunit.adapters.failures import describe_error, traceback_text
-from agentunit.adapters.sealing import MAX_REPLY_BYTES, TOO_MUCH, opened, sealed
-from agentunit.core.codec import RecordError, as_outcome
+from agentunit.core.case import DatasetCase
+from agentunit.core.codec import RecordError, as_outcome, as_trace
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import as_mapping
+from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.probes import settings as probes
 from agentunit.traces.live.capture import SpanCapture, case_capture
@@ -21,6 +22,7 @@ from agentunit.traces.spans import Span
 
 if TYPE_CHECKING:
     from agentunit.probes.measuring import Measurement
+
 
 _OUTCOME_KEYS = frozenset(Outcome.__struct_fields__) - {"extra"}
 
@@ -81,7 +83,7 @@ class Call:
         elif isinstance(piece, Outcome) or as_mapping(piece) is not None:
             self.outcome = outcome_of(piece)
         else:
-            raise WrongType(f"the agent yielded {_spoken_type(piece)}; a generator yields strings, or one dict")
+            raise WrongType(f"the agent yielded {_describe_type(piece)}; a generator yields strings, or one dict")
 
     def finish_pieces(self, returned: object = None) -> None:
         """The generator came to its end, perhaps with a value of its own."""
@@ -179,7 +181,7 @@ def outcome_of(returned: object) -> Outcome:
         outcome = msgspec.structs.replace(returned)
     else:
         raise WrongType(
-            f"the agent returned {_spoken_type(returned)}; an answer is a string, a dict with 'output', or an Outcome"
+            f"the agent returned {_describe_type(returned)}; an answer is a string, a dict with 'output', or an Outcome"
         )
     _check_is_data(outcome.output)
     return outcome
@@ -202,11 +204,77 @@ def _check_is_data(output: Any) -> None:
 def _only_data(value: object) -> Any:
     if hasattr(value, "tolist") and not isinstance(value, type):
         return value.tolist()
-    raise WrongType(f"the agent's output holds {_spoken_type(value)}; an output is text or JSON data")
+    raise WrongType(f"the agent's output holds {_describe_type(value)}; an output is text or JSON data")
 
 
 _data_encoder = msgspec.json.Encoder(enc_hook=_only_data)
 
 
-def _spoken_type(value: object) -> str:
+def _describe_type(value: object) -> str:
     return "None" if value is None else f"an object of type {type(value).__qualname__}"
+
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+"""The longest answer that is read."""
+
+
+def request_json(case: DatasetCase, seed: int | None) -> bytes:
+    """The question as JSON: ``id``, ``query``, ``context``, ``tools``, ``metadata`` and ``seed``, always all of them.
+
+    The expected output is not among them: it is what the answer is compared with.
+
+    >>> request_json(DatasetCase("q1", "Capital of France?", expected_output="Paris"), seed=7)
+    b'{"id":"q1","query":"Capital of France?","context":null,"tools":null,"metadata":{},"seed":7}'
+    """
+    return encode_json(
+        {
+            "id": case.id,
+            "query": case.query,
+            "context": case.context,
+            "tools": case.tools,
+            "metadata": case.metadata,
+            "seed": seed,
+        }
+    )
+
+
+def take_reply(call: Call, text: str, *, may_be_text: bool) -> None:
+    """Finish a call with the text that came back.
+
+    A JSON object is an outcome, with the trace under ``trace`` (an object, or a list of events); a JSON string is the
+    output. Anything else is the answer itself where plain text is allowed.
+    """
+    try:
+        value: Any = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError) as error:
+        # Half an object, or one with log lines before it, was meant as JSON: taken as text it could pass a check.
+        if not may_be_text or text.lstrip().startswith("{") or text.rstrip().endswith("}"):
+            raise WrongType(
+                f"the answer is not valid JSON: {error} (one JSON object and nothing else; logs belong on stderr)"
+            ) from None
+        value = text.strip()
+    if isinstance(value, dict):
+        _take_object(call, value)
+    elif isinstance(value, str):
+        if not value:
+            raise WrongType("the answer is empty")
+        call.finish(value)
+    elif may_be_text:
+        call.finish(text.strip())
+    else:
+        raise WrongType(f"the answer is JSON, but {_JSON_NAMES[type(value)]}; it must be an object or a string")
+
+
+_JSON_NAMES = {type(None): "null", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
+
+
+def _take_object(call: Call, answer: dict[str, Any]) -> None:
+    trace = answer.pop("trace", None)
+    if trace is not None:
+        metadata = call.metadata
+        try:
+            call.trace = as_trace(trace) if isinstance(trace, (dict, list)) else call.trace
+        except RecordError as error:
+            call.metadata["trace_error"] = f"the trace of the answer was left out: {error}"
+        call.metadata.update(metadata)
+    call.finish(outcome_of(answer))

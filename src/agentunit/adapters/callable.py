@@ -1,62 +1,59 @@
 """A Python callable as an agent.
 
-Where it runs:
+Where it runs with ``isolation="auto"``:
 
 - ``async def`` and asynchronous generators: in the runner's event loop.
 - Everything else, without a timeout: in daemon threads of this process.
-- Everything else, with a timeout: in worker processes, since nothing but the end of a process really ends code that
-  hangs. A worker is reused from case to case, but what an agent keeps in global variables is each worker's own.
+- Everything else, with a timeout: in worker processes, since only the end of a process ends code that hangs. On macOS
+  and Windows in threads: a case whose time is up is given up, and its thread goes on until it ends by itself.
 
-Workers are forked where the system can (on macOS only if the agent cannot be imported by name, as its own libraries do
-not survive a fork). Without fork they are new processes, for agents that can be imported; for the rest threads remain,
-and a case whose time is up is given up: its thread goes on until it ends by itself.
+A worker is reused from case to case; what an agent keeps in global variables is each worker's own. Workers are forked:
+the agent need not be importable, and a start takes milliseconds. Windows has no fork; on macOS, whose system libraries
+do not survive one, it must be asked for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 import threading
-from collections.abc import Callable
-from contextvars import copy_context
-from typing import Any, Literal
+from collections.abc import Callable, Iterable
+from contextvars import Context, copy_context
+from typing import Any
 
-from agentunit.adapters.async_calls import AsyncCalls
-from agentunit.adapters.base import AgentResult
+from agentunit.adapters.base import ISOLATIONS, AgentResult, Isolation, can_fork_safely
+from agentunit.adapters.bound_function import CANCEL_GRACE_S, BoundFunction, copied_case, finish_async, perform
 from agentunit.adapters.call import Call
-from agentunit.adapters.capture import Capture
-from agentunit.adapters.failures import describe_error, place_in
-from agentunit.adapters.forked import ForkedWorker
-from agentunit.adapters.invocation import perform
-from agentunit.adapters.parameters import BoundFunction, copied_case
-from agentunit.adapters.spawned import SpawnedWorker, importable_form
-from agentunit.adapters.threads import DaemonThreads
-from agentunit.adapters.workers import WorkerPool
+from agentunit.adapters.failures import describe_error, place_in, place_of
+from agentunit.adapters.loop_guard import GuardedRun, LoopHeldUp, TaskExit, current_run, guard_of, protect
+from agentunit.adapters.prints import Capture
+from agentunit.adapters.threads_and_processes import DaemonThreads
+from agentunit.adapters.worker_pool import WorkerPool
 from agentunit.core.case import DatasetCase
-
-StartMethod = Literal["auto", "fork", "spawn", "thread"]
 
 
 class CallableAgent:
     """An agent that is a Python callable; see the module for where it runs.
 
-    ``start_method`` forces a place: ``fork`` or ``spawn`` call even an asynchronous agent in worker processes,
-    ``thread`` calls a synchronous one in threads even with a timeout.
+    ``isolation="process"`` calls it in worker processes, also an asynchronous one and one without a timeout;
+    ``isolation="thread"`` keeps it in this process.
     """
 
-    def __init__(self, agent: Callable[..., Any], *, workers: int = 4, start_method: StartMethod = "auto") -> None:
-        if start_method not in ("auto", "fork", "spawn", "thread"):
-            raise ValueError(
-                f"CallableAgent: start_method must be auto, fork, spawn or thread; received {start_method!r}"
-            )
+    def __init__(self, agent: Callable[..., Any], *, workers: int = 4, isolation: Isolation = "auto") -> None:
+        if isolation not in ISOLATIONS:
+            raise ValueError(f"CallableAgent: isolation must be auto, process or thread; received {isolation!r}")
+        if isolation == "process" and not hasattr(os, "fork"):
+            raise ValueError("CallableAgent: isolation 'process' needs fork, which this system does not have")
         self._function = BoundFunction(agent)
-        self._always_in_workers = start_method in ("fork", "spawn")
-        self._async = AsyncCalls(self._function) if self._function.is_async and not self._always_in_workers else None
+        self._always_in_workers = isolation == "process"
+        in_loop = self._function.is_async and not self._always_in_workers
+        self._async = AsyncCalls(self._function) if in_loop else None
         self._threads = DaemonThreads(f"agentunit-{self._function.name}")
-        start_worker = None if self._async is not None else _worker_starter(self._function, start_method)
-        self._workers = None if start_worker is None else WorkerPool(start_worker, workers)
-        self.concurrency_hint: int | None = workers if self._async is None else None
+        with_workers = self._always_in_workers or (isolation == "auto" and not in_loop and can_fork_safely())
+        self._workers = WorkerPool(self._function, workers) if with_workers else None
+        self.concurrency_hint: int | None = None if in_loop else workers
 
     def __repr__(self) -> str:
         return f"CallableAgent({self._function.name})"
@@ -128,20 +125,143 @@ def _given_up(running: Call, timeout_s: float, place: str | None) -> Call:
     return call
 
 
-def _worker_starter(function: BoundFunction, method: StartMethod) -> Callable[[], Any] | None:
-    """How to start a worker for this agent; ``None`` where threads must do."""
-    if method == "thread":
-        return None
-    can_fork = hasattr(os, "fork")
-    if method == "fork" and not can_fork:
-        raise ValueError("CallableAgent: start_method must be one that this system has; received 'fork'")
-    if method == "fork" or (method == "auto" and can_fork and sys.platform != "darwin"):
-        return lambda: ForkedWorker(function)
-    importable = importable_form(function.function)
-    if importable is not None:
-        return lambda: SpawnedWorker(importable)
-    if method == "spawn":
-        raise ValueError(
-            f"CallableAgent: with start_method 'spawn' the agent must be importable by name; received {function.name}"
-        )
-    return (lambda: ForkedWorker(function)) if can_fork else None
+_abandoned: set[asyncio.Task[Any]] = set()
+
+
+class AsyncCalls:
+    """Calls of one asynchronous agent."""
+
+    def __init__(self, function: BoundFunction) -> None:
+        self._function = function
+        self._left_over: set[asyncio.Task[Any]] = set()
+
+    async def run(self, case: DatasetCase, *, timeout_s: float | None, seed: int | None) -> AgentResult:
+        """Ask one case."""
+        loop = asyncio.get_running_loop()
+        call, capture, run = Call(), Capture(), GuardedRun(timeout_s)
+        context = copy_context()
+        context.run(capture.begin)
+        context.run(current_run.set, run)
+        context.run(call.begin_spans)
+        call.begin_probe()
+        guard = guard_of(loop)
+        guard.enter(run)
+        task = context.run(loop.create_task, self._call(copied_case(case), seed, call, run))
+        protect(task, run)
+        try:
+            await asyncio.wait({task}, timeout=timeout_s)
+            if timeout_s is not None and (not task.done() or run.times_held_up or _took(call) > timeout_s):
+                await _end({task, *run.tasks}, context, run.answer)
+                place = None if run.stopped_by is None else place_of(run.stopped_by.__traceback__)
+                call.timed_out(timeout_s, place, _why(task, run))
+            elif run.trespass is not None and call.failure is None:
+                call.fail("raised", run.trespass)
+            elif task.cancelled() and call.failure is None:
+                place = None if run.stopped_by is None else place_of(run.stopped_by.__traceback__)
+                where = f" ({place})" if place else ""
+                call.fail("raised", f"CancelledError: the agent cancelled the task it runs in{where}")
+        except BaseException:
+            # The run itself is being stopped.
+            await _end({task, *run.tasks}, context, run.answer)
+            raise
+        finally:
+            guard.leave(run)
+            call.end_probe()
+            context.run(call.end_spans)
+            capture.end()
+            self._keep(run)
+        result = call.result()
+        capture.prints.add_to(result.trace.metadata)
+        return result
+
+    async def close(self) -> None:
+        """End what agents left running: a task that refuses to end would hold up the end of the loop."""
+        here = asyncio.get_running_loop()
+        await _end({task for task in self._left_over if task.get_loop() is here}, copy_context())
+        self._left_over.clear()
+
+    async def _call(self, case: DatasetCase, seed: int | None, call: Call, run: GuardedRun) -> None:
+        process = os.getpid()
+        try:
+            run.answer = self._function(case, call.trace, seed)
+            await finish_async(run.answer, call)
+        except (asyncio.CancelledError, LoopHeldUp) as error:
+            run.stopped_by = error
+            raise
+        except (GeneratorExit, KeyboardInterrupt):
+            raise
+        except TaskExit as error:
+            call.raised(error.__cause__ or SystemExit(*error.args))
+        except BaseException as error:  # noqa: BLE001 - an exit of the agent's is no exit of ours
+            call.raised(error)
+        finally:
+            if os.getpid() != process:
+                # The agent forked, and this is the child that came back from it: the run is its parent's.
+                os._exit(0)
+
+    def _keep(self, run: GuardedRun) -> None:
+        for task in run.tasks:
+            if not task.done():
+                self._left_over.add(task)
+                task.add_done_callback(self._left_over.discard)
+
+
+def _took(call: Call) -> float:
+    return call.elapsed_s or 0.0
+
+
+def _why(task: asyncio.Task[Any], run: GuardedRun) -> str:
+    if run.times_held_up:
+        return "; it held up the event loop with blocking code"
+    return "" if task.done() else "; it ignores its cancellation and was given up"
+
+
+async def _end(tasks: Iterable[asyncio.Task[Any]], context: Context, answer: Any = None) -> None:
+    """Cancel tasks, wait a moment, and cut loose those that go on all the same."""
+    pending = {task for task in tasks if not task.done() and task not in _abandoned}
+    for task in pending:
+        task.cancel()
+    if pending:
+        _, pending = await asyncio.wait(pending, timeout=CANCEL_GRACE_S)
+    for task in pending:
+        # One that catches cancellation may not catch this. In its context: it may block, and is watched there.
+        with contextlib.suppress(Exception, GeneratorExit, SystemExit, LoopHeldUp):
+            context.run(task.get_coro().close)
+        task.cancel()
+    if pending:
+        _, pending = await asyncio.wait(pending, timeout=0.01)
+    for task in pending:
+        _abandon(task)
+    if getattr(answer, "cr_frame", None) is not None:
+        _keep_for_ever(answer)
+    for task in tasks:
+        # Whatever it raised is known or of no interest; unread, the loop would report it.
+        if task.done() and not task.cancelled():
+            task.exception()
+
+
+def _abandon(task: asyncio.Task[Any]) -> None:
+    _abandoned.add(task)
+    task.add_done_callback(_forget)
+    # Or the end of the loop would wait for it, and complain about it.
+    asyncio._unregister_task(task)
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    _keep_for_ever(task)
+
+
+def _keep_for_ever(stubborn: object) -> None:
+    """Never destroy a coroutine that refuses to end.
+
+    It would refuse that too: an endless loop around ``except BaseException`` would hang the interpreter when it ends
+    and takes its objects apart.
+    """
+    with contextlib.suppress(ImportError, AttributeError):
+        import ctypes
+
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(stubborn))
+
+
+def _forget(task: asyncio.Task[Any]) -> None:
+    _abandoned.discard(task)
+    if not task.cancelled():
+        task.exception()

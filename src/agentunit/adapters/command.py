@@ -14,11 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from agentunit.adapters.base import AgentResult, FailureKind
-from agentunit.adapters.call import Call, WrongType
-from agentunit.adapters.capture import BoundedText
+from agentunit.adapters.call import MAX_ANSWER_BYTES, Call, WrongType, request_json, take_reply
 from agentunit.adapters.failures import clipped, describe_error
-from agentunit.adapters.processes import kill_group, kill_tree, spoken_exit
-from agentunit.adapters.wire import MAX_ANSWER_BYTES, request_json, take_reply
+from agentunit.adapters.prints import BoundedText
+from agentunit.adapters.threads_and_processes import describe_exit, kill_group, kill_tree
 from agentunit.core.case import DatasetCase
 
 _READ_BYTES = 1 << 16
@@ -140,7 +139,7 @@ async def _converse(process: Process, question: bytes, call: Call, errors: Bound
     if code:
         said = clipped(errors.text()[-_ERROR_CHARACTERS:].strip(), _ERROR_CHARACTERS)
         failure: FailureKind = "raised" if code > 0 else "died"
-        call.fail(failure, f"the command ended with {spoken_exit(code)}" + (f": {said}" if said else ""))
+        call.fail(failure, f"the command ended with {describe_exit(code)}" + (f": {said}" if said else ""))
 
 
 async def _ask(process: Process, question: bytes) -> None:

@@ -13,10 +13,9 @@ from urllib.parse import SplitResult, quote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 from agentunit.adapters.base import AgentResult, FailureKind
-from agentunit.adapters.call import Call, WrongType
+from agentunit.adapters.call import MAX_ANSWER_BYTES, Call, WrongType, request_json, take_reply
 from agentunit.adapters.failures import clipped, describe_error
 from agentunit.adapters.redaction import Secrets, checked_headers
-from agentunit.adapters.wire import MAX_ANSWER_BYTES, request_json, take_reply
 from agentunit.backends.http_client import PORTS, HttpClient, HttpFailure, Response, ascii_host, basic_authorization
 from agentunit.core.case import DatasetCase
 

@@ -8,7 +8,7 @@ every few milliseconds whether the loop still turns: code of a case that holds i
 
 The alarm needs a Unix process whose loop runs in the main thread and that does not use SIGALRM itself. Elsewhere, and
 for C code that never comes back to Python, a blocking asynchronous agent can only be ended in a worker process:
-``CallableAgent(agent, start_method="fork")``.
+``CallableAgent(agent, isolation="process")``.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Inside a worker process: take a case, call the agent, send back all that happens. Everything here ends in ``_exit``.
 
-The events of a trace are sent when they are recorded, so that a worker that is killed or dies leaves its trace behind.
-A worker that is about to be killed for taking too long is asked first (SIGTERM) for the whole of it and for the place
-where it hangs; code that hangs outside of Python never hears the question, and then the events stand alone.
+Worker and parent exchange frames: kind, length, body. The events of a trace are sent when they are recorded, so that a
+worker that is killed or dies leaves its trace behind. A worker that is about to be killed for taking too long is asked
+first (SIGTERM) for the whole of it and for the place where it hangs; code that hangs outside of Python does not react,
+and only the events are left.
 """
 
 from __future__ import annotations
@@ -14,26 +15,128 @@ import io
 import os
 import pickle
 import signal
+import struct
 import sys
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from types import FrameType
 from typing import Any, NoReturn, SupportsIndex
 
+import msgspec
+
+from agentunit.adapters.bound_function import CANCEL_GRACE_S, BoundFunction, perform
 from agentunit.adapters.call import Call
-from agentunit.adapters.capture import forget_captures
 from agentunit.adapters.failures import describe_error, place_in
-from agentunit.adapters.frames import EVENT, RESULT, SPAN, STDERR, STDOUT, Link, opened_request
-from agentunit.adapters.invocation import perform
-from agentunit.adapters.parameters import BoundFunction
+from agentunit.adapters.prints import forget_captures
+from agentunit.core.case import DatasetCase
+from agentunit.core.codec import as_case
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent
 from agentunit.probes import settings as probes
-from agentunit.traces.live.instrument import instrument
+from agentunit.probes.settings import ProbeSettings
 from agentunit.traces.spans import Span
+
+REQUEST, RESULT, EVENT, SPAN, LAST_RESULT = range(5)
+# A worker sends its LAST_RESULT when the case left something behind that would disturb the next one.
+
+_HEAD = struct.Struct("<BI")
+HEAD_BYTES = _HEAD.size
+_READ_BYTES = 1 << 18
+
+
+def framed(kind: int, body: bytes) -> bytes:
+    """One frame."""
+    return _HEAD.pack(kind, len(body)) + body
+
+
+class FrameReader:
+    """Frames out of bytes as they come in.
+
+    >>> reader = FrameReader()
+    >>> data = framed(EVENT, b"first") + framed(RESULT, b"second")
+    >>> reader.feed(data[:7]), reader.feed(data[7:])
+    ([], [(2, b'first'), (1, b'second')])
+    """
+
+    __slots__ = ("_pending",)
+
+    def __init__(self) -> None:
+        self._pending = bytearray()
+
+    @property
+    def announced(self) -> int:
+        """How long the frame is that has begun."""
+        return int(_HEAD.unpack_from(self._pending)[1]) if len(self._pending) >= HEAD_BYTES else 0
+
+    def feed(self, data: bytes) -> list[tuple[int, bytes]]:
+        """Take in bytes; the frames that are complete now."""
+        self._pending += data
+        frames: list[tuple[int, bytes]] = []
+        start = 0
+        while len(self._pending) - start >= HEAD_BYTES:
+            kind, length = _HEAD.unpack_from(self._pending, start)
+            end = start + HEAD_BYTES + length
+            if len(self._pending) < end:
+                break
+            frames.append((kind, bytes(self._pending[start + HEAD_BYTES : end])))
+            start = end
+        del self._pending[:start]
+        return frames
+
+
+class Link:
+    """The worker's end of the line. Only the process that opened it may speak: an agent's forks inherit it."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._reader = FrameReader()
+        self._waiting: list[tuple[int, bytes]] = []
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """The next frame; ``None`` when the parent is gone."""
+        while not self._waiting:
+            data = os.read(self._read_fd, _READ_BYTES)
+            if not data:
+                return None
+            self._waiting = self._reader.feed(data)
+        return self._waiting.pop(0)
+
+    def send(self, kind: int, body: bytes, *, wait: bool = True) -> bool:
+        """Send a frame; without ``wait``, only if nobody is in the middle of sending one."""
+        if os.getpid() != self._process or not self._lock.acquire(blocking=wait):
+            return False
+        try:
+            rest = memoryview(framed(kind, body))
+            while rest:
+                rest = rest[os.write(self._write_fd, rest) :]
+        finally:
+            self._lock.release()
+        return True
+
+
+def request(case: DatasetCase, seed: int | None, timeout_s: float | None, probes: ProbeSettings | None = None) -> bytes:
+    """A case as a frame for a worker. What pickle cannot carry travels as the JSON that a record would hold."""
+    try:
+        body = pickle.dumps((case, seed, timeout_s, probes), protocol=5)
+    except Exception:  # noqa: BLE001 - an object in the case may raise anything
+        body = pickle.dumps((encode_json(case), seed, timeout_s, probes), protocol=5)
+    return framed(REQUEST, body)
+
+
+def opened_request(body: bytes) -> tuple[DatasetCase, int | None, float | None, ProbeSettings | None]:
+    """The case, seed, timeout and probes of a request."""
+    case, seed, timeout_s, probes = pickle.loads(body)
+    return as_case(msgspec.json.decode(case)) if isinstance(case, bytes) else case, seed, timeout_s, probes
+
 
 MAX_SENT_SPANS_BYTES = 16 * 1024 * 1024
 """What is sent of a call's spans while it runs: of use only if the process dies, and held in memory until then."""
+MAX_LEFT_THREADS = 64
+"""A worker in which agents left more threads running is replaced; fewer may be those of clients and pools in use."""
 _parents_streams: list[Any] = []
 
 
@@ -44,13 +147,17 @@ class Server:
         self._function = function
         self._link = link
         self._streams = streams
+        # Synchronous calls of many frameworks run in the current loop, which must not be the parent's running one.
+        # One for all cases: clients that the agent keeps are bound to the loop they were first used in.
+        self._loop = asyncio.new_event_loop()
+        self._loop_is_broken = False
+        self._n_threads = threading.active_count()
         self._call: Call | None = None
         self._timeout_s: float | None = None
 
     def serve(self) -> NoReturn:
         """Until the parent is gone."""
-        if hasattr(signal, "SIGTERM"):
-            signal.signal(signal.SIGTERM, self._on_terminate)
+        signal.signal(signal.SIGTERM, self._on_terminate)
         while True:
             frame = self._link.receive()
             if frame is None:
@@ -58,8 +165,9 @@ class Server:
             self._answer(frame[1])
 
     def _answer(self, body: bytes) -> None:
-        # The agent of the case before may have put others in their place.
+        # The agent of the case before may have put others in their place; asyncio.run puts none in that of the loop.
         sys.stdout, sys.stderr = self._streams
+        asyncio.set_event_loop(self._loop)
         events, spans = _SentEvents(self._link), _SentSpans(self._link)
         call = self._call = Call(events, spans.send)
         try:
@@ -68,12 +176,47 @@ class Server:
         except Exception as error:  # noqa: BLE001 - classes that cannot be imported here, and the like
             call.fail("raised", f"the case cannot be handed to the worker process: {describe_error(error)}")
         else:
-            perform(self._function, case, seed, call)
+            perform(self._function, case, seed, call, self._run_async)
         self._call = None
         # A thread that the agent left behind must not speak in the next case.
         events.link = spans.link = None
         self._flush()
-        self._link.send(RESULT, call.sealed())
+        self._link.send(RESULT if self._is_fit() else LAST_RESULT, call.sealed())
+
+    def _run_async(self, work: Coroutine[Any, Any, None]) -> None:
+        task: asyncio.Task[None] | None = None
+        try:
+            task = self._loop.create_task(work)
+            self._loop.run_until_complete(task)
+        finally:
+            if task is None:
+                # The agent closed the loop.
+                work.close()
+            elif not task.done() or task.cancelled():
+                # It stopped the loop, or cancelled the task it runs in.
+                self._loop_is_broken = True
+            self._end_tasks()
+
+    def _end_tasks(self) -> None:
+        """Cancel what an asynchronous agent left running: it would go on in the next case."""
+        try:
+            tasks = asyncio.all_tasks(self._loop)
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                _, running = self._loop.run_until_complete(asyncio.wait(tasks, timeout=CANCEL_GRACE_S))
+                self._loop_is_broken = self._loop_is_broken or bool(running)
+        except BaseException:  # noqa: BLE001 - an exit in one of them, or a closed loop
+            self._loop_is_broken = True
+
+    def _is_fit(self) -> bool:
+        """Whether the next case finds this process in order."""
+        return not (
+            self._loop_is_broken
+            or self._loop.is_closed()
+            or asyncio._get_running_loop() is not None
+            or threading.active_count() - self._n_threads > MAX_LEFT_THREADS
+        )
 
     def _on_terminate(self, signum: int, frame: FrameType | None) -> None:
         call = self._call
@@ -148,8 +291,8 @@ class _SentSpans:
         link.send(SPAN, body)
 
 
-def serve_forked(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
-    """The life of a forked worker."""
+def serve(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
+    """The life of a worker, from its fork on."""
     # Unreachable leftovers of the parent must not be collected here: their destructors would act twice.
     gc.freeze()
     _forget_the_parents_loop_and_signals()
@@ -161,7 +304,7 @@ def serve_forked(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_f
             os.close(source)
     # Kept, for a stream that is collected closes its descriptor, which is ours now.
     _parents_streams.extend((sys.stdin, sys.stdout, sys.stderr, sys.__stdin__, sys.__stdout__, sys.__stderr__))
-    streams = (_text_stream(io.FileIO(1, "w", closefd=False)), _text_stream(io.FileIO(2, "w", closefd=False)))
+    streams = (_text_stream(1), _text_stream(2))
     sys.stdin = sys.__stdin__ = io.TextIOWrapper(io.FileIO(0, closefd=False))  # type: ignore[misc]
     sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
     if faulthandler.is_enabled():
@@ -169,55 +312,13 @@ def serve_forked(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_f
     Server(function, Link(link_fd, link_fd), streams).serve()
 
 
-def serve_spawned() -> NoReturn:
-    """The life of a worker that was started anew: the agent comes over the line, by name."""
-    link = Link(os.dup(0), os.dup(1))
-    empty = os.open(os.devnull, os.O_RDWR)
-    for target in (0, 1, 2):
-        os.dup2(empty, target)
-    streams = (_text_stream(_SentStream(link, STDOUT)), _text_stream(_SentStream(link, STDERR)))
-    sys.stdout, sys.stderr = streams
-    frame = link.receive()
-    if frame is None:
-        os._exit(0)
-    try:
-        path, agent, frameworks = pickle.loads(frame[1])
-        sys.path[:] = path
-        if frameworks is not None:
-            instrument(*frameworks)
-        function = BoundFunction(pickle.loads(agent))
-    except BaseException as error:  # noqa: BLE001 - importing the agent's module runs the agent's code
-        link.receive()
-        call = Call()
-        call.fail("raised", f"the agent cannot be imported in a worker process: {describe_error(error)}")
-        link.send(RESULT, call.sealed())
-        os._exit(1)
-    Server(function, link, streams).serve()
-
-
-class _SentStream(io.RawIOBase):
-    """What is printed, sent to the parent."""
-
-    def __init__(self, link: Link, kind: int) -> None:
-        self._link = link
-        self._kind = kind
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, data: Any) -> int:
-        self._link.send(self._kind, bytes(data))
-        return len(data)
-
-
-def _text_stream(raw: io.RawIOBase) -> io.TextIOWrapper:
+def _text_stream(fd: int) -> io.TextIOWrapper:
+    raw = io.FileIO(fd, "w", closefd=False)
     return io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", "backslashreplace", line_buffering=True)
 
 
 def _forget_the_parents_loop_and_signals() -> None:
     asyncio._set_running_loop(None)
-    # Synchronous calls of many frameworks run in the current loop, and must not find the parent's, which never rests.
-    asyncio.set_event_loop(asyncio.new_event_loop())
     # The parent's loop listens at this descriptor: our signals are none of its business.
     signal.set_wakeup_fd(-1)
     for each in signal.valid_signals():

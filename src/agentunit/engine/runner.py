@@ -106,6 +106,7 @@ def plan_run(
         "repeats": suite.repeats,
         "seed": suite.seed,
         "timeout_s": suite.timeout_s,
+        "isolation": suite.isolation,
         "retries": suite.retries,
         "concurrency": suite.concurrency,
         "limit": limit,
@@ -148,7 +149,7 @@ class AgentError(SuiteError):
 
 def _usable_agent(suite: Suite) -> Agent:
     try:
-        return as_agent(suite.agent, workers=suite.concurrency)
+        return as_agent(suite.agent, workers=suite.concurrency, isolation=suite.isolation)
     except (TypeError, ImportError, AttributeError, ValueError) as error:
         raise AgentError(f"agent: {error}") from None
     except (Exception, SystemExit) as error:  # noqa: BLE001  # an agent's module is a user's own code
@@ -193,7 +194,7 @@ def record(
         except SystemExit:
             raise SuiteError(
                 "the agent called sys.exit in a callback of the event loop, which ends it; what was finished is "
-                "kept (CallableAgent(agent, start_method='fork') runs it in a process of its own)"
+                "kept ('isolation: process' in the suite runs it in a process of its own)"
             ) from None
         finally:
             _set_final_status(store, plan.header.id)
@@ -213,8 +214,8 @@ def _no_silent_exit() -> Iterator[None]:
 
     def told(status: int) -> NoReturn:
         if os.getpid() == here:
-            os.write(2, b"Error: the agent ended the whole process (os._exit); what was finished is kept. With a ")
-            os.write(2, b"timeout the agent runs in a process of its own, and only its case fails.\n")
+            os.write(2, b"Error: the agent ended the whole process (os._exit); what was finished is kept. With ")
+            os.write(2, b"'isolation: process' the agent runs in a process of its own, and only its case fails.\n")
             leave(3)
         leave(status)
 

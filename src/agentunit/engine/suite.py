@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from agentunit.adapters.base import ISOLATIONS, Isolation
 from agentunit.metrics.registry import DEFAULT_METRICS
 
 
@@ -25,7 +26,8 @@ class Suite:
     ``judge`` has settings of the judge that metrics may ask (``url``, ``model``, ``repeats``, ``max_spend_usd``, …; the
     key comes from ``AGENTUNIT_JUDGE_API_KEY``). Agents do not receive what they are graded by (``expected_output``,
     the answer keys of metrics): ``grader_fields`` names more fields that only graders read, ``agent_fields`` lists
-    all the metadata that agents receive.
+    all the metadata that agents receive. ``isolation`` says where a Python function runs: ``process`` (worker
+    processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes, objects in this one).
     """
 
     dataset: Any
@@ -43,6 +45,7 @@ class Suite:
     judge: Mapping[str, Any] | None = None
     grader_fields: Sequence[str] = ()
     agent_fields: Sequence[str] | None = None
+    isolation: Isolation = "auto"
     folder: str = "."
 
     def __post_init__(self) -> None:
@@ -52,6 +55,8 @@ class Suite:
                 raise SuiteError(f"Suite: {parameter} must be a whole number of at least {minimum}; received {value!r}")
         if self.timeout_s is not None and not (_is_number(self.timeout_s) and self.timeout_s > 0):
             raise SuiteError(f"Suite: timeout_s must be a number above 0; received {self.timeout_s!r}")
+        if self.isolation not in ISOLATIONS:
+            raise SuiteError(f"Suite: isolation must be auto, process or thread; received {self.isolation!r}")
         if not (_is_number(self.min_coverage) and 0 <= self.min_coverage <= 1):
             raise SuiteError(f"Suite: min_coverage must be from 0 to 1; received {self.min_coverage!r}")
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):

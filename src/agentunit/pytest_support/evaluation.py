@@ -126,7 +126,8 @@ class Evaluator:
         asked = _as_case(case)
         wanted = self._metrics(metrics)
         try:
-            adapter = as_agent(agent, workers=1)
+            # What a test patches or counts is in this process; only a timeout needs another one.
+            adapter = as_agent(agent, workers=1, isolation="thread" if timeout_s is None else "auto")
         except (TypeError, ValueError, ImportError, AttributeError) as error:
             raise ValueError(str(error)) from None
         result = self._loop.ask(

@@ -9,13 +9,12 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable
 
-from agentunit.adapters.base import AgentResult
-from agentunit.adapters.exchange import Ending, Exchange, Worker
-from agentunit.adapters.frames import request
-from agentunit.adapters.processes import spoken_exit
-from agentunit.adapters.sealing import TOO_MUCH, opened
+from agentunit.adapters.base import TOO_MUCH, AgentResult, opened
+from agentunit.adapters.bound_function import BoundFunction
+from agentunit.adapters.threads_and_processes import describe_exit
+from agentunit.adapters.worker import Ending, Exchange, Worker
+from agentunit.adapters.worker_process import request
 from agentunit.core.case import DatasetCase
 from agentunit.probes import settings as probes
 
@@ -27,8 +26,8 @@ _TO_DIE_S = 0.5
 class WorkerPool:
     """At most ``size`` worker processes, each with one case at a time."""
 
-    def __init__(self, start_worker: Callable[[], Worker], size: int) -> None:
-        self._start_worker = start_worker
+    def __init__(self, function: BoundFunction, size: int) -> None:
+        self._function = function
         self._size = size
         self._idle: list[Worker] = []
         self._all: list[Worker] = []
@@ -72,7 +71,7 @@ class WorkerPool:
                 timer.cancel()
             worker.stop()
         exchange.prints.add_to(result.trace.metadata)
-        return result, ending == "answered"
+        return result, ending == "answered" and exchange.reusable
 
     async def _take(self) -> Worker:
         while True:
@@ -116,7 +115,7 @@ class WorkerPool:
         return found
 
     def _new_worker(self) -> Worker:
-        worker = self._start_worker()
+        worker = Worker(self._function)
         self._all.append(worker)
         return worker
 
@@ -164,7 +163,7 @@ async def _cut_short(worker: Worker, exchange: Exchange, ending: Ending, timeout
     if ending == "too_much":
         call.fail("raised", TOO_MUCH.format("the agent's answer and trace"))
     elif await worker.child.wait(_TO_DIE_S):
-        call.fail("died", f"the agent's process died ({spoken_exit(worker.child.exit_code)})")
+        call.fail("died", f"the agent's process died ({describe_exit(worker.child.exit_code)})")
     else:
         call.fail("died", "the agent closed the connection of its worker process")
     return call.result()

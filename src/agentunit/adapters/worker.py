@@ -1,8 +1,9 @@
-"""A worker that is a fork of this process: the agent need not be importable, and starting one takes milliseconds."""
+"""A worker process as its parent sees it: how it is forked, sent a case, listened to, and killed."""
 
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import os
 import signal
@@ -10,14 +11,80 @@ import socket
 import sys
 import threading
 import warnings
-from typing import NoReturn
+from typing import Literal, NoReturn
 
-from agentunit.adapters.exchange import Exchange
-from agentunit.adapters.frames import STDERR, STDOUT, FrameReader
-from agentunit.adapters.parameters import BoundFunction
-from agentunit.adapters.processes import Child
-from agentunit.adapters.sealing import MAX_REPLY_BYTES
-from agentunit.adapters.worker_process import serve_forked
+import msgspec
+
+from agentunit.adapters.base import MAX_REPLY_BYTES
+from agentunit.adapters.bound_function import BoundFunction
+from agentunit.adapters.call import Call
+from agentunit.adapters.prints import BoundedText, Prints
+from agentunit.adapters.threads_and_processes import Child
+from agentunit.adapters.worker_process import EVENT, LAST_RESULT, RESULT, SPAN, FrameReader, serve
+from agentunit.core.codec import RecordError, as_trace
+from agentunit.traces.live.captured import Captured, write_into
+from agentunit.traces.spans import Span
+
+Ending = Literal["answered", "timeout", "died", "too_much"]
+
+
+class Exchange:
+    """What one case has sent back so far."""
+
+    __slots__ = ("_decoders", "_size", "done", "events", "prints", "reply", "reusable", "spans")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.done: asyncio.Future[Ending] = loop.create_future()
+        self.events: list[bytes] = []
+        self.spans: list[bytes] = []
+        self.reply: bytes | None = None
+        self.reusable = True
+        self.prints = Prints()
+        self._size = 0
+        self._decoders: dict[BoundedText, codecs.IncrementalDecoder] = {}
+
+    def settle(self, ending: Ending) -> None:
+        """The exchange is over, if it was not before."""
+        if not self.done.done():
+            self.done.set_result(ending)
+
+    def on_frame(self, kind: int, body: bytes) -> None:
+        """Take in a frame."""
+        if kind in (RESULT, LAST_RESULT):
+            self.reply = body
+            self.reusable = kind == RESULT
+            self.settle("answered")
+        elif kind == EVENT:
+            self.events.append(body)
+            self.on_size(len(body))
+        elif kind == SPAN:
+            self.spans.append(body)
+
+    def on_size(self, size: int) -> None:
+        """More bytes are here or announced."""
+        self._size += size
+        if self._size > MAX_REPLY_BYTES:
+            self.settle("too_much")
+
+    def on_print(self, stream: BoundedText, data: bytes) -> None:
+        """Take in what was printed to ``prints.stdout`` or ``prints.stderr``."""
+        decoder = self._decoders.get(stream)
+        if decoder is None:
+            decoder = self._decoders[stream] = codecs.getincrementaldecoder("utf-8")("replace")
+        stream.write(decoder.decode(data))
+
+    def recorded(self) -> Call:
+        """A call with the trace as far as it was sent."""
+        call = Call()
+        for body in self.events:
+            with contextlib.suppress(RecordError):
+                call.trace.events.extend(as_trace([msgspec.json.decode(body)]).events)
+        if self.spans:
+            # A span that ended was sent twice: the second says more.
+            spans = {span.span_id: span for span in (msgspec.json.decode(body, type=Span) for body in self.spans)}
+            write_into(call.trace, Captured(list(spans.values())))
+        return call
+
 
 _READ_BYTES = 1 << 18
 # Of every worker of this process. A sibling that inherited one would keep its pipe open after its end.
@@ -26,8 +93,8 @@ _our_ends: set[int] = set()
 _forking = threading.Lock()
 
 
-class ForkedWorker:
-    """A forked worker, spoken to from the event loop without any thread between."""
+class Worker:
+    """A worker process. The event loop reads and writes its pipes; no thread is between."""
 
     def __init__(self, function: BoundFunction) -> None:
         with _forking:
@@ -87,8 +154,8 @@ class ForkedWorker:
         if self.home is not loop:
             self.home = loop
             loop.add_reader(self._fd, self._on_link)
-            loop.add_reader(self._stdout, self._on_print, self._stdout, STDOUT)
-            loop.add_reader(self._stderr, self._on_print, self._stderr, STDERR)
+            loop.add_reader(self._stdout, self._on_stdout)
+            loop.add_reader(self._stderr, self._on_stderr)
             if self._exit_fd is not None:
                 loop.add_reader(self._exit_fd, self._on_exit)
         self._exchange = exchange
@@ -99,8 +166,8 @@ class ForkedWorker:
 
     def stop(self) -> None:
         """The case is over; what was printed until now belongs to it."""
-        self._on_print(self._stdout, STDOUT)
-        self._on_print(self._stderr, STDERR)
+        self._on_stdout()
+        self._on_stderr()
         self._exchange = None
 
     def ask_for_last_words(self) -> None:
@@ -159,10 +226,16 @@ class ForkedWorker:
         self._unregister(self._exit_fd or 0)
         self._end()
 
-    def _on_print(self, fd: int, kind: int) -> None:
+    def _on_stdout(self) -> None:
+        self._on_print(self._stdout, None if self._exchange is None else self._exchange.prints.stdout)
+
+    def _on_stderr(self) -> None:
+        self._on_print(self._stderr, None if self._exchange is None else self._exchange.prints.stderr)
+
+    def _on_print(self, fd: int, stream: BoundedText | None) -> None:
         data = _drained(fd)
-        if data and self._exchange is not None:
-            self._exchange.on_print(kind, data)
+        if data and self._exchange is not None and stream is not None:
+            self._exchange.on_print(stream, data)
         elif data is None:
             self._unregister(fd)
 
@@ -208,7 +281,7 @@ def _live(
             os.close(fd)
         _our_ends.clear()
         _die_with_parent(lifeline_fd, parent)
-        serve_forked(function, link_fd, stdout_fd, stderr_fd)
+        serve(function, link_fd, stdout_fd, stderr_fd)
     finally:
         os._exit(1)
 
