@@ -211,7 +211,7 @@ class _Session:
         """Write the report, also when nothing was evaluated: an old file must not look like today's."""
         if self._report_path is None or session.config.option.collectonly:
             return
-        from agentunit.reports.whole_file import ReportError
+        from agentunit.reports.reporters import ReportError
 
         try:
             self._report(exitstatus).write(self._report_path)

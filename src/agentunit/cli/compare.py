@@ -10,7 +10,7 @@ from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.decision import decide_comparison
 from agentunit.reports.console import Terminal
-from agentunit.reports.decisions import print_comparison, print_decision
+from agentunit.reports.decision_console import print_comparison, print_decision
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
 
@@ -68,6 +68,6 @@ def compare(
     else:
         console = Terminal()
         print_comparison(comparison, console)
-        print_decision(decision, next_command(candidate, new, decision), console)
+        print_decision(decision, console, next_command(candidate, new, decision))
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)

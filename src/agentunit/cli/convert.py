@@ -19,7 +19,7 @@ from agentunit.core.codec import encode_record
 from agentunit.core.results import InputError
 from agentunit.reports.console import Terminal, error_line
 from agentunit.reports.progress import Progress
-from agentunit.reports.reading import print_reading
+from agentunit.reports.trace_console import print_reading
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 

@@ -15,8 +15,15 @@ from agentunit.engine.decision import decide_run
 from agentunit.engine.gate_expressions import GateError
 from agentunit.reports.figures import counted_cases
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reporters import PORTABLE, format_for, known_endings, reporter_named, reporter_names
-from agentunit.reports.whole_file import STDOUT, ReportError
+from agentunit.reports.reporters import (
+    PORTABLE,
+    STDOUT,
+    ReportError,
+    format_for,
+    known_endings,
+    reporter_named,
+    reporter_names,
+)
 from agentunit.store.portable import export_run
 from agentunit.store.schema import StoreError
 
@@ -65,19 +72,19 @@ def export(
     _refuse_overwriting(target, run_reference, store_path)
     try:
         if chosen == PORTABLE:
-            told = _write_portable(run_reference, target, store_path)
+            written = _write_portable(run_reference, target, store_path)
         else:
             with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
                 old = None if baseline is None else load_run(baseline, store_path)
                 comparison = None if old is None else compared(reported.run, old, (), (), DEFAULT_ALPHA)
                 reported.decision = decide_run(reported.run, gates or None, comparison)
-                told = reporter_named(chosen).write(reported, target)
+                written = reporter_named(chosen).write(reported, target)
     except GateError as error:
         raise click.UsageError(str(error)) from None
     except (StoreError, RecordError, ReportError) as error:
         raise InputFailure(printable_line(str(error))) from None
     if target != STDOUT:
-        click.echo(f"{target}: {told}")
+        click.echo(f"{target}: {written}")
 
 
 def _known(format_name: str) -> str:

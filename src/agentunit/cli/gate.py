@@ -18,10 +18,10 @@ from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_unknown_names
 from agentunit.engine.margins import Margin, parse_margin
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
 from agentunit.reports.console import Terminal
-from agentunit.reports.decisions import print_comparison, print_decision, print_gates
+from agentunit.reports.decision_console import print_comparison, print_decision, print_gates
 from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable_json, printable_line
+from agentunit.reports.reported_run import Mask
 from agentunit.store.schema import StoreError
 
 
@@ -117,7 +117,7 @@ def gate(
         print_gates(decision.gates, console)
         if comparison is not None:
             print_comparison(comparison, console)
-        print_decision(decision, next_command(reference, run, decision), console)
+        print_decision(decision, console, next_command(reference, run, decision))
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)
 

@@ -12,8 +12,9 @@ from agentunit.core.results import encode_json
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, import_path, parameter_defaults, registry
 from agentunit.metrics.trust import trust_words
-from agentunit.reports.catalog import info_as_data, known_backends, spoken_direction, spoken_range
 from agentunit.reports.console import Terminal
+from agentunit.reports.figures import describe_direction, describe_range
+from agentunit.reports.json_report import info_as_data, known_backends
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -69,7 +70,7 @@ def _show_one(name: str, as_json: bool) -> None:
     rows = {
         "class": import_path(metric),
         "family": info.family,
-        "range": f"{spoken_range(info)}; {spoken_direction(info.direction)}",
+        "range": f"{describe_range(info)}; {describe_direction(info.direction)}",
         "needs": "; ".join(info.inputs) or "–",
         "answer keys": ", ".join(key for key, use in info.metadata_inputs.items() if use == "answer_key") or "–",
         "parameters": ", ".join(f"{key}={value!r}" for key, value in defaults.items()) or "none",

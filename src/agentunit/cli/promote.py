@@ -22,9 +22,8 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import worst_repeat
-from agentunit.reports.masked import ReportedCase
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedRun
+from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.store.schema import StoreError
 
 

@@ -29,7 +29,7 @@ from agentunit.privacy.pseudonyms import Pseudonyms
 from agentunit.privacy.redaction import Redactor
 from agentunit.reports.console import Terminal, error_line
 from agentunit.reports.progress import Progress
-from agentunit.reports.reading import print_reading
+from agentunit.reports.trace_console import print_reading
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 

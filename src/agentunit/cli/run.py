@@ -38,18 +38,13 @@ from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_sto
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
-from agentunit.reports.catalog import known_backends
-from agentunit.reports.console import Terminal, print_run
-from agentunit.reports.decisions import print_comparison, print_decision, print_gates
-from agentunit.reports.failures import describe_failures
-from agentunit.reports.github import write_step_summary
-from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.markdown import run_markdown
-from agentunit.reports.masked import Mask
+from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
+from agentunit.reports.decision_console import print_comparison, print_decision, print_gates
+from agentunit.reports.json_report import decision_as_data, known_backends
+from agentunit.reports.markdown import write_step_summary
 from agentunit.reports.printable import printable_json, printable_line
-from agentunit.reports.progress import Progress
-from agentunit.reports.reported_run import resume_command
-from agentunit.reports.run_progress import RecordingLine
+from agentunit.reports.progress import Progress, RecordingLine
+from agentunit.reports.reported_run import ReportedRun, resume_command
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
 
@@ -301,29 +296,26 @@ def finish(
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
     comparison = compare_runs(scored, base) if base is not None else None
-    mask = Mask(show_all=show_personal_data)
-    decision = mask.decision(
-        decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
-    )
+    decision = decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
+    reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
+    decision = reported.decision
     remember_exit_code(decision.exit_code)
     # Before the lines that nobody may read any more.
-    write_step_summary(run_markdown(scored, decision, mask=mask))
-    summary = mask.summary(scored.summary())
+    write_step_summary(reported)
     failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
-    failures = mask.data(describe_failures(failed, scored.header)) if scored.n_failed else []
+    failures = reported.mask.data(describe_failures(failed, scored.header)) if scored.n_failed else []
     if as_json:
         for line in failures:
             click.echo(line, err=True)
-        click.echo(printable_json({"run": scored.header, "summary": summary, **decision_as_data(decision)}))
+        click.echo(printable_json({"run": scored.header, "summary": reported.summary, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        infos = {name: scored.info(name) for name in scored.metrics}
-        print_run(summary, infos, console)
+        print_run(reported.summary, reported.infos, console)
         for line in failures:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
+            print_line(line, console)
         print_gates(decision.gates, console)
         if comparison is not None:
             print_comparison(comparison, console)
-        print_decision(decision, next_command(scored.header.id, scored, decision), console)
+        print_decision(decision, console, next_command(scored.header.id, scored, decision))
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)

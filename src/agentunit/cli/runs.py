@@ -6,7 +6,7 @@ import click
 
 from agentunit.cli.options import InputFailure, open_store, store_option
 from agentunit.core.results import MetricSummary, encode_json
-from agentunit.reports.console import Terminal
+from agentunit.reports.console import Terminal, print_next
 from agentunit.reports.json_report import headline_rows, run_line_as_data
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import how_to_resume, open_run
@@ -53,9 +53,7 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
     if len(headers) > limit:
         console.print(f"… and {len(headers) - limit:,} older (--limit shows more)", style="dim", highlight=False)
     resume = next((how for header, _ in listed if (how := how_to_resume(header, store_path))), None)
-    for step in (resume, "agentunit show last"):
-        if step is not None:
-            console.print(f"next: {step}", style="bold", highlight=False, markup=False, soft_wrap=True)
+    print_next(filter(None, (resume, "agentunit show last")), console)
 
 
 def _delete(reference: str, store_path: str) -> None:

@@ -14,11 +14,10 @@ from agentunit.cli.options import InputFailure, open_store, show_personal_data_o
 from agentunit.core.codec import RecordError
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
-from agentunit.reports.console import Terminal
+from agentunit.reports.console import Terminal, print_line
 from agentunit.reports.json_report import run_as_data
-from agentunit.reports.masked import ReportedCase
 from agentunit.reports.printable import printable_json, printable_line
-from agentunit.reports.reported_run import ReportedRun, how_to_resume, open_run, open_run_file
+from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume, open_run, open_run_file
 from agentunit.reports.run_console import print_stored_run
 from agentunit.store.schema import StoreError
 
@@ -112,8 +111,9 @@ def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, 
             for metric, score in case.scores.items()
             if score.result.value is not None and score.status == "ok"
         )
-        told = "the agent failed" if case.failed else printable_line(scores, 200)
-        console.print(f"{mark} {case.repeat + 1}  {told}", highlight=False, markup=False, soft_wrap=True)
+        print_line(
+            f"{mark} {case.repeat + 1}  {'the agent failed' if case.failed else printable_line(scores, 200)}", console
+        )
 
 
 def _unknown_case(reported: ReportedRun, case_id: str) -> str:
@@ -132,10 +132,7 @@ def _unknown_case(reported: ReportedRun, case_id: str) -> str:
 
 def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[str]:
     """The commands to go on with: the rest of an unfinished run, a case behind the decision, or one of the worst."""
-    ids = list(reported.decision.failing_cases)
-    rows = [row for row in reported.summary.metrics if row.status == "ok"]
-    ids += [case for row in rows if reported.infos[row.metric].unit == "score" for case in row.worst_cases]
-    ids = ids or reported.case_ids()[:1]
+    ids = [*reported.decision.failing_cases, *reported.worst_cases()] or reported.case_ids()[:1]
     quoted = shlex.quote(reference)
     steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
     resume = None if os.path.isfile(reference) else how_to_resume(reported.run.header, store_path)

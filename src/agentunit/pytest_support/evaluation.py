@@ -25,8 +25,8 @@ from agentunit.metrics.usage import itemised_cost, recorded_cost
 from agentunit.pytest_support.agent_loop import AgentLoop
 from agentunit.pytest_support.gathering import Evaluated, Gathering
 from agentunit.pytest_support.marker import MarkerError, MarkerSettings, threshold
-from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable, printable_line
+from agentunit.reports.reported_run import Mask
 
 _ANSWER_LENGTH = 300
 _DETAIL_LENGTH = 600

@@ -13,7 +13,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import Score, encode_json
 from agentunit.metrics.base import describe_error
-from agentunit.reports.masked import Mask
+from agentunit.reports.reported_run import Mask
 
 
 class Evaluated(Struct):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.engine.decision import Decision
 from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
+from agentunit.metrics.trust import trust_words
 from agentunit.reports.figures import quantity
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.store.sqlite import RunHeader
@@ -78,8 +80,28 @@ def headline_rows(summary: RunSummary, infos: dict[str, MetricInfo]) -> list[Met
     return sorted(first_of_metric, key=rank)[:_HEADLINES]
 
 
-def headline_words(rows: Iterable[MetricSummary], infos: dict[str, MetricInfo]) -> str:
+def describe_headlines(rows: Iterable[MetricSummary], infos: dict[str, MetricInfo]) -> str:
     """The headline of a run in one line."""
     return ", ".join(
         f"{row.metric} {quantity(row.mean, infos[row.metric].unit)}" for row in rows if row.mean is not None
     )
+
+
+def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[str, Any]:
+    """Everything about a metric, ready for JSON; ``path`` is where its class is imported from."""
+    facts = {field.name: getattr(info, field.name) for field in fields(info)}
+    return {
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()},
+        "class": path,
+        "metadata_inputs": dict(info.metadata_inputs),
+        "trust": {backend: trust_words(info, backend, at_length=True) for backend in known_backends(info)},
+        "informational": sorted(info.informational),
+        "informational_backends": sorted(info.informational),
+        "amount": None if info.amount is None else {"detail_key": info.amount[0], "unit": info.amount[1]},
+        "parameters": defaults,
+    }
+
+
+def known_backends(info: MetricInfo) -> list[str]:
+    """The backends a metric speaks of, its default first."""
+    return list(dict.fromkeys([info.backend, *info.trust, *sorted(info.informational)]))
