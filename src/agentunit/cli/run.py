@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from agentunit.cli.consent import ask_before_sending
-from agentunit.cli.gate import next_command
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
@@ -23,6 +22,7 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
+from agentunit.cli.references import next_command
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
@@ -39,7 +39,7 @@ from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
-from agentunit.reports.decision_console import print_comparison, print_decision, print_gates
+from agentunit.reports.decision_console import print_verdict
 from agentunit.reports.json_report import decision_as_data, known_backends
 from agentunit.reports.markdown import write_step_summary
 from agentunit.reports.printable import printable_json, printable_line
@@ -303,7 +303,7 @@ def finish(
     # Before the lines that nobody may read any more.
     write_step_summary(reported)
     failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
-    failures = reported.mask.data(describe_failures(failed, scored.header)) if scored.n_failed else []
+    failures = reported.mask.data(describe_failures(failed, scored)) if scored.n_failed else []
     if as_json:
         for line in failures:
             click.echo(line, err=True)
@@ -313,9 +313,6 @@ def finish(
         print_run(reported.summary, reported.infos, console)
         for line in failures:
             print_line(line, console)
-        print_gates(decision.gates, console)
-        if comparison is not None:
-            print_comparison(comparison, console)
-        print_decision(decision, console, next_command(scored.header.id, scored, decision))
+        print_verdict(decision, console, next_command(scored.header.id, scored, decision))
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)

@@ -13,7 +13,7 @@ import click
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
-from agentunit.cli.options import InputFailure, metrics_from
+from agentunit.cli.options import InputFailure, json_option, metrics_from
 from agentunit.core.results import encode_json
 from agentunit.datasets.labels import (
     LabelFile,
@@ -34,7 +34,7 @@ from agentunit.traces.native import STDIN
 from agentunit.traces.reading import read_records
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("records", nargs=-1, metavar="[RECORDS]…")
 @click.option(
     "--labels", "labels_path", required=True, metavar="FILE", help="Your labels: CSV or JSONL, one row a case."
@@ -58,7 +58,7 @@ from agentunit.traces.reading import read_records
 @click.option(
     "--threshold", type=float, help="A score at least this good counts as good.  [default: 0.5, for scores of 0 to 1]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of a table.")
+@json_option("Print everything as JSON instead of a table.")
 @judge_options
 @click.pass_context
 def validity(
@@ -116,7 +116,7 @@ def _ask_about(
     label_means: Literal["good", "bad"],
     choice: JudgeChoice,
 ) -> None:
-    """Ask whether a judge may see the labelled cases. Standard input can be read only once, so it tells nothing yet."""
+    """Ask whether a judge may see the labelled cases. Standard input can be read only once, so it gives no sample."""
     oriented = orient_labels(labels, label_means)
     sample: list[Any] = []
     if not records:

@@ -20,7 +20,7 @@ from agentunit.core.results import encode_json
 from agentunit.engine.aggregate import amount_of
 from agentunit.engine.decision import decide_tests
 from agentunit.engine.scored_run import ScoredRun
-from agentunit.pytest_support.gathering import Evaluated, FailedCheck, arrived
+from agentunit.pytest_support.gathering import Evaluated, FailedCheck, decode_payload
 from agentunit.reports.figures import INTERVAL_HEADING, counted, describe_judge_spend, describe_value, quantity
 from agentunit.reports.html import write_html
 from agentunit.reports.json_report import decision_as_data
@@ -49,7 +49,7 @@ class EvaluatedTest(Struct):
     def from_reports(cls, nodeid: str, outcome: str, passes: str | None, parts: Iterable[str]) -> EvaluatedTest:
         """Put together what came with a test's reports."""
         test = cls(nodeid, outcome, passes, [], [])
-        for part in map(arrived, parts):
+        for part in map(decode_payload, parts):
             test.position = part.position
             test.evaluated += part.evaluated
             test.failed_checks += part.failed_checks

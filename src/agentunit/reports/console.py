@@ -13,11 +13,13 @@ from rich.text import Text
 
 from agentunit.core.outcome import Outcome
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.figures import (
     INTERVAL_HEADING,
     counted,
     counted_cases,
+    describe_failed,
     describe_spending,
     describe_spread,
     duration,
@@ -26,7 +28,7 @@ from agentunit.reports.figures import (
     spread_rows,
 )
 from agentunit.reports.printable import printable_line
-from agentunit.store.sqlite import RunHeader, StoredRecord
+from agentunit.store.sqlite import StoredRecord
 
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 12
@@ -39,7 +41,7 @@ _PLACE = re.compile(r" \(([^()]*:\d+ in [^()]+)\)$")
 
 
 class Terminal(Console):
-    """A console that leaves a closed pipe to the command line, which ends without a word."""
+    """A console that leaves a closed pipe to the command line, which ends quietly."""
 
     def on_broken_pipe(self) -> None:
         """Say so, instead of ending the process here with the code of a failed gate."""
@@ -173,7 +175,7 @@ def _print_input_errors(summary: RunSummary, console: Console) -> None:
     if not summary.n_input_errors:
         return
     print_errors_heading(summary.n_input_errors, console)
-    # A file of another format gives the same reason on every line: it is said once.
+    # A file of another format has the same reason on every line: it is printed once.
     alike: dict[tuple[str, str], list[InputError]] = {}
     for error in summary.input_errors:
         alike.setdefault((error.source, error.reason), []).append(error)
@@ -195,12 +197,10 @@ def error_line(error: InputError) -> str:
     return printable_line(str(error))
 
 
-def describe_failures(failed: Iterable[StoredRecord], run: RunHeader) -> list[str]:
+def describe_failures(failed: Iterable[StoredRecord], run: ScoredRun) -> list[str]:
     """Lines for the terminal and the log: failed cases by exception and place, the most frequent first."""
     groups: dict[tuple[str, str], tuple[str, list[str], int]] = {}
-    total = 0
     for record in failed:
-        total += 1
         error = _error_of(record)
         place = found.group(1) if (found := _PLACE.search(error)) else ""
         kind = (error.partition(":")[0], place)
@@ -208,9 +208,9 @@ def describe_failures(failed: Iterable[StoredRecord], run: RunHeader) -> list[st
         if len(ids) < _IDS_SHOWN and record.case_id not in ids:
             ids.append(record.case_id)
         groups[kind] = (first, ids, n + 1)
-    if not total:
+    if not groups:
         return []
-    lines = [f"{total:,} of {run.n_done:,} cases ended in a failure of the agent:"]
+    lines = [f"the agent failed {describe_failed(run)}:"]
     ranked = sorted(groups.values(), key=lambda group: -group[2])
     for error, ids, n in ranked[:_GROUPS_SHOWN]:
         lines.append(f"  {n:,} × {printable_line(error, _LONGEST_ERROR)}")
@@ -219,11 +219,11 @@ def describe_failures(failed: Iterable[StoredRecord], run: RunHeader) -> list[st
         lines.append(f"      in {named}{more}")
     if len(ranked) > _GROUPS_SHOWN:
         lines.append(f"  and {len(ranked) - _GROUPS_SHOWN:,} other failures")
-    shown = shlex.join(["agentunit", "show", run.id, printable_line(ranked[0][1][0])])
+    shown = shlex.join(["agentunit", "show", run.header.id, printable_line(ranked[0][1][0])])
     lines.append(f"  see one: {shown}")
-    suite = run.settings.get("suite")
-    if isinstance(suite, str) and not run.is_foreign:
-        again = shlex.join(["agentunit", "run", suite, "--resume", run.id, "--retry-failed"])
+    suite = run.header.settings.get("suite")
+    if isinstance(suite, str) and not run.header.is_foreign:
+        again = shlex.join(["agentunit", "run", suite, "--resume", run.header.id, "--retry-failed"])
         lines.append(f"  run them again: {again}")
     return lines
 

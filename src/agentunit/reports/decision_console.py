@@ -61,7 +61,7 @@ def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
     console.print(table)
 
 
-def print_comparison(comparison: Comparison, console: Console, *, changed_cases: bool = True) -> None:
+def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print one row for each metric, why each gated verdict is what it is, and the cases that changed most."""
     runs = f"{printable_line(comparison.baseline)} → {printable_line(comparison.candidate)}"
     heading = Text("\nAgainst the baseline ", style="bold")
@@ -90,8 +90,15 @@ def print_comparison(comparison: Comparison, console: Console, *, changed_cases:
         if each.reason and (each.gated or each.verdict == "not compared"):
             line = Text(f"  {name}: ", style="bold").append(printable_line(each.reason), style="not bold")
             console.print(line, soft_wrap=True)
-    if changed_cases:
-        _print_changed_cases(zip(names, comparison.metrics, strict=True), console)
+    _print_changed_cases(zip(names, comparison.metrics, strict=True), console)
+
+
+def print_verdict(decision: Decision, console: Console, *next_steps: str) -> None:
+    """Print everything about a decision: its gates, its comparison, what was decided, and the next commands."""
+    print_gates(decision.gates, console)
+    if decision.comparison is not None:
+        print_comparison(decision.comparison, console)
+    print_decision(decision, console, *next_steps)
 
 
 def print_decision(decision: Decision, console: Console, *next_steps: str) -> None:

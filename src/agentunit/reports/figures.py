@@ -24,11 +24,6 @@ _MODELS_NAMED = 3
 _CASES_NAMED = 5
 
 
-def errors_first(entries: Iterable[Unscored]) -> list[Unscored]:
-    """What was not scored: errors first, then what concerns most cases."""
-    return sorted(entries, key=lambda entry: (entry.status != "error", -entry.n_cases))
-
-
 class MetricCells(NamedTuple):
     """A metric's row of a table, as plain text; ``mark`` follows its name."""
 
@@ -184,6 +179,11 @@ def _interval(value: float, low: float | None, high: float | None, unit: str) ->
     return f" ± {number(margin, unit)}"
 
 
+def errors_first(entries: Iterable[Unscored]) -> list[Unscored]:
+    """What was not scored: errors first, then what concerns most cases."""
+    return sorted(entries, key=lambda entry: (entry.status != "error", -entry.n_cases))
+
+
 def gate_rule(verdict: GateVerdict) -> str:
     """The expression without its metric: what stands beside the metric in a table."""
     return str(verdict.gate).removeprefix(verdict.gate.metric).strip()
@@ -270,9 +270,8 @@ def describe_reason(reason: Reason) -> str:
     >>> describe_reason(Reason("gate", 1, "cost max <= 1", "max 3 misses <= 1", ("q1",)))
     'cost max <= 1: max 3 misses <= 1 (q1)'
     """
-    about = (
-        "" if reason.kind in ("failed case", "failed score", "failed test", "test session") else f"{reason.subject}: "
-    )
+    is_whole = reason.kind in ("failed case", "failed score", "failed test", "test session")
+    about = "" if is_whole else f"{reason.subject}: "
     cases = f" ({named_cases(reason.cases, _CASES_NAMED)})" if reason.cases else ""
     return f"{about}{reason.text}{cases}"
 
@@ -281,15 +280,16 @@ def describe_difference(each: MetricComparison) -> str:
     """The difference between two runs with its 95 % interval."""
     if each.difference is None:
         return "–"
-    # Two digits hide what matters here: a loss of 0.004 is not 0.00.
-    digits = f"{each.difference:+.3f}" if each.unit == "score" else f"{_signed(each.difference, each.unit)}"
+    difference = _signed(each.difference, each.unit)
     if each.low is None or each.high is None:
-        return digits
-    ends = [f"{end:+.3f}" if each.unit == "score" else _signed(end, each.unit) for end in (each.low, each.high)]
-    return f"{digits} [{', '.join(ends)}]"
+        return difference
+    return f"{difference} [{_signed(each.low, each.unit)}, {_signed(each.high, each.unit)}]"
 
 
 def _signed(value: float, unit: str) -> str:
+    # Two digits hide what matters here: a loss of 0.004 is not 0.00.
+    if unit == "score":
+        return f"{value:+.3f}"
     return f"{'-' if value < 0 else '+'}{number(abs(value), unit)}"
 
 

@@ -1,4 +1,4 @@
-"""Progress on anything longer than a second: rate, time left, failures. Silent when nobody is watching."""
+"""Progress on anything longer than a second: rate, time left, failures. Silent where standard error is no terminal."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def rewrite_line(stream: TextIO, text: str) -> None:
 
 
 class RecordingLine:
-    """One line on a terminal, rewritten in place; nothing at all when nobody is watching."""
+    """One line on a terminal, rewritten in place; nothing where the stream is no terminal."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = sys.stderr if stream is None else stream

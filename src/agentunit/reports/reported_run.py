@@ -172,7 +172,7 @@ class ReportedRun:
 
     @property
     def decision(self) -> Decision:
-        """What was decided about the run; by its own gates and error allowance unless somebody decided otherwise."""
+        """What was decided about the run; by its own gates and error allowance unless another decision was set."""
         if self._decision is None:
             self._decision = self.mask.decision(decide_run(self.run))
         return self._decision

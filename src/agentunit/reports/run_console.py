@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rich.console import Console
@@ -10,28 +10,31 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agentunit.core.results import MetricSummary
+from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
 from agentunit.reports.console import plain_table, print_run
 from agentunit.reports.decision_console import print_decision, print_gates
 from agentunit.reports.figures import describe_failed, quantity
-from agentunit.reports.json_report import describe_headlines
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.store.sqlite import RunHeader
 
 _FAILED_SHOWN = 5
 _WORST_SHOWN = 5
+_HEADLINES = 3
 
 
 def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Sequence[str] = ()) -> None:
     """Print a run: header, metric table, gates, failed cases, worst cases, the decision, next commands."""
     run, header = reported.run, reported.run.header
     title = Text(printable_line(header.name), style="bold")
-    title.append(
-        f"   run {printable_line(header.id)} · {when(header.created_at)} · {standing(header)}", style="not bold dim"
+    facts = (
+        f"run {printable_line(header.id)}",
+        _local_time(header.created_at),
+        f"{_done(header)} done, {header.status}",
     )
+    title.append(f"   {' · '.join(facts)}", style="not bold dim")
     console.print(title, soft_wrap=True)
     console.print()
     print_run(reported.summary, reported.infos, console)
@@ -56,23 +59,37 @@ def print_runs(
         table.add_row(
             Text(printable_line(header.id)),
             Text(printable_line(header.name, 40)),
-            Text(when(header.created_at)),
+            Text(_local_time(header.created_at)),
             Text(_done(header)),
             Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
             Text(header.status, style="" if header.status == "finished" else "yellow"),
-            Text(printable_line(describe_headlines(headlines, infos))),
+            Text(printable_line(_describe_headlines(headlines, infos))),
         )
     console.print(table)
 
 
-def when(moment_s: float) -> str:
+def headline_rows(summary: RunSummary, infos: dict[str, MetricInfo]) -> list[MetricSummary]:
+    """The few metrics that say most about a run: scores one may decide on first, then what it cost."""
+
+    def rank(row: MetricSummary) -> int:
+        scores = infos[row.metric].unit == "score"
+        return (0 if scores else 1) if row.status == "ok" else 2
+
+    scored = [row for row in summary.metrics if row.mean is not None]
+    first_of_metric = list({row.metric: row for row in reversed(scored)}.values())[::-1]
+    return sorted(first_of_metric, key=rank)[:_HEADLINES]
+
+
+def _describe_headlines(rows: Iterable[MetricSummary], infos: dict[str, MetricInfo]) -> str:
+    """The headline of a run in one line."""
+    return ", ".join(
+        f"{row.metric} {quantity(row.mean, infos[row.metric].unit)}" for row in rows if row.mean is not None
+    )
+
+
+def _local_time(moment_s: float) -> str:
     """A moment on this machine's clock."""
     return datetime.fromtimestamp(moment_s).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def standing(header: RunHeader) -> str:
-    """How far a run is."""
-    return f"{_done(header)} done, {header.status}"
 
 
 def _done(header: RunHeader) -> str:

@@ -89,7 +89,7 @@ def unmatched(join: LabelJoin) -> list[str]:
     """What a join left out, a line each: labels without a record, and records without a label."""
     missing = join.labels_without_record
     named = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
-    repeated = "with the id of an earlier one; a label speaks of one answer, so the first is taken"
+    repeated = "with the id of an earlier one; a label is about one answer, so the first is used"
     lines = {
         f"{counted(len(missing), 'label')} without a record ({named})": len(missing),
         f"{counted(join.n_records_without_label, 'record')} without a label": join.n_records_without_label,
