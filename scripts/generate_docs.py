@@ -18,7 +18,8 @@ from agentunit.multiagent import CoordinationMetrics, EmergentBehaviorMetrics, N
 from agentunit.privacy.detectors import TABLES
 from agentunit.privacy.findings import PII_TYPES
 from agentunit.privacy.metrics import PIILeakageMetric
-from agentunit.reports.catalog import known_backends, spoken_direction, spoken_range
+from agentunit.reports.figures import describe_direction, describe_range
+from agentunit.reports.json_report import known_backends
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -82,7 +83,7 @@ def _row(info: MetricInfo) -> str:
     cells = (
         f"[`{info.name}`](#{info.name}){mark}{star}",
         info.family,
-        spoken_range(info),
+        describe_range(info),
         trust_words(info, info.backend),
         info.summary,
     )
@@ -107,7 +108,7 @@ def _card(metric: object) -> list[str]:
         "",
         prose,
         "",
-        f"- range: {spoken_range(info)}; {spoken_direction(info.direction)}",
+        f"- range: {describe_range(info)}; {describe_direction(info.direction)}",
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
         *_answer_keys(info),
         f"- parameters: {spoken_parameters}",

@@ -17,8 +17,7 @@ from agentunit import plugins
 from agentunit.cli.main import cli
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.reports.reporters import format_for, reporter_named, reporter_names, reporter_table
-from agentunit.reports.whole_file import ReportError
+from agentunit.reports.reporters import ReportError, format_for, reporter_named, reporter_names, reporter_table
 from agentunit.traces.formats import format_named, format_names, format_table, trace_formats
 from agentunit.traces.reading import TraceFiles
 

@@ -117,8 +117,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     __tracebackhide__ = True
     of = None
     if pyfuncitem.get_closest_marker(_MARKER) is not None and _is_attempt not in pyfuncitem.stash:
-        from agentunit.pytest_support.attempts import Attempts
-        from agentunit.pytest_support.marker import marker_settings
+        from agentunit.pytest_support.marker import Attempts, marker_settings
 
         settings = marker_settings(pyfuncitem)
         passes, of = settings.passes, settings.of
@@ -130,7 +129,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
             gathering.begin_attempt(number)
         with attempts:
             if number < of - 1:
-                # A wrapper is given one call. The others go through the hook again, and come by here once more.
+                # A wrapper gets one call. The others go through the hook again, and reach this line once more.
                 pyfuncitem.stash[_is_attempt] = True
                 try:
                     pyfuncitem.ihook.pytest_pyfunc_call(pyfuncitem=pyfuncitem)
@@ -154,11 +153,11 @@ def pytest_runtest_makereport(
     gathering = item.stash.get(_gathering, None)
     report = yield
     if gathering is not None:
-        travelling: Any = report
-        travelling.agentunit = gathering.taken()
+        carried: Any = report
+        carried.agentunit = gathering.take_payload()
     if call.when == "call" and _passes in item.stash:
-        travelling = report
-        travelling.agentunit_passes = item.stash[_passes]
+        carried = report
+        carried.agentunit_passes = item.stash[_passes]
         del item.stash[_passes]
     return report
 
@@ -211,7 +210,7 @@ class _Session:
         """Write the report, also when nothing was evaluated: an old file must not look like today's."""
         if self._report_path is None or session.config.option.collectonly:
             return
-        from agentunit.reports.whole_file import ReportError
+        from agentunit.reports.reporters import ReportError
 
         try:
             self._report(exitstatus).write(self._report_path)
@@ -251,13 +250,13 @@ class _Session:
 
 def _checked_path(config: pytest.Config) -> str | None:
     """Where the report goes. That it cannot be written should be known before an hour of tests, not after."""
-    given = config.getoption("agentunit_report")
-    if given is None:
+    received = config.getoption("agentunit_report")
+    if received is None:
         return None
-    path = config.invocation_params.dir / os.path.expanduser(given)
+    path = config.invocation_params.dir / os.path.expanduser(received)
     if path.suffix.lower() not in _REPORT_ENDINGS:
         endings = ", ".join(_REPORT_ENDINGS)
-        raise pytest.UsageError(f"--agentunit-report: the file must end in {endings}; received {given!r}")
+        raise pytest.UsageError(f"--agentunit-report: the file must end in {endings}; received {received!r}")
     if not path.parent.is_dir():
-        raise pytest.UsageError(f"--agentunit-report: the folder of {given!r} does not exist")
+        raise pytest.UsageError(f"--agentunit-report: the folder of {received!r} does not exist")
     return str(path)

@@ -386,7 +386,7 @@ suite = Suite(cases, agent, metrics=["response_time"])
     result = invoke("run", "suite.py")
     assert result.exit_code == 3
     told = result.stdout
-    assert "9 of 9 cases ended in a failure of the agent:" in told
+    assert "the agent failed on 9 of 9 cases:" in told
     assert "  7 × KeyError: 'A-0' (suite.py:6 in agent)\n      in q0, q1, q2, q3, q4 and 2 more\n" in told
     assert "  2 × ValueError: too many (suite.py:7 in agent)\n      in q7, q8\n" in told
     assert "run them again: agentunit run" in told

@@ -18,7 +18,7 @@ from agentunit.engine.judging import JudgeTally, judged_metrics, total_spend
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.scored_run import run_from_file, run_from_store
 from agentunit.metrics.rubric import RubricMetric
-from agentunit.reports.judge_words import judge_words, spent_words
+from agentunit.reports.figures import describe_judge_spend, describe_spending
 from agentunit.store.portable import export_run
 from agentunit.store.sqlite import Store
 
@@ -67,11 +67,11 @@ def test_a_price_that_is_unknown_of_some_makes_the_sum_a_part() -> None:
     spend = summary_of([case("q0", 1.0), case("q1", 1.0, cost_usd=None)]).judge
     assert spend is not None
     assert (spend.cost_usd, spend.prompt_tokens, spend.partial) == (0.25, 200, True)
-    assert judge_words(spend).startswith("at least $0.2500")
+    assert describe_judge_spend(spend).startswith("at least $0.2500")
     spend = summary_of([case("q0", 1.0, cost_usd=None)]).judge
     assert spend is not None
     assert spend.cost_usd is None
-    assert judge_words(spend).startswith("price unknown, 110 tokens in 2 calls of small")
+    assert describe_judge_spend(spend).startswith("price unknown, 110 tokens in 2 calls of small")
 
 
 def test_a_part_that_cost_nothing_tells_no_price() -> None:
@@ -80,7 +80,7 @@ def test_a_part_that_cost_nothing_tells_no_price() -> None:
     spend = summary_of([case("q0", **turned_away), case("q1", 1.0, cost_usd=None)]).judge
     assert spend is not None
     assert (spend.cost_usd, spend.partial) == (0.0, True)
-    assert judge_words(spend).startswith("price unknown, 110 tokens in 4 calls")
+    assert describe_judge_spend(spend).startswith("price unknown, 110 tokens in 4 calls")
 
 
 def test_calls_that_may_have_been_billed_unseen_are_told() -> None:
@@ -88,7 +88,7 @@ def test_calls_that_may_have_been_billed_unseen_are_told() -> None:
     spend = summary_of([case("q0", 1.0), case("q1", **unseen), case("q2", **unseen)]).judge
     assert spend is not None
     assert (spend.cost_usd, spend.n_unstated) == (0.25, 4)
-    assert "; 4 calls may have been billed unseen" in judge_words(spend)
+    assert "; 4 calls may have been billed unseen" in describe_judge_spend(spend)
     both = summary_of([case("q1", **unseen)], CompositeMetric([Judged("part"), Judged("other")])).judge
     assert both is not None
     assert both.n_unstated == 4
@@ -119,7 +119,7 @@ def test_what_is_wrong_with_the_judges_run_is_told_at_once_and_from_the_store(tm
         assert summary.judge is not None
         (problem,) = summary.judge.problems
         assert "cannot be used, so replies are not kept" in problem
-        assert dict(spent_words(summary))["judge"].endswith(problem)
+        assert dict(describe_spending(summary))["judge"].endswith(problem)
         assert json.loads(encode_json(summary))["judge"]["problems"] == [problem]
     assert at_once.judge is not None
     assert at_once.judge.n_unstated == 2
@@ -141,7 +141,7 @@ def test_several_metrics_and_composites_add_up() -> None:
 def test_without_a_judge_there_is_nothing_to_tell() -> None:
     summary = score([Record(DatasetCase("q0"))], ["cost"]).summary()
     assert summary.judge is None
-    assert spent_words(summary) == []
+    assert describe_spending(summary) == []
     assert JudgeTally().spend() is None
     assert total_spend([None, None]) is None
     assert judged_metrics([Judged()]) == []
@@ -150,7 +150,7 @@ def test_without_a_judge_there_is_nothing_to_tell() -> None:
 def test_the_agents_cost_stands_beside_the_judges() -> None:
     record = Record(CASES[0].case)
     record.trace.metadata = {"cost": 0.5, "usage": {"prompt_tokens": 1000, "completion_tokens": 500}}
-    told = dict(spent_words(summary_of([record], Judged(), "cost", "token_usage")))
+    told = dict(describe_spending(summary_of([record], Judged(), "cost", "token_usage")))
     assert told["agent"] == "$0.5000, 1,500 tokens"
     assert told["judge"] == "$0.2500, 110 tokens in 2 calls of small; 1 reply reused"
 

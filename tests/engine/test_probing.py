@@ -22,7 +22,7 @@ from agentunit.metrics.base import CompositeMetric, MetricInfo
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.probes.settings import ProbeSettings
 from agentunit.pytest_support.agent_loop import AgentLoop
-from agentunit.reports.figures import spoken_value
+from agentunit.reports.figures import describe_value
 from agentunit.store.sqlite import Store
 from agentunit.sustainability.metrics import CarbonMetric, EnergyMetric, ResourceUtilizationMetric
 
@@ -108,8 +108,8 @@ def test_tables_show_wh_and_grams(tmp_path: Path) -> None:
     assert energy.mean == 1.0
     assert energy.amount is not None
     assert energy.amount.total == pytest.approx(1e3 * sum(each["energy_kwh"] for each in found))
-    assert spoken_value(energy, "score").split(",")[0].endswith("Wh")
-    assert spoken_value(rows["carbon_emissions"], "score").split(",")[0].endswith("g")
+    assert describe_value(energy, "score").split(",")[0].endswith("Wh")
+    assert describe_value(rows["carbon_emissions"], "score").split(",")[0].endswith("g")
 
 
 def test_a_test_measures_too() -> None:

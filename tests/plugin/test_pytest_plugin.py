@@ -22,8 +22,8 @@ import agentunit.pytest_support.session_report
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score
 from agentunit.formulas.running import RunningStatistics
-from agentunit.pytest_support.attempts import Attempts
-from agentunit.pytest_support.gathering import Gathering, arrived
+from agentunit.pytest_support.gathering import Gathering, decode_payload
+from agentunit.pytest_support.marker import Attempts
 
 pytest_plugins = ["pytester"]
 
@@ -865,9 +865,9 @@ def test_what_a_test_evaluated_survives_the_journey(case_id: str, value: float |
     evaluated = gathering.add(record, case_id, {"m": score}, failure="raised", spend_usd=value)
     gathering.add_failed_check(evaluated, "m", "m > 0")
 
-    text = gathering.taken()
+    text = gathering.take_payload()
     assert text is not None
-    there = arrived(text)
+    there = decode_payload(text)
     assert there.position == 7
     assert there.evaluated[0].case_id == as_written(case_id)
     assert there.evaluated[0].scores["m"].value == value
@@ -876,7 +876,7 @@ def test_what_a_test_evaluated_survives_the_journey(case_id: str, value: float |
     assert there.evaluated[0].spend_usd == value
     assert there.failed_checks[0].value == value
     assert properties == [*([("agentunit.m", value)] if value is not None else []), ("agentunit.failure", "raised")]
-    assert gathering.taken() is None
+    assert gathering.take_payload() is None
 
 
 def test_objects_that_cannot_be_written_do_not_stop_a_report(sandbox: Sandbox) -> None:

@@ -23,7 +23,7 @@ from agentunit.engine.scored_run import ScoredRun, recorded_infos, run_from_stor
 from agentunit.engine.suite import Suite
 from agentunit.metrics.base import CompositeMetric, MetricInfo
 from agentunit.privacy import PrivacyBudgetMetric
-from agentunit.reports.figures import spoken_value
+from agentunit.reports.figures import describe_value
 from agentunit.store.sqlite import Store
 
 CATALOG_KEYS = ["epsilon_used", "total_spent", "remaining", "utilization", "budget_exceeded", "warning"]
@@ -210,7 +210,7 @@ def test_a_run_is_its_last_balance(tmp_path: Path) -> None:
     assert (verdict.verdict, verdict.value, verdict.low) == ("fail", 0.0, None)
     assert verdict.reason == "last value 0 misses >= 0.2"
     assert set(verdict.cases) == {"q8", "q9", "q10", "q11"}
-    assert spoken_value(row, "score") == "0.00 at the end"
+    assert describe_value(row, "score") == "0.00 at the end"
 
 
 def test_scoring_a_stream_gives_the_same_last_balance() -> None:

@@ -10,7 +10,7 @@ from agentunit.core.interactions import AgentInteraction, ConflictEvent
 from agentunit.core.results import MetricResult, Score
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
-from agentunit.reports.masked import ReportedCase
+from agentunit.reports.reported_run import ReportedCase
 from agentunit.reports.timeline import timeline_of
 
 

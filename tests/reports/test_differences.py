@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agentunit.reports.differences import closest, marked_differences
+from agentunit.reports.case_view import closest, marked_differences
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -10,26 +9,21 @@ from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide, decide_run
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import GateVerdict
-from agentunit.reports.figures import spoken_value
-from agentunit.reports.github import write_step_summary
-from agentunit.reports.markdown import MOST_CHARACTERS, code, inline, run_markdown
-from agentunit.reports.reported_run import open_run
+from agentunit.reports.figures import describe_value
+from agentunit.reports.markdown import MOST_CHARACTERS, code, inline, run_markdown, write_step_summary
+from agentunit.reports.reported_run import ReportedRun, open_run
 
 GITHUB_LIKE = MarkdownIt("gfm-like", {"linkify": False})
 
 
-def markdown(reported):
-    return run_markdown(reported.run, reported.decision, case_of=reported.case)
-
-
 def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools):
-    text = markdown(demo_run)
+    text = run_markdown(demo_run)
     heading = "### <code>desk</code>: ❌ FAIL\n\n66 cases, the agent failed on 1 of 66 cases · run <code>run-1</code>"
     assert text.startswith(heading)
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert rows[0] == "| metric | value, 95 % | scored | backend | trust | gate |"
     row = next(row for row in demo_run.summary.metrics if row.metric == "tool_success")
-    value, scored = inline(spoken_value(row, "score")), f"{row.n_scored}/{row.n_cases}"
+    value, scored = inline(describe_value(row, "score")), f"{row.n_scored}/{row.n_cases}"
     rule = "<code>&#91;trace&#93; all == 1 coverage 0</code>"
     assert f"| <code>tool&#95;success</code> ↑ | {value} | {scored} | trace | exact | {rule} ❌ FAIL |" in rows
     assert any("<code>faithfulness</code> ↑ _i_ |" in row and "AUROC 0.50" in row for row in rows)
@@ -40,7 +34,8 @@ def test_the_table_says_value_coverage_trust_and_verdict(demo_run, faulty_tools)
 
 
 def test_without_gates_there_is_no_verdict_and_without_cases_only_their_names(demo_run):
-    text = run_markdown(demo_run.run, decide_run(demo_run.run, [], max_errors=1))
+    demo_run.decision = decide_run(demo_run.run, [], max_errors=1)
+    text = run_markdown(demo_run, full_cases=False)
     assert text.startswith("### <code>desk</code>\n")
     assert "| gate |" not in text
     assert "<pre>" not in text
@@ -49,7 +44,7 @@ def test_without_gates_there_is_no_verdict_and_without_cases_only_their_names(de
 
 def test_a_gate_on_a_backend_stands_beside_that_backend(demo_run):
     demo_run.decision = decide_run(demo_run.run, ["task_success[state] >= 0.1 coverage 0"])
-    text = markdown(demo_run)
+    text = run_markdown(demo_run)
     rows = [line for line in text.splitlines() if line.startswith("| <code>task&#95;success</code>")]
     assert [("✅ met" in row, "state" in row) for row in rows] == [(False, False), (True, True)]
 
@@ -63,14 +58,14 @@ def test_everything_fits_a_comment_however_long_the_answers(store, keep):
     ]
     keep(store, [records])
     reported = open_run("run-1", store)
-    assert len(markdown(reported)) <= MOST_CHARACTERS
+    assert len(run_markdown(reported)) <= MOST_CHARACTERS
     gate = GateVerdict(Gate("m" * 900, ">=", 1.0), "fail", "|" * 4000, cases=tuple("|" * 500 for _ in range(50)))
     reported.decision = decide(reported.run, [gate] * 60)
-    assert len(markdown(reported)) <= MOST_CHARACTERS
+    assert len(run_markdown(reported)) <= MOST_CHARACTERS
 
 
 def test_hostile_text_is_shown_as_text(hostile_run):
-    text = markdown(hostile_run)
+    text = run_markdown(hostile_run)
     html = GITHUB_LIKE.render(text)
     for page in (text, html):
         assert "<script" not in page
@@ -110,30 +105,32 @@ def test_a_comparison_says_what_became_worse(store, keep):
     keep(store, [records(range(0))], run_id="old", metrics=["task_success"])
     keep(store, [records(range(30))], run_id="new", metrics=["task_success"])
     old, new = open_run("old", store).run, open_run("new", store).run
-    text = run_markdown(new, decide_run(new, comparison=compare_runs(new, old)))
+    text = run_markdown(ReportedRun(new, decision=decide_run(new, comparison=compare_runs(new, old))))
     assert text.startswith("### <code>desk</code>: ❌ FAIL")
     assert "**Against <code>old</code>**, 60 cases in both" in text
     assert "| <code>task&#95;success</code> outcome | 1.00 | 0.50 | -0.500 &#91;" in text
     assert "**regression**" in text
-    same = run_markdown(new, decide_run(new, comparison=compare_runs(new, new)))
+    same = run_markdown(ReportedRun(new, decision=decide_run(new, comparison=compare_runs(new, new))))
     assert same.splitlines()[0].endswith(": ✅ PASS")
 
 
 def test_an_unscored_run_says_so(store, keep):
     keep(store, [[Record(DatasetCase("q1", "?"), TraceLog(), "a")]], metrics=[])
-    assert "Nothing is scored yet." in markdown(open_run("run-1", store))
+    assert "Nothing is scored yet." in run_markdown(open_run("run-1", store))
 
 
-def test_the_step_summary_is_appended_to(tmp_path, monkeypatch):
+def test_the_step_summary_is_appended_to(demo_run, tmp_path, monkeypatch):
     target = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(target))
-    assert write_step_summary(lambda: "# one\n")
-    assert write_step_summary(lambda: "# two")
-    assert target.read_text() == "# one\n\n# two\n\n"
+    target.write_text("# another step\n\n")
+    assert write_step_summary(demo_run)
+    assert write_step_summary(demo_run)
+    one = run_markdown(demo_run, full_cases=False).rstrip("\n") + "\n\n"
+    assert target.read_text() == "# another step\n\n" + one + one
 
 
-def test_without_a_place_for_a_summary_nothing_happens(tmp_path, monkeypatch):
+def test_without_a_place_for_a_summary_nothing_happens(demo_run, tmp_path, monkeypatch):
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
-    assert not write_step_summary(lambda: pytest.fail("nobody reads it"))
+    assert not write_step_summary(demo_run)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "no" / "such" / "folder.md"))
-    assert not write_step_summary(lambda: "text")
+    assert not write_step_summary(demo_run)

@@ -15,8 +15,7 @@ from agentunit.reports.case_view import view_case
 from agentunit.reports.html import write_html
 from agentunit.reports.junit import write_junit
 from agentunit.reports.markdown import run_markdown
-from agentunit.reports.masked import Mask
-from agentunit.reports.reported_run import open_run
+from agentunit.reports.reported_run import Mask, open_run
 from agentunit.reports.table_files import write_csv
 
 EMAIL, CARD, KEY = "mia.lindqvist@example.com", "4111 1111 1111 1111", "sk-abcdef0123456789abcdef"
@@ -55,7 +54,7 @@ def every_report(reported, folder):
     print_case(view_case(case), reported.infos, Console(file=out, width=120), full=True)
     made = {
         "show": out.getvalue(),
-        "markdown": run_markdown(reported.run, reported.decision, mask=reported.mask, case_of=reported.case),
+        "markdown": run_markdown(reported),
     }
     for name, write in (("html", write_html), ("junit", write_junit), ("csv", write_csv)):
         write(reported, folder / name)

@@ -18,7 +18,7 @@ from agentunit.core.results import MetricResult, Score, encode_json
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_run
 from agentunit.engine.scored_run import run_from_store
-from agentunit.reports.decisions import print_decision
+from agentunit.reports.decision_console import print_decision
 from agentunit.reports.html import write_html
 from agentunit.reports.json_report import run_as_data
 from agentunit.reports.junit import write_junit
@@ -61,13 +61,13 @@ def reports_of(reported, folder):
     """Every report of a run as text, by name."""
     made = {}
     for name, show in (
-        ("terminal", lambda console: print_decision(reported.decision, "next", console)),
+        ("terminal", lambda console: print_decision(reported.decision, console, "next")),
         ("show", lambda console: print_stored_run(reported, console)),
     ):
         out = io.StringIO()
         show(Console(file=out, width=200))
         made[name] = out.getvalue()
-    made["markdown"] = html.unescape(run_markdown(reported.run, reported.decision, case_of=reported.case))
+    made["markdown"] = html.unescape(run_markdown(reported))
     for name, write in (("html", write_html), ("junit", write_junit)):
         write(reported, folder / name)
         made[name] = (folder / name).read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.engine.decision import decide_run
 from agentunit.reports.otel_events import emit_scores, export_scores
 from agentunit.reports.reported_run import open_run
-from agentunit.reports.whole_file import ReportError
+from agentunit.reports.reporters import ReportError
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.reports import table_files
 from agentunit.reports.reported_run import open_run, open_run_file
+from agentunit.reports.reporters import ReportError, whole_file
 from agentunit.reports.table_files import COLUMNS, write_csv, write_parquet
-from agentunit.reports.whole_file import ReportError, whole_file
 from agentunit.store.portable import export_run
 
 

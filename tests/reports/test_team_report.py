@@ -18,8 +18,7 @@ from agentunit.reports.agents_console import lane_blocks, signs_used
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case
 from agentunit.reports.html import write_html
-from agentunit.reports.masked import ReportedCase
-from agentunit.reports.reported_run import open_run
+from agentunit.reports.reported_run import ReportedCase, open_run
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 

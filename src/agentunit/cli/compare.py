@@ -2,41 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
 import click
 
-from agentunit.cli.gate import compared, load_run, next_command
-from agentunit.cli.options import store_option
+from agentunit.cli.options import json_option, store_option
+from agentunit.cli.references import load_run, next_command
 from agentunit.cli.streams import remember_exit_code
-from agentunit.engine.compare import DEFAULT_ALPHA
+from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
+from agentunit.engine.comparison import Comparison
 from agentunit.engine.decision import decide_comparison
+from agentunit.engine.gates import DEFAULT_MIN_COVERAGE
+from agentunit.engine.margins import Margin, parse_margin
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.console import Terminal
-from agentunit.reports.decisions import print_comparison, print_decision
+from agentunit.reports.decision_console import print_verdict
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
 
+_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+
+def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
+    """``--metrics``, ``--margin`` and ``--alpha``: what is compared with the baseline, and how strictly."""
+    options = (
+        click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help=metrics_help),
+        click.option(
+            "--margin",
+            "margins",
+            multiple=True,
+            metavar="METRIC=LOSS",
+            help="What a metric may lose against the baseline: 0.02, or 10% of its mean. Without METRIC= for all. "
+            "Default: 0.05 for scores, 10% for quantities.",
+        ),
+        click.option(
+            "--alpha", type=float, default=DEFAULT_ALPHA, show_default=True, help="Chance of a false alarm allowed."
+        ),
+    )
+
+    def add(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+@click.command()
 @click.argument("baseline", metavar="BASE")
 @click.argument("candidate", metavar="NEW")
-@click.option(
-    "-m",
-    "--metrics",
-    "names",
-    multiple=True,
-    metavar="NAMES",
-    help="Only these, separated by commas (NAME or NAME[backend]); all of them count. "
-    "Default: all, of which informational ones and clock time do not count.",
+@comparison_options(
+    "Only these, separated by commas (NAME or NAME[backend]); all of them count. "
+    "Default: all, of which informational ones and clock time do not count."
 )
-@click.option(
-    "--margin",
-    "margins",
-    multiple=True,
-    metavar="METRIC=LOSS",
-    help="What a metric may lose: 0.02, or 10% of its mean in BASE. Without METRIC= for all. "
-    "Default: 0.05 for scores, 10% for quantities.",
-)
-@click.option("--alpha", type=float, default=DEFAULT_ALPHA, show_default=True, help="Chance of a false alarm allowed.")
-@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
+@json_option("Print the comparison as JSON.")
 @store_option
 def compare(
     baseline: str,
@@ -60,14 +80,50 @@ def compare(
     settle it.
     """
     old, new = load_run(baseline, store_path), load_run(candidate, store_path)
-    comparison = compared(new, old, names, margins, alpha)
-    decision = decide_comparison(comparison)
+    decision = decide_comparison(compare_as_asked(new, old, names, margins, alpha))
     remember_exit_code(decision.exit_code)
     if as_json:
         click.echo(printable_json(decision_as_data(decision)))
     else:
-        console = Terminal()
-        print_comparison(comparison, console)
-        print_decision(decision, next_command(candidate, new, decision), console)
+        print_verdict(decision, Terminal(), next_command(candidate, new, decision))
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)
+
+
+def compare_as_asked(
+    candidate: ScoredRun,
+    baseline: ScoredRun,
+    names: Sequence[str] = (),
+    margins: Sequence[str] = (),
+    alpha: float = DEFAULT_ALPHA,
+    *,
+    min_coverage: float = DEFAULT_MIN_COVERAGE,
+) -> Comparison:
+    """The comparison that a command line asks for; what is wrong with it is a usage error."""
+    wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
+    try:
+        return compare_runs(
+            candidate,
+            baseline,
+            metrics=wanted or None,
+            margin=_margins(margins),
+            alpha=alpha,
+            min_coverage=min_coverage,
+        )
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _margins(texts: Sequence[str]) -> Margin | dict[str, Margin] | None:
+    by_metric: dict[str, Margin] = {}
+    for_all: Margin | None = None
+    for text in texts:
+        name, equals, loss = text.rpartition("=")
+        parse_margin(loss)
+        if equals:
+            by_metric[name.strip()] = loss
+        else:
+            for_all = loss
+    if for_all is not None and by_metric:
+        raise ValueError("--margin: use one for all metrics, or METRIC=LOSS for some; received both")
+    return by_metric or for_all

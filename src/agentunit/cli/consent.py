@@ -14,9 +14,9 @@ from agentunit.reports.printable import printable_line
 
 
 def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
-    """Tell what a judge will be sent and ask whether it may be; "no" leaves with exit code 2, and nothing was sent.
+    """Print what a judge will be sent and ask whether it may be; "no" leaves with exit code 2, and nothing was sent.
 
-    With ``yes``, in CI and where nobody can answer it is told and not asked.
+    With ``yes``, in CI and where nobody can answer it is printed and not asked.
     """
     if sending is None:
         return

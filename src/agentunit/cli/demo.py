@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agentunit.cli.options import InputFailure
+from agentunit.cli.options import InputFailure, json_option
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
@@ -33,8 +33,8 @@ _METRICS = (
 )
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON instead of a table.")
+@click.command()
+@json_option("Print the summary as JSON instead of a table.")
 @click.option(
     "--save", type=click.Path(dir_okay=False), metavar="FILE", help="Write the recording itself here, to try things on."
 )

@@ -26,10 +26,9 @@ from agentunit.reports.console import Terminal
 from agentunit.reports.figures import duration
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
-from agentunit.reports.reading import reading_lines
 from agentunit.reports.reporters import reporter_table
+from agentunit.reports.trace_console import print_health, reading_lines
 from agentunit.reports.trace_health import examine
-from agentunit.reports.trace_health_console import print_health
 from agentunit.traces.formats import format_table
 from agentunit.traces.grouping import GroupBy
 

@@ -6,24 +6,25 @@ import os
 
 import click
 
-from agentunit.cli.gate import compared, load_run
-from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
-from agentunit.cli.show import find_reported_run
-from agentunit.core.codec import RecordError
-from agentunit.engine.compare import DEFAULT_ALPHA
+from agentunit.cli.compare import compare_as_asked
+from agentunit.cli.gate import gates_for
+from agentunit.cli.options import open_store, show_personal_data_option, store_option
+from agentunit.cli.references import find_reported_run, load_run, run_argument, unreadable_runs_fail
 from agentunit.engine.decision import decide_run
-from agentunit.engine.gate_expressions import GateError, parse_gate
-from agentunit.engine.gates import refuse_unknown_names
 from agentunit.reports.figures import counted_cases
-from agentunit.reports.printable import printable_line
-from agentunit.reports.reporters import PORTABLE, format_for, known_endings, reporter_named, reporter_names
-from agentunit.reports.whole_file import STDOUT, ReportError
+from agentunit.reports.reporters import (
+    PORTABLE,
+    STDOUT,
+    format_for,
+    known_endings,
+    reporter_named,
+    reporter_names,
+)
 from agentunit.store.portable import export_run
-from agentunit.store.schema import StoreError
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run_reference", metavar="RUN")
+@click.command()
+@run_argument
 @click.option("-o", "--to", "target", required=True, metavar="FILE", help="The file to write; '-' is standard output.")
 @click.option(
     "-f",
@@ -64,23 +65,17 @@ def export(
     """
     chosen = _known(format_name) if format_name else _format_of(target)
     _refuse_overwriting(target, run_reference, store_path)
-    try:
+    with unreadable_runs_fail():
         if chosen == PORTABLE:
-            told = _write_portable(run_reference, target, store_path)
+            written = _write_portable(run_reference, target, store_path)
         else:
             with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
                 old = None if baseline is None else load_run(baseline, store_path)
-                comparison = None if old is None else compared(reported.run, old, (), (), DEFAULT_ALPHA)
-                if gates:
-                    refuse_unknown_names(reported.run, [parse_gate(each) for each in gates])
-                reported.decision = decide_run(reported.run, gates or None, comparison)
-                told = reporter_named(chosen).write(reported, target)
-    except GateError as error:
-        raise click.UsageError(str(error)) from None
-    except (StoreError, RecordError, ReportError) as error:
-        raise InputFailure(printable_line(str(error))) from None
+                comparison = None if old is None else compare_as_asked(reported.run, old)
+                reported.decision = decide_run(reported.run, gates_for(reported.run, gates), comparison)
+                written = reporter_named(chosen).write(reported, target)
     if target != STDOUT:
-        click.echo(f"{target}: {told}")
+        click.echo(f"{target}: {written}")
 
 
 def _known(format_name: str) -> str:

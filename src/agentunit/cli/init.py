@@ -14,7 +14,7 @@ _IGNORED = ".agentunit/"
 _ALREADY_IGNORED = {".agentunit", ".agentunit/", "/.agentunit", "/.agentunit/", "**/.agentunit", "**/.agentunit/"}
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("folder", default=".", metavar="[FOLDER]", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--yaml", "as_yaml", is_flag=True, help="Write the suite as YAML instead of Python.")
 def init(folder: Path, as_yaml: bool) -> None:

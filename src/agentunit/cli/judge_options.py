@@ -23,7 +23,7 @@ _OPTIONS = (
     click.option(
         "--backend",
         metavar="NAME",
-        help="What scores the quality metrics: auto, lexical, judge, ragas or local ('agentunit doctor' tells them).",
+        help="What scores the quality metrics: auto, lexical, judge, ragas or local ('agentunit doctor' lists them).",
     ),
     click.option(
         "--param",
@@ -67,12 +67,12 @@ class JudgeChoice:
         return wanted
 
     def with_parameters(self, names: Sequence[str]) -> list[Any]:
-        """Names as the registry takes them, each with the parameters that the command line gives it."""
+        """Names as the registry takes them, each with the parameters that the command line has for it."""
         return [{name: self.parameters.pop(name)} if name in self.parameters else name for name in names]
 
     def adjust(self, metrics: Sequence[Any]) -> list[Any]:
         """Metrics with the parameters and the backend of the command line in place of their own."""
-        changed = {name: dict(given) for name, given in self.parameters.items()}
+        changed = {name: dict(values) for name, values in self.parameters.items()}
         names = [metric.name for metric in metrics]
         for name in changed:
             if name not in names:
@@ -126,7 +126,7 @@ def judge_options(command: _Command) -> _Command:
         yes: bool,
         **kwargs: Any,
     ) -> Any:
-        given = {
+        chosen = {
             "url": judge_url,
             "model": judge_model,
             "repeats": judge_repeats,
@@ -135,7 +135,7 @@ def judge_options(command: _Command) -> _Command:
             "concurrency": judge_concurrency,
             "transcripts": judge_transcripts or None,
         }
-        settings: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
         if no_cache:
             settings["cache"] = None
         return command(*args, choice=JudgeChoice(backend, _parsed(parameters), settings, yes), **kwargs)
@@ -146,10 +146,10 @@ def judge_options(command: _Command) -> _Command:
     return wrapped  # type: ignore[no-any-return]
 
 
-def _parsed(given: Iterable[str]) -> dict[str, dict[str, Any]]:
+def _parsed(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
     """``METRIC.NAME=VALUE``, where a value is read as YAML reads it: 0.5, true, [a, b], or a text."""
     parsed: dict[str, dict[str, Any]] = {}
-    for each in given:
+    for each in texts:
         place, equals, text = each.partition("=")
         metric, dot, name = place.strip().rpartition(".")
         if not equals or not dot or not metric or not name:
@@ -167,7 +167,7 @@ def _chooses_backend(metric: Any) -> bool:
 
 
 def _refuse_wrong_settings() -> None:
-    """A setting that is wrong would make ``auto`` pass over the judge, and score by something else without a word."""
+    """A setting that is wrong would make ``auto`` pass over the judge, and score by something else silently."""
     try:
         configured()
     except ValueError as error:

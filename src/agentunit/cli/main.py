@@ -123,7 +123,7 @@ def _run_verb() -> int:
     except OSError as error:
         forget_output()
         where = f"{error.filename}: " if error.filename else ""
-        # A terminal that was closed takes no words either.
+        # A terminal that was closed cannot be written to either.
         with suppress(OSError):
             click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
         return EXIT_ERRORS

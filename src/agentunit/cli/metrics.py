@@ -8,17 +8,19 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from agentunit.cli.options import json_option
 from agentunit.core.results import encode_json
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, import_path, parameter_defaults, registry
 from agentunit.metrics.trust import trust_words
-from agentunit.reports.catalog import info_as_data, known_backends, spoken_direction, spoken_range
 from agentunit.reports.console import Terminal
+from agentunit.reports.figures import DIRECTION_MARK, describe_direction, describe_range
+from agentunit.reports.json_report import info_as_data, known_backends
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@json_option("Print everything as JSON.")
 def metrics(name: str | None, as_json: bool) -> None:
     """List the metrics, or everything about one.
 
@@ -46,8 +48,7 @@ def _show_all() -> None:
         if info.family != family:
             family = info.family
             table.add_row(Text(family, style="dim italic"))
-        better = {"higher": "↑", "lower": "↓", "none": " "}[info.direction]
-        starred = f"{name} {better}" + (" *" if name in DEFAULT_METRICS else "")
+        starred = name + DIRECTION_MARK[info.direction] + (" *" if name in DEFAULT_METRICS else "")
         table.add_row(starred, trust_words(info, info.backend), Text(info.summary))
     Terminal().print(table)
     click.echo("\n↑ higher is better, ↓ lower is better, * in the standard set")
@@ -69,7 +70,7 @@ def _show_one(name: str, as_json: bool) -> None:
     rows = {
         "class": import_path(metric),
         "family": info.family,
-        "range": f"{spoken_range(info)}; {spoken_direction(info.direction)}",
+        "range": f"{describe_range(info)}; {describe_direction(info.direction)}",
         "needs": "; ".join(info.inputs) or "–",
         "answer keys": ", ".join(key for key, use in info.metadata_inputs.items() if use == "answer_key") or "–",
         "parameters": ", ".join(f"{key}={value!r}" for key, value in defaults.items()) or "none",

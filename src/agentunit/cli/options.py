@@ -44,6 +44,11 @@ def store_option(command: _Command) -> _Command:
     )(command)
 
 
+def json_option(text: str) -> Callable[[_Command], _Command]:
+    """``--json``: data for a program in place of text for a person."""
+    return click.option("--json", "as_json", is_flag=True, help=text)
+
+
 def show_personal_data_option(command: _Command) -> _Command:
     """``--show-personal-data``: reports as they were before masking."""
     return click.option(
@@ -104,7 +109,7 @@ def end_signals_interrupt() -> Iterator[None]:
 
 
 def say_stopped(kept: str, next_step: str | None = None) -> None:
-    """The last words of a command that was stopped: what is kept and how to go on, if anybody can still read it."""
+    """The last lines of a command that was stopped: what is kept and how to go on, if they can still be written."""
     with suppress(OSError):
         click.echo(f"stopped: {kept}", err=True)
         if next_step is not None:
@@ -112,7 +117,7 @@ def say_stopped(kept: str, next_step: str | None = None) -> None:
 
 
 def metrics_from(names: Sequence[str], choice: JudgeChoice) -> list[Any]:
-    """The metrics named on a command line, with the parameters it gives them; a wrong name is a usage error."""
+    """The metrics named on a command line, with their parameters from it; a wrong name is a usage error."""
     wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
     # A user's own metric is usually a module beside the traces; last, so that no file there takes another's place.
     if any(":" in name for name in wanted) and os.getcwd() not in sys.path:

@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +13,20 @@ import click
 import msgspec
 
 from agentunit.cli.options import InputFailure, store_option
-from agentunit.cli.show import find_reported_run
+from agentunit.cli.references import find_reported_run, run_argument, unknown_case, unreadable_runs_fail
 from agentunit.core.case import DatasetCase
-from agentunit.core.codec import RecordError, encode_record
+from agentunit.core.codec import encode_record
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import worst_repeat
-from agentunit.reports.masked import ReportedCase
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedRun
-from agentunit.store.schema import StoreError
+from agentunit.reports.reported_run import ReportedCase, ReportedRun
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run_reference", metavar="RUN")
+@click.command()
+@run_argument
 @click.argument("case_ids", nargs=-1, required=True, metavar="CASE…")
 @click.option("--to", "target", required=True, metavar="FILE", help="The JSONL dataset; made when it is not there.")
 @click.option("--expected", metavar="TEXT", help="What the right answer would have been.")
@@ -52,12 +49,9 @@ def promote(
     agentunit promote last desk-016 --to regressions.jsonl --expected "In Oslo."
     """
     _refuse_misuse(case_ids, target, expected, new_id)
-    try:
-        # A test case needs its texts as they were.
-        with find_reported_run(run_reference, store_path, show_personal_data=True) as reported:
-            cases = [_promoted(reported, case_id) for case_id in case_ids]
-    except (StoreError, RecordError) as error:
-        raise InputFailure(str(error)) from None
+    # A test case needs its texts as they were.
+    with unreadable_runs_fail(), find_reported_run(run_reference, store_path, show_personal_data=True) as reported:
+        cases = [_promoted(reported, case_id) for case_id in case_ids]
     if new_id is not None:
         cases[0].id = new_id
     if expected is not None:
@@ -91,9 +85,7 @@ def _refuse_misuse(case_ids: Sequence[str], target: str, expected: str | None, n
 def _promoted(reported: ReportedRun, case_id: str) -> DatasetCase:
     repeats = reported.case(case_id)
     if not repeats:
-        nearest = get_close_matches(case_id, reported.case_ids(), n=1)
-        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-        raise InputFailure(printable_line(f"run {reported.run.header.id} has no case {case_id!r}{hint}"))
+        raise unknown_case(reported.run.header.id, case_id, reported.case_ids())
     worst = worst_repeat(repeats, reported.infos)
     case = worst.record.case
     origin = _origin(reported.run.header.id, worst, reported.infos)
@@ -115,7 +107,7 @@ def _origin(run_id: str, chosen: ReportedCase, infos: Mapping[str, MetricInfo]) 
 
 
 def falls_short(info: MetricInfo, value: float) -> bool:
-    """Whether a value is not the best its metric can give. Open-ended quantities (cost, seconds) have no best.
+    """Whether a value is not the best value of its metric. Open-ended quantities (cost, seconds) have no best.
 
     >>> falls_short(MetricInfo("contains", "quality", "", "higher", (0.0, 1.0)), 0.5)
     True

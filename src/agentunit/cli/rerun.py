@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
 import click
 
 from agentunit.cli.judge_options import JudgeChoice, judge_options
-from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
+from agentunit.cli.options import InputFailure, json_option, open_store, show_personal_data_option, store_option
+from agentunit.cli.references import run_argument, unknown_case
 from agentunit.cli.run import (
     adjusted_suite,
     ask_about_cases,
@@ -33,8 +33,8 @@ from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run_reference", metavar="RUN")
+@click.command()
+@run_argument
 @click.argument("case_ids", nargs=-1, required=True, metavar="CASE…")
 @click.option(
     "--suite",
@@ -42,7 +42,7 @@ from agentunit.store.sqlite import DEFAULT_PATH, Store
     metavar="SUITE",
     help="The suite to run them with (default: the run's own; an imported run has none).",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
+@json_option("Print the result as JSON instead of tables.")
 @show_personal_data_option
 @judge_options
 @store_option
@@ -78,9 +78,7 @@ def _rerun(
         known = store.case_ids(header.id)
         for case_id in case_ids:
             if case_id not in known:
-                nearest = get_close_matches(case_id, known, n=1, cutoff=0.5)
-                hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-                raise InputFailure(f"run {header.id} has no case {case_id!r}{hint}")
+                raise unknown_case(header.id, case_id, known)
         if header.is_foreign and suite_path is None:
             raise click.UsageError(
                 f"run {header.id} was imported from a file, so the suite that it names is not executed: "

@@ -10,7 +10,6 @@ from typing import Any
 import click
 
 from agentunit.cli.consent import ask_before_sending
-from agentunit.cli.gate import next_command
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
@@ -23,13 +22,14 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
+from agentunit.cli.references import next_command
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import Decision, decide_run
+from agentunit.engine.decision import decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
@@ -38,18 +38,13 @@ from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_sto
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
-from agentunit.reports.catalog import known_backends
-from agentunit.reports.console import Terminal, print_run
-from agentunit.reports.decisions import print_comparison, print_decision, print_gates
-from agentunit.reports.failures import describe_failures
-from agentunit.reports.figures import failed_words
-from agentunit.reports.github import write_step_summary
-from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.masked import Mask
+from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
+from agentunit.reports.decision_console import print_verdict
+from agentunit.reports.json_report import decision_as_data, known_backends
+from agentunit.reports.markdown import write_step_summary
 from agentunit.reports.printable import printable_json, printable_line
-from agentunit.reports.progress import Progress
-from agentunit.reports.reported_run import resume_command
-from agentunit.reports.run_progress import RecordingLine
+from agentunit.reports.progress import Progress, RecordingLine
+from agentunit.reports.reported_run import ReportedRun, resume_command
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
 
@@ -295,42 +290,29 @@ def score_with_progress(
         progress.clear()
 
 
-def _markdown(run: ScoredRun, decision: Decision, mask: Mask) -> str:
-    # It loads what knows how to show cases, which the terminal does not.
-    from agentunit.reports.markdown import run_markdown
-
-    return run_markdown(run, decision, mask=mask)
-
-
 def finish(
     store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool, show_personal_data: bool = False
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
     comparison = compare_runs(scored, base) if base is not None else None
-    mask = Mask(show_all=show_personal_data)
-    decision = mask.decision(
-        decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
-    )
+    decision = decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
+    reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
+    decision = reported.decision
     remember_exit_code(decision.exit_code)
     # Before the lines that nobody may read any more.
-    write_step_summary(lambda: _markdown(scored, decision, mask))
-    summary = mask.summary(scored.summary())
+    write_step_summary(reported)
     failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
-    failures = mask.data(describe_failures(failed, scored.header, failed_words(scored))) if scored.n_failed else []
+    failures = reported.mask.data(describe_failures(failed, scored)) if scored.n_failed else []
     if as_json:
         for line in failures:
             click.echo(line, err=True)
-        click.echo(printable_json({"run": scored.header, "summary": summary, **decision_as_data(decision)}))
+        click.echo(printable_json({"run": scored.header, "summary": reported.summary, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        infos = {name: scored.info(name) for name in scored.metrics}
-        print_run(summary, infos, console)
+        print_run(reported.summary, reported.infos, console)
         for line in failures:
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-        print_gates(decision.gates, console)
-        if comparison is not None:
-            print_comparison(comparison, console)
-        print_decision(decision, next_command(scored.header.id, scored, decision), console)
+            print_line(line, console)
+        print_verdict(decision, console, next_command(scored.header.id, scored, decision))
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)

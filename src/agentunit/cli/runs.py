@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import click
 
-from agentunit.cli.options import InputFailure, open_store, store_option
+from agentunit.cli.options import json_option, open_store, store_option
+from agentunit.cli.references import unreadable_runs_fail
 from agentunit.core.results import MetricSummary, encode_json
-from agentunit.reports.console import Terminal
-from agentunit.reports.json_report import headline_rows, run_line_as_data
+from agentunit.reports.console import Terminal, print_next
+from agentunit.reports.json_report import run_line_as_data
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import how_to_resume, open_run
-from agentunit.reports.run_console import print_runs
-from agentunit.store.schema import StoreError
+from agentunit.reports.run_console import headline_rows, print_runs
 from agentunit.store.sqlite import RunHeader
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="Print them as JSON.")
+@click.command()
+@json_option("Print them as JSON.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
 @click.option("--delete", "doomed", metavar="RUN", help="Remove a run with its records and scores.")
 @store_option
@@ -33,15 +33,12 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
         return
     infos = {}
     listed: list[tuple[RunHeader, list[MetricSummary]]] = []
-    try:
-        with open_store(store_path, read_only=True) as store:
-            headers = store.runs()
-            for header in headers[:limit]:
-                reported = open_run(header.id, store, show_personal_data=True)  # only means are shown
-                infos.update(reported.infos)
-                listed.append((header, headline_rows(reported.summary, reported.infos)))
-    except StoreError as error:
-        raise InputFailure(printable_line(str(error))) from None
+    with unreadable_runs_fail(), open_store(store_path, read_only=True) as store:
+        headers = store.runs()
+        for header in headers[:limit]:
+            reported = open_run(header.id, store, show_personal_data=True)  # only means are shown
+            infos.update(reported.infos)
+            listed.append((header, headline_rows(reported.summary, reported.infos)))
     if as_json:
         click.echo(encode_json([run_line_as_data(header, rows) for header, rows in listed]).decode())
         return
@@ -53,16 +50,11 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
     if len(headers) > limit:
         console.print(f"… and {len(headers) - limit:,} older (--limit shows more)", style="dim", highlight=False)
     resume = next((how for header, _ in listed if (how := how_to_resume(header, store_path))), None)
-    for step in (resume, "agentunit show last"):
-        if step is not None:
-            console.print(f"next: {step}", style="bold", highlight=False, markup=False, soft_wrap=True)
+    print_next(filter(None, (resume, "agentunit show last")), console)
 
 
 def _delete(reference: str, store_path: str) -> None:
-    try:
-        with open_store(store_path) as store:
-            header = store.find_run(reference)
-            store.delete_run(header.id)
-    except StoreError as error:
-        raise InputFailure(printable_line(str(error))) from None
+    with unreadable_runs_fail(), open_store(store_path) as store:
+        header = store.find_run(reference)
+        store.delete_run(header.id)
     click.echo(f"removed run {printable_line(header.id)} with its {header.n_done:,} cases")

@@ -51,10 +51,10 @@ from agentunit.engine.scoring import score as score_records
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters
 from agentunit.reports.console import Terminal, error_line, print_run
-from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
-from agentunit.reports.reading import print_reading
+from agentunit.reports.reported_run import Mask
+from agentunit.reports.trace_console import print_reading
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
 from agentunit.traces.grouping import GroupBy

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import os
-import re
 import shlex
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import click
 
-from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
-from agentunit.core.codec import RecordError
+from agentunit.cli.options import InputFailure, json_option, show_personal_data_option, store_option
+from agentunit.cli.references import find_reported_run, run_argument, unknown_case, unreadable_runs_fail
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
-from agentunit.reports.console import Terminal
+from agentunit.reports.console import Terminal, print_line
 from agentunit.reports.json_report import run_as_data
-from agentunit.reports.masked import ReportedCase
 from agentunit.reports.printable import printable_json, printable_line
-from agentunit.reports.reported_run import ReportedRun, how_to_resume, open_run, open_run_file
+from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
-from agentunit.store.schema import StoreError
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("run_reference", metavar="RUN")
+@click.command()
+@run_argument
 @click.argument("case_id", required=False, metavar="[CASE]")
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Which repeat of the case, counted from 1.")
 @click.option("--full", is_flag=True, help="Show long texts whole.")
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+@json_option("Print it as JSON.")
 @show_personal_data_option
 @store_option
 def show(
@@ -52,33 +48,16 @@ def show(
     """
     if repeat is not None and case_id is None:
         raise click.UsageError("--repeat needs a CASE")
-    try:
-        with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
-            if case_id is not None:
-                _show_case(reported, case_id, repeat, full=full, as_json=as_json)
-            else:
-                _show_run(reported, run_reference, store_path, as_json=as_json)
-    except (StoreError, RecordError) as error:
-        raise InputFailure(printable_line(str(error))) from None
-
-
-def find_reported_run(reference: str, store_path: str, *, show_personal_data: bool) -> ReportedRun:
-    """The run a command is about: an exported file, or a run of the store."""
-    if os.path.isfile(reference):
-        return open_run_file(reference, show_personal_data=show_personal_data)
-    store = open_store(store_path, read_only=True)
-    try:
-        return open_run(reference, store, show_personal_data=show_personal_data)
-    except StoreError:
-        store.close()
-        raise
-
-
-def _show_run(reported: ReportedRun, reference: str, store_path: str, *, as_json: bool) -> None:
-    if as_json:
-        click.echo(printable_json(run_as_data(reported)))
-        return
-    print_stored_run(reported, Terminal(), next_steps=_next_steps(reported, reference, store_path))
+    with (
+        unreadable_runs_fail(),
+        find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported,
+    ):
+        if case_id is not None:
+            _show_case(reported, case_id, repeat, full=full, as_json=as_json)
+        elif as_json:
+            click.echo(printable_json(run_as_data(reported)))
+        else:
+            print_stored_run(reported, Terminal(), next_steps=_next_steps(reported, run_reference, store_path))
 
 
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
@@ -88,7 +67,7 @@ def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full:
         printed = next((each for each in reported.case_ids() if printable_line(each) == case_id), None)
         repeats = [] if printed is None else reported.case(printed)
     if not repeats:
-        raise InputFailure(_unknown_case(reported, case_id))
+        raise unknown_case(reported.run.header.id, case_id, reported.case_ids())
     wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
     if not wanted:
         there = ", ".join(str(case.repeat + 1) for case in repeats)
@@ -112,30 +91,14 @@ def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, 
             for metric, score in case.scores.items()
             if score.result.value is not None and score.status == "ok"
         )
-        told = "the agent failed" if case.failed else printable_line(scores, 200)
-        console.print(f"{mark} {case.repeat + 1}  {told}", highlight=False, markup=False, soft_wrap=True)
-
-
-def _unknown_case(reported: ReportedRun, case_id: str) -> str:
-    known = reported.case_ids()
-
-    def without_zeros(text: str) -> str:
-        return re.sub(r"0*([0-9]+)", r"\1", text.casefold())
-
-    # People leave out the zeros of an id, or type only a part of it.
-    near = [each for each in known if without_zeros(each) == without_zeros(case_id)]
-    near += get_close_matches(case_id, known, n=1, cutoff=0.5)
-    near += [each for each in known if case_id.casefold() in each.casefold()]
-    hint = f"; did you mean {printable_line(near[0])!r}?" if near else ""
-    return printable_line(f"run {reported.run.header.id} has no case {case_id!r}{hint}")
+        print_line(
+            f"{mark} {case.repeat + 1}  {'the agent failed' if case.failed else printable_line(scores, 200)}", console
+        )
 
 
 def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[str]:
     """The commands to go on with: the rest of an unfinished run, a case behind the decision, or one of the worst."""
-    ids = list(reported.decision.failing_cases)
-    rows = [row for row in reported.summary.metrics if row.status == "ok"]
-    ids += [case for row in rows if reported.infos[row.metric].unit == "score" for case in row.worst_cases]
-    ids = ids or reported.case_ids()[:1]
+    ids = [*reported.decision.failing_cases, *reported.worst_cases()] or reported.case_ids()[:1]
     quoted = shlex.quote(reference)
     steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
     resume = None if os.path.isfile(reference) else how_to_resume(reported.run.header, store_path)

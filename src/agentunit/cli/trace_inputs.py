@@ -19,7 +19,7 @@ from agentunit.core.results import InputError
 from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.reports.console import Terminal, error_line
 from agentunit.reports.progress import Progress
-from agentunit.reports.reading import print_reading
+from agentunit.reports.trace_console import print_reading
 from agentunit.store.schema import StoreError
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.grouping import GroupBy

@@ -13,7 +13,7 @@ import click
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
-from agentunit.cli.options import InputFailure, metrics_from
+from agentunit.cli.options import InputFailure, json_option, metrics_from
 from agentunit.core.results import encode_json
 from agentunit.datasets.labels import (
     LabelFile,
@@ -27,13 +27,14 @@ from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.validity import LabelJoin, LabelledScores, score_labelled
 from agentunit.reports.console import Terminal
+from agentunit.reports.figures import counted
 from agentunit.reports.progress import Progress
-from agentunit.reports.validity_console import ValidityReport, counted, print_validity, unmatched
+from agentunit.reports.validity_console import ValidityReport, print_validity, unmatched
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import read_records
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command()
 @click.argument("records", nargs=-1, metavar="[RECORDS]…")
 @click.option(
     "--labels", "labels_path", required=True, metavar="FILE", help="Your labels: CSV or JSONL, one row a case."
@@ -57,7 +58,7 @@ from agentunit.traces.reading import read_records
 @click.option(
     "--threshold", type=float, help="A score at least this good counts as good.  [default: 0.5, for scores of 0 to 1]"
 )
-@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON instead of a table.")
+@json_option("Print everything as JSON instead of a table.")
 @judge_options
 @click.pass_context
 def validity(
@@ -82,8 +83,8 @@ def validity(
     optionally group (cases of one document or user, which are not independent).
 
     Labels are true/false, yes/no, 1/0, pass/fail, good/bad, correct/incorrect, or numbers as grades. The verdict
-    follows the 95 % interval, not the figure in its middle. Exit codes: 0 told, 2 usage, 3 something could not be
-    read (the rest still counts), 4 the labels cannot tell.
+    follows the 95 % interval, not the figure in its middle. Exit codes: 0 a verdict for some metric, 2 usage,
+    3 something could not be read (the rest still counts), 4 the labels cannot tell.
     """
     if threshold is not None and not isfinite(threshold):
         raise click.BadParameter(f"must be a finite number; received {threshold}", param_hint="--threshold")
@@ -105,7 +106,7 @@ def validity(
     if unreadable or failed:
         click.echo(f"errors: {unreadable + failed} ({unreadable} unreadable, {failed} failed scores)", err=True)
         context.exit(EXIT_ERRORS)
-    context.exit(EXIT_OK if report.told else EXIT_CANNOT_TELL)
+    context.exit(EXIT_OK if report.is_conclusive else EXIT_CANNOT_TELL)
 
 
 def _ask_about(
@@ -115,7 +116,7 @@ def _ask_about(
     label_means: Literal["good", "bad"],
     choice: JudgeChoice,
 ) -> None:
-    """Ask whether a judge may see the labelled cases. Standard input can be read only once, so it tells nothing yet."""
+    """Ask whether a judge may see the labelled cases. Standard input can be read only once, so it gives no sample."""
     oriented = orient_labels(labels, label_means)
     sample: list[Any] = []
     if not records:
@@ -136,7 +137,7 @@ def judge(
 ) -> tuple[ValidityReport, LabelledScores]:
     """Join, score and measure; what could not be used is in the report."""
     oriented = orient_labels(labels, label_means)
-    not_joined = [counted(labels.n_unlabelled, "row", "without a label")] if labels.n_unlabelled else []
+    not_joined = [f"{counted(labels.n_unlabelled, 'row')} without a label"] if labels.n_unlabelled else []
     if records:
         join = LabelJoin(read_records(*records), labels_by_id(labels, oriented))
         scored = score_labelled(Progress("records").watch(join), metrics)

@@ -25,8 +25,8 @@ from agentunit.metrics.usage import itemised_cost, recorded_cost
 from agentunit.pytest_support.agent_loop import AgentLoop
 from agentunit.pytest_support.gathering import Evaluated, Gathering
 from agentunit.pytest_support.marker import MarkerError, MarkerSettings, threshold
-from agentunit.reports.masked import Mask
 from agentunit.reports.printable import printable, printable_line
+from agentunit.reports.reported_run import Mask
 
 _ANSWER_LENGTH = 300
 _DETAIL_LENGTH = 600
@@ -88,11 +88,11 @@ class Evaluation(Mapping[str, Score]):
         for gate, _ in missed:
             self._gathering.add_failed_check(self._evaluated, gate.metric, str(gate))
         case_id = printable_line(repr(self._evaluated.case_id))
-        lines = [f"{'; '.join(_told_miss(*miss) for miss in missed)} (case {case_id})"]
+        lines = [f"{'; '.join(_describe_miss(*miss) for miss in missed)} (case {case_id})"]
         mask = self._gathering.mask
         for metric in dict.fromkeys(gate.metric for gate, _ in missed):
-            lines += _told_score(metric, self[metric], mask)
-        raise AssertionError("\n".join(lines + _told_record(self.record, mask)))
+            lines += _describe_score(metric, self[metric], mask)
+        raise AssertionError("\n".join(lines + _describe_record(self.record, mask)))
 
 
 class Evaluator:
@@ -142,9 +142,12 @@ class Evaluator:
         evaluation = self._evaluated(record, wanted, failure=result.failure, spend_usd=_spend_usd(record))
         if result.failure is not None:
             mask = self._gathering.mask
-            said = printable(mask.text(str(result.outcome.error)))
-            told = [f"the agent failed on case {printable_line(repr(asked.id))}: {said}", *_told_record(record, mask)]
-            raise AssertionError("\n".join(told + _told_traceback(result.trace.metadata, mask)))
+            message = printable(mask.text(str(result.outcome.error)))
+            lines = [
+                f"the agent failed on case {printable_line(repr(asked.id))}: {message}",
+                *_describe_record(record, mask),
+            ]
+            raise AssertionError("\n".join(lines + _describe_traceback(result.trace.metadata, mask)))
         evaluation.check_gates(self._gates)
         return evaluation
 
@@ -226,7 +229,7 @@ def _meets(gate: Gate, each: Score) -> bool:
     return each.value is not None and gate.backend in (None, each.backend) and gate.holds(each.value)
 
 
-def _told_miss(gate: Gate, each: Score) -> str:
+def _describe_miss(gate: Gate, each: Score) -> str:
     if each.value is None:
         return f"{gate.subject} has no value and cannot be {gate.operator} {gate.threshold:g}"
     if gate.backend not in (None, each.backend):
@@ -234,7 +237,7 @@ def _told_miss(gate: Gate, each: Score) -> str:
     return f"{gate.subject} is {each.value:.6g}, not {gate.operator} {gate.threshold:g}"
 
 
-def _told_score(metric: str, each: Score, mask: Mask) -> list[str]:
+def _describe_score(metric: str, each: Score, mask: Mask) -> list[str]:
     detail = dict(mask.data(each.result.detail))
     detail.pop("backend", None)
     reason = detail.pop("reason", None) or detail.pop("why", None)
@@ -251,14 +254,14 @@ def _is_all_numbers(value: Any) -> bool:
     return bool(members) and all(isinstance(each, (int, float)) for each in members)
 
 
-def _told_record(record: Record | LooseRecord, mask: Mask) -> list[str]:
+def _describe_record(record: Record | LooseRecord, mask: Mask) -> list[str]:
     read = getattr(record.case, "query", None), outcome_text(record.outcome)
     query, answer = (None if text is None else mask.text(str(text)) for text in read)
     lines = [] if query is None else [f"  query: {printable_line(str(query), _ANSWER_LENGTH)}"]
     return [*lines, f"  answer: {'none' if answer is None else printable_line(answer, _ANSWER_LENGTH)}"]
 
 
-def _told_traceback(metadata: Mapping[str, Any], mask: Mask) -> list[str]:
+def _describe_traceback(metadata: Mapping[str, Any], mask: Mask) -> list[str]:
     """The end of the agent's own traceback: where it went wrong, without the frames that led there."""
     text = metadata.get("traceback")
     lines = printable(mask.text(text)).rstrip().splitlines()[-_TRACEBACK_LINES:] if isinstance(text, str) else []

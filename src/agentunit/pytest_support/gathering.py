@@ -13,13 +13,13 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import Score, encode_json
 from agentunit.metrics.base import describe_error
-from agentunit.reports.masked import Mask
+from agentunit.reports.reported_run import Mask
 
 
 class Evaluated(Struct):
     """One evaluation. ``call`` counts the evaluations of a test, ``attempt`` its attempts, both from 0.
 
-    ``failure`` is how the agent failed, if it did. ``spend_usd`` is what running it cost, as far as the trace tells;
+    ``failure`` is how the agent failed, if it did. ``spend_usd`` is what running it cost, as far as the trace says;
     a recorded trace costs nothing again. ``record`` is the whole record as JSON, where a report wants it.
     """
 
@@ -45,7 +45,7 @@ class FailedCheck(Struct):
     backend: str = ""
 
 
-class Travelling(Struct):
+class ReportPayload(Struct):
     """What goes with one report of pytest. ``position`` is the test's in the order of collection."""
 
     position: int
@@ -119,21 +119,21 @@ class Gathering:
             FailedCheck(evaluated.call, evaluated.attempt, metric, expression, score.value, score.backend)
         )
 
-    def taken(self) -> str | None:
+    def take_payload(self) -> str | None:
         """What came in since it was last asked for, as text."""
         if not self._evaluated and not self._failed_checks:
             return None
-        text = encode_json(Travelling(self._position, self._evaluated, self._failed_checks)).decode()
+        text = encode_json(ReportPayload(self._position, self._evaluated, self._failed_checks)).decode()
         self._evaluated, self._failed_checks = [], []
         return text
 
 
-_travelling_decoder = msgspec.json.Decoder(Travelling)
+_payload_decoder = msgspec.json.Decoder(ReportPayload)
 
 
-def arrived(text: str) -> Travelling:
-    """What ``Gathering.taken`` sent."""
-    return _travelling_decoder.decode(text)
+def decode_payload(text: str) -> ReportPayload:
+    """What ``Gathering.take_payload`` sent."""
+    return _payload_decoder.decode(text)
 
 
 def _as_json(record: Any, case_id: str) -> str:
@@ -142,6 +142,6 @@ def _as_json(record: Any, case_id: str) -> str:
         line = encode_record(Record(record.case, record.trace, record.outcome))
         decode_record(line)
     except Exception as error:  # noqa: BLE001  # a user's own objects may fail in any way when they are looked at
-        told = Outcome(error=f"the record cannot be written as JSON: {describe_error(error)}")
-        line = encode_record(Record(DatasetCase(case_id), outcome=told))
+        unwritable = Outcome(error=f"the record cannot be written as JSON: {describe_error(error)}")
+        line = encode_record(Record(DatasetCase(case_id), outcome=unwritable))
     return line.decode()

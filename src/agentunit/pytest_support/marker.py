@@ -1,10 +1,12 @@
-"""What ``@pytest.mark.agentunit(…)`` says, checked when tests are collected."""
+"""What ``@pytest.mark.agentunit(…)`` says, checked when tests are collected, and the attempts it asks for (k of n)."""
 
 from __future__ import annotations
 
 import os
+import unittest
 from collections.abc import Iterable
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from agentunit.engine.suite import SuiteError, checked_fields
 _SETTINGS = ("dataset", "gates", "passes", "of", "grader_fields", "agent_fields")
 # On one case these two mean the same; a percentile, a sum or pass^k of one value would only look like something.
 _SINGLE_CASE_AGGREGATES = ("mean", "all")
+_LONGEST_REASON = 200
 
 
 class MarkerError(ValueError):
@@ -37,28 +40,28 @@ class MarkerSettings:
 
 def marker_settings(node: pytest.Item) -> MarkerSettings:
     """The settings for a test, the closest marker first; a mistake in them raises ``MarkerError``."""
-    given: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for marker in node.iter_markers("agentunit"):
         if marker.args:
             raise MarkerError(f"the marker 'agentunit' takes settings by name; received {marker.args[0]!r:.80}")
         unknown = [name for name in marker.kwargs if name not in _SETTINGS]
         if unknown:
             raise MarkerError(f"a setting must be one of {', '.join(_SETTINGS)}; received {unknown[0]!r}")
-        given = {**marker.kwargs, **given}
-    passes, of = given.get("passes"), given.get("of")
+        settings = {**marker.kwargs, **settings}
+    passes, of = settings.get("passes"), settings.get("of")
     if passes is not None or of is not None:
         _check_attempts(passes, of)
-    gates = given.get("gates", ())
+    gates = settings.get("gates", ())
     if isinstance(gates, str) or not isinstance(gates, Iterable):
         raise MarkerError(f"gates must be a list of texts such as 'cost <= 0.02'; received {gates!r:.80}")
     try:
-        hidden = checked_fields("grader_fields", given.get("grader_fields", ()))
-        seen = given.get("agent_fields")
+        hidden = checked_fields("grader_fields", settings.get("grader_fields", ()))
+        seen = settings.get("agent_fields")
         seen = None if seen is None else checked_fields("agent_fields", seen)
     except SuiteError as error:
         raise MarkerError(str(error).removeprefix("Suite: ")) from None
     thresholds = tuple(threshold(gate) for gate in gates)
-    return MarkerSettings(given.get("dataset"), thresholds, passes, of, hidden, seen)
+    return MarkerSettings(settings.get("dataset"), thresholds, passes, of, hidden, seen)
 
 
 def threshold(expression: str) -> Gate:
@@ -104,3 +107,63 @@ def _check_attempts(passes: object, of: object) -> None:
     assert isinstance(of, int)
     if passes > of:
         raise MarkerError(f"passes must be at most of; received passes={passes}, of={of}")
+
+
+class Attempts:
+    """Counts attempts, each made inside ``with attempts:``; one that fails does not end the others.
+
+    What would fail a test fails an attempt; a skip, an expected failure or an exit counts for the whole test.
+
+    >>> attempts = Attempts(passes=1)
+    >>> for answer in ("4", "5"):
+    ...     with attempts:
+    ...         assert answer == "4"
+    >>> attempts.share, attempts.failure()
+    ('1/2', None)
+    """
+
+    def __init__(self, passes: int) -> None:
+        self._passes = passes
+        self._n_passed = 0
+        self._reasons: list[str] = []
+        self._first_failure: BaseException | None = None
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool:
+        if error is None:
+            self._n_passed += 1
+            self._reasons.append("passed")
+            return True
+        if isinstance(error, (pytest.xfail.Exception, unittest.SkipTest)):
+            return False
+        if not isinstance(error, (Exception, pytest.fail.Exception)):
+            return False
+        self._reasons.append(_describe_failure(error).splitlines()[0][:_LONGEST_REASON])
+        self._first_failure = self._first_failure or error
+        return True
+
+    @property
+    def share(self) -> str:
+        """How many passed, of how many: "4/5"."""
+        return f"{self._n_passed}/{len(self._reasons)}"
+
+    def failure(self) -> AssertionError | None:
+        """What to raise when too few passed, as if from the place where the first one failed."""
+        first = self._first_failure
+        if self._n_passed >= self._passes or first is None:
+            return None
+        lines = [f"{self._n_passed} of {len(self._reasons)} attempts passed, {self._passes} must"]
+        lines += [f"  attempt {number}: {reason}" for number, reason in enumerate(self._reasons, 1)]
+        in_full = _describe_failure(first)
+        if "\n" in in_full:
+            lines += ["the first failure in full:", in_full]
+        return AssertionError("\n".join(lines)).with_traceback(first.__traceback__)
+
+
+def _describe_failure(error: BaseException) -> str:
+    kind = "" if isinstance(error, (AssertionError, pytest.fail.Exception)) else f"{type(error).__name__}: "
+    return f"{kind}{str(error).strip() or type(error).__name__}"

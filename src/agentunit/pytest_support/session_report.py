@@ -20,16 +20,14 @@ from agentunit.core.results import encode_json
 from agentunit.engine.aggregate import amount_of
 from agentunit.engine.decision import decide_tests
 from agentunit.engine.scored_run import ScoredRun
-from agentunit.pytest_support.gathering import Evaluated, FailedCheck, arrived
-from agentunit.reports.figures import INTERVAL_HEADING, quantity, spoken_value
+from agentunit.pytest_support.gathering import Evaluated, FailedCheck, decode_payload
+from agentunit.reports.figures import INTERVAL_HEADING, counted, describe_judge_spend, describe_value, quantity
 from agentunit.reports.html import write_html
 from agentunit.reports.json_report import decision_as_data
-from agentunit.reports.judge_words import judge_words
 from agentunit.reports.markdown import code, inline, run_markdown
-from agentunit.reports.masked import Mask, ReportedCase
 from agentunit.reports.printable import printable, printable_line
-from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.whole_file import whole_file
+from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun
+from agentunit.reports.reporters import whole_file
 from agentunit.store.sqlite import RunHeader, ScoreRow
 
 _LINES_SHOWN = 10
@@ -51,7 +49,7 @@ class EvaluatedTest(Struct):
     def from_reports(cls, nodeid: str, outcome: str, passes: str | None, parts: Iterable[str]) -> EvaluatedTest:
         """Put together what came with a test's reports."""
         test = cls(nodeid, outcome, passes, [], [])
-        for part in map(arrived, parts):
+        for part in map(decode_payload, parts):
             test.position = part.position
             test.evaluated += part.evaluated
             test.failed_checks += part.failed_checks
@@ -103,7 +101,7 @@ class SessionReport(ReportedRun):
             yield from map(printable, _aligned(self._rows()))
         yield self._totals()
         if self.summary.judge is not None:
-            yield printable_line(f"judge: {judge_words(self.summary.judge)}")
+            yield printable_line(f"judge: {describe_judge_spend(self.summary.judge)}")
         for entry in self.summary.unscored[:_LINES_SHOWN]:
             mark = "error in" if entry.status == "error" else "not scored:"
             yield printable_line(f"{mark} {entry.metric}: {entry.n_records} × {entry.reason}", _REASON_LENGTH)
@@ -134,7 +132,7 @@ class SessionReport(ReportedRun):
             failed[check.metric, check.backend if scored else _NO_VALUE] += 1
         yield ("metric", INTERVAL_HEADING.replace("value", "mean"), "scored", "failed checks")
         for row in rows:
-            value = spoken_value(row, self.infos[row.metric].unit)
+            value = describe_value(row, self.infos[row.metric].unit)
             several = sum(other.metric == row.metric for other in rows) > 1
             name = f"{row.metric}[{row.backend}]" if several else row.metric
             n_failed = failed.pop((row.metric, row.backend if row.n_scored else _NO_VALUE), 0)
@@ -145,8 +143,8 @@ class SessionReport(ReportedRun):
     def _totals(self) -> str:
         n_evaluated, n_failed = len(self._placed), self.run.n_failed
         n_failed_tests = sum(test.outcome == "failed" for test in self.tests)
-        tests = _counted(len(self.tests), "test") + (f" ({n_failed_tests} failed)" if n_failed_tests else "")
-        parts = [f"{_counted(n_evaluated, 'evaluation')} in {tests}"]
+        tests = counted(len(self.tests), "test") + (f" ({n_failed_tests} failed)" if n_failed_tests else "")
+        parts = [f"{counted(n_evaluated, 'evaluation')} in {tests}"]
         if n_failed:
             parts.append(f"the agent failed in {n_failed}")
         if self.spend_usd is not None:
@@ -156,11 +154,11 @@ class SessionReport(ReportedRun):
         return ", ".join(parts)
 
     def _markdown(self) -> str:
-        text = run_markdown(self.run, self.decision, mask=self.mask, case_of=self.case)
+        text = run_markdown(self)
         failed = [test for test in self.tests if test.outcome == "failed"]
         if not failed:
             return text
-        lines = [f"**{_counted(len(failed), 'test')} failed**", ""]
+        lines = [f"**{counted(len(failed), 'test')} failed**", ""]
         for test in failed[:_LINES_SHOWN]:
             passes = f", {test.passes} attempts passed" if test.passes else ""
             missed = dict.fromkeys(check.expression for check in test.failed_checks)
@@ -251,10 +249,6 @@ def _test_as_data(test: EvaluatedTest, mask: Mask) -> dict[str, Any]:
 def _is_full(passes: str) -> bool:
     passed, _, of = passes.partition("/")
     return passed == of
-
-
-def _counted(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def _aligned(rows: Iterable[Sequence[str]]) -> Iterator[str]:

@@ -13,8 +13,7 @@ from rich.text import Text
 
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.agents_console import BOTTLENECK, agents_grid, lane_blocks, links_grid, signs_used
-from agentunit.reports.case_view import CaseView, ScoreView, ToolCallView, plain
-from agentunit.reports.differences import Part
+from agentunit.reports.case_view import CaseView, Part, ScoreView, ToolCallView, plain
 from agentunit.reports.figures import duration, quantity
 from agentunit.reports.printable import clipped, printable, printable_line
 

@@ -5,7 +5,9 @@ The view is plain data; the terminal, the HTML page and ``--json`` all show the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from difflib import SequenceMatcher
 from typing import Any, TypeVar
 
 from msgspec import Struct, field, to_builtins
@@ -17,11 +19,77 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
 from agentunit.multiagent.lanes import Lanes, lanes_of
 from agentunit.multiagent.team import AgentRow, Network, agents_table, network_of
-from agentunit.reports.differences import Part, closest, marked_differences
-from agentunit.reports.masked import ReportedCase
+from agentunit.reports.reported_run import ReportedCase
 from agentunit.reports.timeline import TimelineEntry, timeline_of
 
-_Told = TypeVar("_Told")
+Part = tuple[str, bool]
+"""A piece of text, and whether the other text has it too."""
+
+_WORDS = re.compile(r"\s+|\w+|[^\w\s]")
+# The comparison takes time that grows with the square of the length: past this nobody would read the marks anyway.
+_MOST_WORDS = 3_000
+# Two texts that share less than this are different as a whole: marks on every word would say nothing.
+_LEAST_SHARED = 0.2
+_CANDIDATES = 8
+
+
+def marked_differences(answer: str, expected: str) -> tuple[list[Part], list[Part]]:
+    """Both texts cut into parts that are shared and parts that are not; nothing when they share too little to tell.
+
+    >>> marked_differences("due on 11 October", "due on 20 October")[0]
+    [('due on ', True), ('11', False), (' October', True)]
+    >>> marked_differences("yes", "the parcel is lost")
+    ([], [])
+    """
+    left, right = _WORDS.findall(answer), _WORDS.findall(expected)
+    if not left or not right or len(left) + len(right) > _MOST_WORDS:
+        return [], []
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    if _shared(matcher, left, right) < _LEAST_SHARED:
+        return [], []
+    mine: list[Part] = []
+    theirs: list[Part] = []
+    for kind, start, end, other_start, other_end in matcher.get_opcodes():
+        text = "".join(left[start:end])
+        # A space between two words that differ belongs to the difference.
+        same = kind == "equal" and not text.isspace()
+        _append(mine, text, same)
+        _append(theirs, "".join(right[other_start:other_end]), same)
+    return mine, theirs
+
+
+def closest(answer: str, candidates: Sequence[str]) -> str:
+    """The candidate most like the answer, the first where they tie.
+
+    >>> closest("about four", ["4", "four"])
+    'four'
+    """
+    if len(candidates) == 1 or len(answer) > _MOST_WORDS:
+        return candidates[0]
+    return max(
+        candidates[:_CANDIDATES],
+        key=lambda each: SequenceMatcher(None, answer, each[:_MOST_WORDS], autojunk=False).quick_ratio(),
+    )
+
+
+def _shared(matcher: SequenceMatcher[str], left: list[str], right: list[str]) -> float:
+    # Spaces are in every text and say nothing about likeness.
+    words = sum(not each.isspace() for each in left) + sum(not each.isspace() for each in right)
+    same = sum(
+        not each.isspace() for block in matcher.get_matching_blocks() for each in left[block.a : block.a + block.size]
+    )
+    return 2 * same / words if words else 0.0
+
+
+def _append(parts: list[Part], text: str, same: bool) -> None:
+    if not text:
+        return
+    if parts and parts[-1][1] == same:
+        text = parts.pop()[0] + text
+    parts.append((text, same))
+
+
+_View = TypeVar("_View")
 _PRINTED_KEYS = ("stdout", "stderr", "printed", "prints", "logs")
 
 
@@ -90,7 +158,7 @@ class CaseView(Struct, omit_defaults=True):
 
 
 def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
-    """The view of one case. A ``brief`` one is quicker: it says nothing of where answers differ or how agents dealt."""
+    """The view of one case. A ``brief`` one is quicker: it leaves out where answers differ and the agents."""
     record = case.record
     answer = outcome_text(record.outcome)
     expected = acceptable_answers(record.case.expected_output) if record.case.expected_output is not None else []
@@ -112,8 +180,8 @@ def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
         tool_calls=calls,
         timeline=timeline_of(record.trace),
         agents=(agents := _agents(record)),
-        network=_told(network_of, record) if agents and not brief else None,
-        lanes=_told(lanes_of, record) if agents and not brief else None,
+        network=_read_or_none(network_of, record) if agents and not brief else None,
+        lanes=_read_or_none(lanes_of, record) if agents and not brief else None,
         printed=_printed(record, metadata),
         failure=_text_or_none(metadata.pop("failure", None)),
         error=outcome.error,
@@ -139,9 +207,9 @@ def reason_of(score: Score) -> str | None:
     """Why a score is what it is, where the metric says so."""
     detail = score.result.detail
     for key in ("reason", "why", "explanation"):
-        given = detail.get(key)
-        if isinstance(given, str) and given:
-            return given
+        reason = detail.get(key)
+        if isinstance(reason, str) and reason:
+            return reason
     return None
 
 
@@ -199,11 +267,11 @@ def _context(record: Record) -> list[str]:
 
 
 def _agents(record: Record) -> list[AgentRow]:
-    rows = _told(agents_table, record) or []
+    rows = _read_or_none(agents_table, record) or []
     return rows if len(rows) > 1 else []
 
 
-def _told(read: Callable[[Record], _Told], record: Record) -> _Told | None:
+def _read_or_none(read: Callable[[Record], _View], record: Record) -> _View | None:
     """What a reader makes of a record; ``None`` when it refuses one that cannot be right. The scores say why."""
     try:
         return read(record)

@@ -2,31 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from agentunit.core.outcome import Outcome
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.figures import INTERVAL_HEADING, counted_cases, duration, number, shown_direction, spoken_value
-from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
+from agentunit.reports.figures import (
+    INTERVAL_HEADING,
+    counted,
+    counted_cases,
+    describe_failed,
+    describe_spending,
+    describe_spread,
+    duration,
+    metric_cells,
+    number,
+    spread_rows,
+)
 from agentunit.reports.printable import printable_line
+from agentunit.store.sqlite import StoredRecord
+
+_ERRORS_SHOWN = 10
+_REASONS_SHOWN = 12
+_CASES_NAMED = 2
+_GROUPS_SHOWN = 5
+_IDS_SHOWN = 5
+_LONGEST_ID = 80
+_LONGEST_ERROR = 300
+_PLACE = re.compile(r" \(([^()]*:\d+ in [^()]+)\)$")
 
 
 class Terminal(Console):
-    """A console that leaves a closed pipe to the command line, which ends without a word."""
+    """A console that leaves a closed pipe to the command line, which ends quietly."""
 
     def on_broken_pipe(self) -> None:
         """Say so, instead of ending the process here with the code of a failed gate."""
         raise BrokenPipeError
 
 
-_ERRORS_SHOWN = 10
-_REASONS_SHOWN = 12
-_CASES_NAMED = 2
+def plain_table(*headings: str, right: Sequence[str] = (), fixed: Sequence[str] = ()) -> Table:
+    """A table without lines. Columns of ``right`` hold numbers; those of ``fixed`` are never wrapped."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for heading in headings:
+        table.add_column(heading, justify="right" if heading in right else "left", no_wrap=heading in fixed)
+    return table
+
+
+def print_line(text: str, console: Console, style: str = "") -> None:
+    """Print a line of any length; nothing in it is markup."""
+    console.print(text, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def print_next(steps: Iterable[str], console: Console) -> None:
+    """The commands to go on with."""
+    for step in steps:
+        print_line(f"next: {step}", console, "bold")
 
 
 def print_run(
@@ -49,30 +87,22 @@ def print_run(
     # A stored run may have been stopped and resumed: it has no one duration.
     took = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
     console.print(f"{cases}{took}", style="dim", highlight=False)
-    for step in next_steps:
-        console.print(f"next: {escape(step)}", style="bold", highlight=False, soft_wrap=True)
+    print_next(next_steps, console)
 
 
 def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True, header_style="bold")
-    for heading in ("metric", INTERVAL_HEADING, "scored", "backend", "trust"):
-        table.add_column(
-            heading, justify="right" if heading == "scored" else "left", no_wrap=heading != INTERVAL_HEADING
-        )
+    headings = ("metric", INTERVAL_HEADING, "scored", "backend", "trust")
+    table = plain_table(*headings, right=("scored",), fixed=("metric", "scored", "backend", "trust"))
     for row in rows:
-        info = infos[row.metric]
-        dim = row.status != "ok"
-        mark = {"higher": "↑", "lower": "↓", "none": " "}[shown_direction(row, info)]
-        if row.status == "informational":
-            mark += " i"
-        trust = row.trust or "–"
+        cells = metric_cells(row, infos[row.metric])
+        informational = " i" if row.status == "informational" else ""
         table.add_row(
-            Text(f"{printable_line(row.metric)} {mark}"),
-            Text(spoken_value(row, info.unit)),
-            Text(f"{row.n_scored}/{row.n_cases}", style="" if row.n_scored == row.n_cases else "yellow"),
-            Text(printable_line(row.backend) if row.n_scored else "–"),
-            Text(trust),
-            style="dim" if dim else None,
+            Text(f"{printable_line(row.metric)}{cells.mark}{informational}"),
+            Text(cells.value),
+            Text(cells.scored, style="" if row.n_scored == row.n_cases else "yellow"),
+            Text(printable_line(cells.backend)),
+            Text(cells.trust),
+            style=None if row.status == "ok" else "dim",
         )
     return table
 
@@ -85,8 +115,7 @@ def _print_worst(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], con
     console.print("\n[bold]Look at[/bold]")
     for row in faulty:
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in rows) > 1 else ""
-        line = printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}")
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+        print_line("  " + printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}"), console)
 
 
 def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:
@@ -100,8 +129,7 @@ def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], c
         parts = [f"± {number(row.within_case_sd or 0.0, unit)} from run to run of a case"]
         if row.pass_all is not None and row.pass_any is not None:
             parts = [f"pass^{k} {row.pass_all:.2f}", f"pass@{k} {row.pass_any:.2f}", *parts]
-        line = printable_line(f"{row.metric}: {', '.join(parts)}")
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
+        print_line("  " + printable_line(f"{row.metric}: {', '.join(parts)}"), console)
 
 
 def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: Console) -> None:
@@ -109,13 +137,13 @@ def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: 
     if spreads:
         console.print(f"\n[bold]Judge[/bold] (asked {max(spread.n_repeats for _, spread in spreads)} times)")
     for row, spread in spreads:
-        line = printable_line(f"{row.metric}: {spread_words(spread, infos[row.metric].unit)}")
-        console.print(f"  {line}", highlight=False, markup=False, soft_wrap=True)
-    spent = spent_words(summary)
+        spread_text = describe_spread(spread, infos[row.metric].unit)
+        print_line("  " + printable_line(f"{row.metric}: {spread_text}"), console)
+    spent = describe_spending(summary)
     if spent:
         console.print("\n[bold]Spent[/bold]")
     for who, words in spent:
-        console.print(f"  {who}: {printable_line(words)}", highlight=False, markup=False, soft_wrap=True)
+        print_line(f"  {who}: {printable_line(words)}", console)
 
 
 def _print_unscored(entries: list[Unscored], console: Console) -> None:
@@ -146,19 +174,61 @@ def _print_unscored(entries: list[Unscored], console: Console) -> None:
 def _print_input_errors(summary: RunSummary, console: Console) -> None:
     if not summary.n_input_errors:
         return
-    parts = "1 part" if summary.n_input_errors == 1 else f"{summary.n_input_errors} parts"
-    console.print(f"\n[bold red]Errors[/bold red]: {parts} of the input could not be read")
-    # A file of another format gives the same reason on every line: it is said once.
+    print_errors_heading(summary.n_input_errors, console)
+    # A file of another format has the same reason on every line: it is printed once.
     alike: dict[tuple[str, str], list[InputError]] = {}
     for error in summary.input_errors:
         alike.setdefault((error.source, error.reason), []).append(error)
     for group in list(alike.values())[:_ERRORS_SHOWN]:
         more = f" (and {len(group) - 1:,} more lines like it)" if len(group) > 1 else ""
-        console.print(f"  {error_line(group[0])}{more}", highlight=False, markup=False, soft_wrap=True)
+        print_line(f"  {error_line(group[0])}{more}", console)
     if len(alike) > _ERRORS_SHOWN or summary.n_input_errors > len(summary.input_errors):
         console.print("  … --errors FILE lists them all", style="dim", highlight=False)
+
+
+def print_errors_heading(n_errors: int, console: Console) -> None:
+    """The heading of what could not be read."""
+    parts = counted(n_errors, "part")
+    console.print(f"\n[bold red]Errors[/bold red]: {parts} of the input could not be read", highlight=False)
 
 
 def error_line(error: InputError) -> str:
     """An input error as one printable line: control characters of a hostile file do not reach the terminal."""
     return printable_line(str(error))
+
+
+def describe_failures(failed: Iterable[StoredRecord], run: ScoredRun) -> list[str]:
+    """Lines for the terminal and the log: failed cases by exception and place, the most frequent first."""
+    groups: dict[tuple[str, str], tuple[str, list[str], int]] = {}
+    for record in failed:
+        error = _error_of(record)
+        place = found.group(1) if (found := _PLACE.search(error)) else ""
+        kind = (error.partition(":")[0], place)
+        first, ids, n = groups.get(kind, (error, [], 0))
+        if len(ids) < _IDS_SHOWN and record.case_id not in ids:
+            ids.append(record.case_id)
+        groups[kind] = (first, ids, n + 1)
+    if not groups:
+        return []
+    lines = [f"the agent failed {describe_failed(run)}:"]
+    ranked = sorted(groups.values(), key=lambda group: -group[2])
+    for error, ids, n in ranked[:_GROUPS_SHOWN]:
+        lines.append(f"  {n:,} × {printable_line(error, _LONGEST_ERROR)}")
+        named = ", ".join(printable_line(case_id, _LONGEST_ID) for case_id in ids)
+        more = f" and {n - len(ids):,} more" if n > len(ids) else ""
+        lines.append(f"      in {named}{more}")
+    if len(ranked) > _GROUPS_SHOWN:
+        lines.append(f"  and {len(ranked) - _GROUPS_SHOWN:,} other failures")
+    shown = shlex.join(["agentunit", "show", run.header.id, printable_line(ranked[0][1][0])])
+    lines.append(f"  see one: {shown}")
+    suite = run.header.settings.get("suite")
+    if isinstance(suite, str) and not run.header.is_foreign:
+        again = shlex.join(["agentunit", "run", suite, "--resume", run.header.id, "--retry-failed"])
+        lines.append(f"  run them again: {again}")
+    return lines
+
+
+def _error_of(failed: StoredRecord) -> str:
+    outcome = failed.record.outcome
+    error = outcome.error if isinstance(outcome, Outcome) else None
+    return error or str(failed.record.trace.metadata.get("failure") or "failed without a message")

@@ -1,31 +1,64 @@
-"""Numbers as people read them: scores, dollars, tokens and seconds, each with what belongs beside it."""
+"""Figures and phrases that every report shares: scores, dollars, tokens and seconds, gates, judges, differences."""
 
 from __future__ import annotations
 
-from math import floor, log10
+from collections.abc import Iterable, Sequence
+from math import floor, fsum, log10
+from typing import NamedTuple
 
-from agentunit.core.results import AmountSummary, MetricSummary
+from agentunit.core.results import AmountSummary, JudgeSpend, JudgeSpread, MetricSummary, RunSummary, Unscored
+from agentunit.engine.comparison import Comparison, MetricComparison
+from agentunit.engine.decision import Reason, named_cases
+from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 
 INTERVAL_HEADING = "value, 95 %"
 """Over every column of values with their intervals."""
+DIRECTION_MARK = {"higher": " ↑", "lower": " ↓", "none": ""}
+"""After the name of a metric: which way is better."""
+GATE_WORDS = {"pass": "met", "fail": "FAIL", "error": "ERROR"}
+"""Of one gate. A gate that is met is not a run that passes: its decision says that."""
+_PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
+_MODELS_NAMED = 3
+_CASES_NAMED = 5
 
 
-def spoken_value(row: MetricSummary, unit: str) -> str:
+class MetricCells(NamedTuple):
+    """A metric's row of a table, as plain text; ``mark`` follows its name."""
+
+    mark: str
+    value: str
+    scored: str
+    backend: str
+    trust: str
+
+
+def metric_cells(row: MetricSummary, info: MetricInfo) -> MetricCells:
+    """The cells that every table of metrics shows."""
+    return MetricCells(
+        DIRECTION_MARK[better_direction(row, info)],
+        describe_value(row, info.unit),
+        f"{row.n_scored}/{row.n_cases}",
+        row.backend if row.n_scored else "–",
+        row.trust or "–",
+    )
+
+
+def describe_value(row: MetricSummary, unit: str) -> str:
     """The middle of a table row: the mean with its 95 % interval, a raw quantity with its tail, or the last balance.
 
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
-    >>> spoken_value(row, "USD")
+    >>> describe_value(row, "USD")
     '$0.0123 ± 0.0023, p95 0.0200'
     >>> row.amount = AmountSummary("Wh", 0.52, 0.5, 0.54, 0.61, 1.04, True)
-    >>> spoken_value(row, "score")
+    >>> describe_value(row, "score")
     '0.52 ± 0.02 Wh, p95 0.61'
     """
     if row.mean is None:
         return "–"
     if row.amount is not None:
-        return _spoken_amount(row.amount)
+        return _describe_amount(row.amount)
     if row.aggregate == "last":
         return f"{quantity(row.mean, unit)} at the end"
     value = with_interval(row.mean, row.low, row.high, unit)
@@ -44,20 +77,29 @@ def with_interval(value: float, low: float | None, high: float | None, unit: str
     return f"{quantity(value, unit)}{_interval(value, low, high, unit)}"
 
 
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "label"), counted(1200, "row"), counted(2, "reply", "replies")
+    ('1 label', '1,200 rows', '2 replies')
+    """
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
 def counted_cases(n_cases: int, n_repeats: int = 1, n_records: int | None = None) -> str:
     """How large a run is, in cases and repeats.
 
     >>> counted_cases(66, 3, 198), counted_cases(66, 3, 150), counted_cases(1)
     ('66 cases × 3 repeats', '66 cases × 3 repeats (150 records)', '1 case')
     """
-    cases = "1 case" if n_cases == 1 else f"{n_cases:,} cases"
+    cases = counted(n_cases, "case")
     if n_repeats <= 1:
         return cases
     uneven = n_records is not None and n_records != n_cases * n_repeats
     return f"{cases} × {n_repeats} repeats{f' ({n_records:,} records)' if uneven else ''}"
 
 
-def failed_words(run: ScoredRun) -> str:
+def describe_failed(run: ScoredRun) -> str:
     """On how much of a run the agent failed."""
     n_cases = len({record.position for record in run.records if record.failed})
     if run.n_repeats > 1:
@@ -65,7 +107,7 @@ def failed_words(run: ScoredRun) -> str:
     return f"on {run.n_failed:,} of {counted_cases(run.n_cases)}"
 
 
-def shown_direction(row: MetricSummary, info: MetricInfo) -> str:
+def better_direction(row: MetricSummary, info: MetricInfo) -> str:
     """Which way the shown value is better: an amount in place of its score is better when it is smaller."""
     return "lower" if row.amount is not None else info.direction
 
@@ -113,7 +155,7 @@ def duration(seconds: float) -> str:
     return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
 
 
-def _spoken_amount(amount: AmountSummary) -> str:
+def _describe_amount(amount: AmountSummary) -> str:
     # From a tenth of the unit on it is left alone: 0.52 Wh reads better than 520 mWh.
     prefix, factor = "", 1.0
     if 0 < amount.mean < 0.1:
@@ -137,4 +179,149 @@ def _interval(value: float, low: float | None, high: float | None, unit: str) ->
     return f" ± {number(margin, unit)}"
 
 
-_PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
+def errors_first(entries: Iterable[Unscored]) -> list[Unscored]:
+    """What was not scored: errors first, then what concerns most cases."""
+    return sorted(entries, key=lambda entry: (entry.status != "error", -entry.n_cases))
+
+
+def gate_rule(verdict: GateVerdict) -> str:
+    """The expression without its metric: what stands beside the metric in a table."""
+    return str(verdict.gate).removeprefix(verdict.gate.metric).strip()
+
+
+def is_about(verdict: GateVerdict, metric: str, backend: str) -> bool:
+    """Whether a gate looks at these scores: one on a named backend looks at that backend's only."""
+    return verdict.gate.metric == metric and verdict.gate.backend in (None, backend)
+
+
+def describe_spending(summary: RunSummary) -> list[tuple[str, str]]:
+    """Who spent what, the agent first; nothing when no judge was asked."""
+    if summary.judge is None:
+        return []
+    agent = [
+        quantity(total, unit) + noun
+        for metric, unit, noun in (("cost", "USD", ""), ("token_usage", "tokens", " tokens"))
+        if (total := _total_of(summary.metrics, metric)) is not None
+    ]
+    by_agent = [("agent", ", ".join(agent))] if agent else []
+    return [*by_agent, ("judge", describe_judge_spend(summary.judge))]
+
+
+def describe_judge_spend(spend: JudgeSpend) -> str:
+    """What a judge cost over a run.
+
+    >>> describe_judge_spend(JudgeSpend(["small"], 5, 1, 10, 2, 1200, 300, None, True))
+    'price unknown, 1,500 tokens in 10 calls of small; 2 replies reused; 1 score failed'
+    """
+    at_least = "at least " if spend.partial else ""
+    # "At least nothing" says nothing: of the calls that cost something no price is known.
+    has_price = spend.cost_usd is not None and not (spend.partial and spend.cost_usd == 0)
+    parts = [at_least + quantity(spend.cost_usd or 0.0, "USD") if has_price else "price unknown"]
+    if spend.prompt_tokens is not None or spend.completion_tokens is not None:
+        tokens = (spend.prompt_tokens or 0) + (spend.completion_tokens or 0)
+        parts.append(f"{at_least if has_price else ''}{quantity(tokens, 'tokens')} tokens")
+    models = ", ".join(spend.models[:_MODELS_NAMED]) + (", …" if len(spend.models) > _MODELS_NAMED else "")
+    text = f"{', '.join(parts)} in {counted(spend.n_calls, 'call')}" + (f" of {models}" if models else "")
+    if spend.n_cached:
+        text += f"; {counted(spend.n_cached, 'reply', 'replies')} reused"
+    if spend.n_failed:
+        text += f"; {counted(spend.n_failed, 'score')} failed"
+    if spend.n_unstated:
+        text += f"; {counted(spend.n_unstated, 'call')} may have been billed unseen (broken off or unreadable)"
+    return "; ".join([text, *spend.problems])
+
+
+def describe_spread(spread: JudgeSpread, unit: str = "score") -> str:
+    """How much of the noise in a metric is the judge's.
+
+    >>> describe_spread(JudgeSpread(3, 0.05, None, 0.21, 0.04))
+    "judge ± 0.05 on one answer, cases ± 0.21; 4 % of the variance of the mean is the judge's"
+    """
+    parts = [
+        f"{who} ± {number(sd, unit)}{where}"
+        for who, sd, where in (
+            ("judge", spread.judge_sd, " on one answer"),
+            ("agent", spread.agent_sd, " from run to run of a case"),
+            ("cases", spread.case_sd, ""),
+        )
+        if sd is not None
+    ]
+    text = ", ".join(parts)
+    if spread.judge_share is None:
+        return text
+    share = spread.judge_share
+    shown = "under 1" if 0 < share < 0.005 else f"{share:.0%}".removesuffix("%")
+    return f"{text}; {shown} % of the variance of the mean is the judge's"
+
+
+def spread_rows(rows: Sequence[MetricSummary]) -> list[tuple[MetricSummary, JudgeSpread]]:
+    """The rows whose judge was asked several times."""
+    return [(row, row.judge) for row in rows if row.judge is not None]
+
+
+def _total_of(rows: Sequence[MetricSummary], metric: str) -> float | None:
+    totals = [row.total for row in rows if row.metric == metric and row.total is not None and row.n_scored]
+    return fsum(totals) if totals else None
+
+
+def describe_reason(reason: Reason) -> str:
+    """A reason in one line, with the first of the cases behind it.
+
+    >>> describe_reason(Reason("gate", 1, "cost max <= 1", "max 3 misses <= 1", ("q1",)))
+    'cost max <= 1: max 3 misses <= 1 (q1)'
+    """
+    is_whole = reason.kind in ("failed case", "failed score", "failed test", "test session")
+    about = "" if is_whole else f"{reason.subject}: "
+    cases = f" ({named_cases(reason.cases, _CASES_NAMED)})" if reason.cases else ""
+    return f"{about}{reason.text}{cases}"
+
+
+def describe_difference(each: MetricComparison) -> str:
+    """The difference between two runs with its 95 % interval."""
+    if each.difference is None:
+        return "–"
+    difference = _signed(each.difference, each.unit)
+    if each.low is None or each.high is None:
+        return difference
+    return f"{difference} [{_signed(each.low, each.unit)}, {_signed(each.high, each.unit)}]"
+
+
+def _signed(value: float, unit: str) -> str:
+    # Two digits hide what matters here: a loss of 0.004 is not 0.00.
+    if unit == "score":
+        return f"{value:+.3f}"
+    return f"{'-' if value < 0 else '+'}{number(abs(value), unit)}"
+
+
+def describe_pairs(comparison: Comparison) -> str:
+    """How many cases two runs share, and how many only one of them has."""
+    alone = [
+        f"{n:,} only in the {which}"
+        for n, which in ((comparison.n_only_baseline, "baseline"), (comparison.n_only_candidate, "new run"))
+        if n
+    ]
+    return f"{counted_cases(comparison.n_paired)} in both{''.join(f', {each}' for each in alone)}"
+
+
+def describe_mean(value: float | None, unit: str) -> str:
+    """A mean in its unit; a dash when it is unknown."""
+    return "–" if value is None else quantity(value, unit)
+
+
+def describe_range(info: MetricInfo) -> str:
+    """The values a metric can take, in words.
+
+    >>> describe_range(MetricInfo("cost", "operational", "", range=(0.0, None), unit="USD"))
+    'USD, 0 or more'
+    """
+    low, high = info.range
+    if low is None and high is None:
+        return info.unit
+    if high is None:
+        return f"{info.unit}, {low:g} or more"
+    return f"{low:g} to {high:g}" if low is not None else f"up to {high:g}"
+
+
+def describe_direction(direction: str) -> str:
+    """Which way is better."""
+    return {"higher": "higher is better", "lower": "lower is better", "none": "neither way is better"}[direction]

@@ -18,12 +18,11 @@ from agentunit.multiagent.drawing.graph import draw_network
 from agentunit.multiagent.drawing.shapes import STYLE as PICTURE_STYLE
 from agentunit.multiagent.drawing.timeline import draw_lanes
 from agentunit.reports.case_view import plain, view_case
-from agentunit.reports.figures import counted_cases
-from agentunit.reports.html_overview import DIRECTION_MARK, html_text, overview
-from agentunit.reports.masked import ReportedCase
+from agentunit.reports.figures import DIRECTION_MARK, counted_cases
+from agentunit.reports.html_overview import html_text, overview
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.whole_file import whole_file
+from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.reporters import whole_file
 
 _TEXT_LENGTH = 20_000
 _ENTRIES = 500

@@ -8,26 +8,33 @@ from html import escape
 
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.engine.comparison import Comparison
-from agentunit.engine.decision import Decision, Reason
+from agentunit.engine.decision import Decision
 from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.catalog import spoken_direction
-from agentunit.reports.decisions import difference_words, reason_line
 from agentunit.reports.figures import (
+    GATE_WORDS,
     INTERVAL_HEADING,
+    better_direction,
     counted_cases,
+    describe_difference,
+    describe_direction,
+    describe_failed,
+    describe_mean,
+    describe_pairs,
+    describe_reason,
+    describe_spending,
+    describe_spread,
     duration,
-    failed_words,
+    errors_first,
+    gate_rule,
+    is_about,
+    metric_cells,
     quantity,
-    shown_direction,
-    spoken_value,
+    spread_rows,
 )
-from agentunit.reports.gate_words import GATE_WORDS, gate_rule, is_about
-from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
 from agentunit.reports.printable import printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
 
-DIRECTION_MARK = {"higher": " ↑", "lower": " ↓", "none": ""}
 _WORD_CLASS = {"PASS": "pass", "met": "pass", "FAIL": "fail", "ERRORS": "fail", "ERROR": "fail"}
 
 
@@ -54,7 +61,7 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
         ("run", f"<code>{html_text(header.id)}</code>"),
         ("when", f'<time datetime="{created.isoformat()}">{created:%Y-%m-%d %H:%M} UTC</time>'),
         ("size", counted_cases(run.n_cases, run.n_repeats, run.n_records)),
-        ("agent failed", f'<span class="broken">{failed_words(run)}</span>' if run.n_failed else "0"),
+        ("agent failed", f'<span class="broken">{describe_failed(run)}</span>' if run.n_failed else "0"),
     ]
     if reported.summary.n_without_content:
         facts.append(("without content", f"{reported.summary.n_without_content:,} records"))
@@ -75,13 +82,9 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
 
 
 def _verdict(decision: Decision) -> str:
-    lines = "".join(f"<li>{_reason(each)}</li>" for each in decision.reasons)
+    lines = "".join(f"<li>{html_text(describe_reason(each), 600)}</li>" for each in decision.reasons)
     reasons = f'<ul class="plain">{lines}</ul>\n' if lines else ""
     return f'<h2 id="verdict">Verdict</h2>\n<p><strong>{html_text(decision.headline, 600)}</strong></p>\n{reasons}'
-
-
-def _reason(reason: Reason) -> str:
-    return html_text(reason_line(reason), 600)
 
 
 def _gates(verdicts: Sequence[GateVerdict]) -> str:
@@ -99,16 +102,14 @@ def _comparison(comparison: Comparison | None) -> str:
         return ""
     rows = []
     for label, each in zip(comparison.labels, comparison.metrics, strict=True):
-        means = (
-            "–" if mean is None else quantity(mean, each.unit) for mean in (each.baseline_mean, each.candidate_mean)
-        )
+        means = (describe_mean(mean, each.unit) for mean in (each.baseline_mean, each.candidate_mean))
         verdict = each.verdict + ("" if each.gated else " (not gated)")
-        cells = (label, *means, difference_words(each), verdict)
+        cells = (label, *means, describe_difference(each), verdict)
         rows.append(f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in cells)}</tr>\n")
     headings = ("metric", "baseline", "now", "difference, 95 %", "verdict")
     head = "".join(f'<th scope="col">{each}</th>' for each in headings)
     table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{"".join(rows)}</tbody>\n</table>'
-    title = f"Against {html_text(comparison.baseline)}, {counted_cases(comparison.n_paired)} in both"
+    title = f"Against {html_text(comparison.baseline)}, {describe_pairs(comparison)}"
     return f'<h2 id="comparison">{title}</h2>\n<div class="card">{table}</div>\n'
 
 
@@ -127,20 +128,18 @@ def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str
 
 def _metric_row(row: MetricSummary, info: MetricInfo, verdicts: Sequence[GateVerdict]) -> str:
     informational = ' <span class="soft">i</span>' if row.status == "informational" else ""
-    better = shown_direction(row, info)
-    direction = f'<span aria-hidden="true">{DIRECTION_MARK[better]}</span>'
-    spoken = f'<span class="sr">{spoken_direction(better)}</span>'
-    scored = f"{row.n_scored}/{row.n_cases}"
-    if row.n_scored < row.n_cases:
-        scored = f"<strong>{scored}</strong>"
-    name = f'<strong class="mono">{html_text(row.metric)}</strong>{direction}{spoken}{informational}'
+    shown = metric_cells(row, info)
+    direction = f'<span aria-hidden="true">{shown.mark}</span>'
+    for_screen_readers = f'<span class="sr">{describe_direction(better_direction(row, info))}</span>'
+    scored = shown.scored if row.n_scored == row.n_cases else f"<strong>{shown.scored}</strong>"
+    name = f'<strong class="mono">{html_text(row.metric)}</strong>{direction}{for_screen_readers}{informational}'
     cells = [
         f'<td title="{html_text(info.summary)}">{name}</td>',
-        f'<td data-name="value">{html_text(spoken_value(row, info.unit))}</td>',
+        f'<td data-name="value">{html_text(shown.value)}</td>',
         f'<td data-name="interval">{_interval_bar(row, info)}</td>' if row.mean is not None else "<td></td>",
         f'<td class="num" data-name="scored">{scored}</td>',
-        f'<td data-name="backend">{html_text(row.backend) if row.n_scored else "–"}</td>',
-        f'<td data-name="trust">{html_text(row.trust or "–")}</td>',
+        f'<td data-name="backend">{html_text(shown.backend)}</td>',
+        f'<td data-name="trust">{html_text(shown.trust)}</td>',
     ]
     if verdicts:
         named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
@@ -180,10 +179,10 @@ def _judge(reported: ReportedRun) -> str:
     summary = reported.summary
     lines = [
         f"<li><code>{html_text(row.metric)}</code>: "
-        f"{html_text(spread_words(spread, reported.infos[row.metric].unit))}</li>"
+        f"{html_text(describe_spread(spread, reported.infos[row.metric].unit))}</li>"
         for row, spread in spread_rows(summary.metrics)
     ]
-    lines += [f"<li>spent by the {who}: {html_text(words)}</li>" for who, words in spent_words(summary)]
+    lines += [f"<li>spent by the {who}: {html_text(words)}</li>" for who, words in describe_spending(summary)]
     return f'<h2 id="judge">Judge</h2>\n<ul class="plain">{"".join(lines)}</ul>\n' if lines else ""
 
 
@@ -191,7 +190,7 @@ def _unscored(summary: RunSummary) -> str:
     if not summary.unscored:
         return ""
     lines = []
-    for entry in sorted(summary.unscored, key=lambda each: (each.status != "error", -each.n_cases)):
+    for entry in errors_first(summary.unscored):
         mark = '<span class="broken">error</span> ' if entry.status == "error" else ""
         cases = ", ".join(f"<code>{html_text(each, 80)}</code>" for each in entry.first_cases)
         more = ", …" if entry.n_cases > len(entry.first_cases) else ""

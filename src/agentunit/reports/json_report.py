@@ -1,19 +1,18 @@
-"""A run as data: what ``--json`` prints. The portable file with every record is ``store/portable.py``."""
+"""Runs, decisions and metrics as data: what ``--json`` prints. ``store/portable.py`` writes a run with its records."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
-from agentunit.core.results import MetricSummary, RunSummary
+from agentunit.core.results import MetricSummary
 from agentunit.engine.decision import Decision
 from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.figures import quantity
+from agentunit.metrics.trust import trust_words
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.store.sqlite import RunHeader
-
-_HEADLINES = 3
 
 
 def run_as_data(reported: ReportedRun) -> dict[str, Any]:
@@ -66,20 +65,21 @@ def run_line_as_data(header: RunHeader, headlines: Iterable[MetricSummary]) -> d
     }
 
 
-def headline_rows(summary: RunSummary, infos: dict[str, MetricInfo]) -> list[MetricSummary]:
-    """The few metrics that say most about a run: scores one may decide on first, then what it cost."""
+def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[str, Any]:
+    """Everything about a metric, ready for JSON; ``path`` is where its class is imported from."""
+    facts = {field.name: getattr(info, field.name) for field in fields(info)}
+    return {
+        **{name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()},
+        "class": path,
+        "metadata_inputs": dict(info.metadata_inputs),
+        "trust": {backend: trust_words(info, backend, at_length=True) for backend in known_backends(info)},
+        "informational": sorted(info.informational),
+        "informational_backends": sorted(info.informational),
+        "amount": None if info.amount is None else {"detail_key": info.amount[0], "unit": info.amount[1]},
+        "parameters": defaults,
+    }
 
-    def rank(row: MetricSummary) -> int:
-        scores = infos[row.metric].unit == "score"
-        return (0 if scores else 1) if row.status == "ok" else 2
 
-    scored = [row for row in summary.metrics if row.mean is not None]
-    first_of_metric = list({row.metric: row for row in reversed(scored)}.values())[::-1]
-    return sorted(first_of_metric, key=rank)[:_HEADLINES]
-
-
-def headline_words(rows: Iterable[MetricSummary], infos: dict[str, MetricInfo]) -> str:
-    """The headline of a run in one line."""
-    return ", ".join(
-        f"{row.metric} {quantity(row.mean, infos[row.metric].unit)}" for row in rows if row.mean is not None
-    )
+def known_backends(info: MetricInfo) -> list[str]:
+    """The backends that a metric states facts about, its default first."""
+    return list(dict.fromkeys([info.backend, *info.trust, *sorted(info.informational)]))

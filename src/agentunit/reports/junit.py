@@ -17,13 +17,10 @@ from xml.sax.saxutils import escape
 
 from agentunit.engine.decision import EXIT_FAILED, Decision, Reason
 from agentunit.reports.case_view import CaseView, view_case
-from agentunit.reports.decisions import reason_line
-from agentunit.reports.figures import quantity
-from agentunit.reports.gate_words import GATE_WORDS
-from agentunit.reports.masked import ReportedCase
+from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
-from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.whole_file import whole_file
+from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.reporters import whole_file
 
 _IN_MEMORY_BYTES = 8_000_000
 _TEXT_LENGTH = 4_000
@@ -121,9 +118,9 @@ def _testcase(
         parts.append(_element("failure", _case_text(view), message=message, type="check"))
     elif tag is not None:
         kind, message = errors[0]
-        told = "\n".join(each for _, each in errors)
+        messages = "\n".join(each for _, each in errors)
         kinds = {"type": kind} if tag == "error" else {}
-        parts.append(_element(tag, told, message=printable_line(message, _MESSAGE_LENGTH), **kinds))
+        parts.append(_element(tag, messages, message=printable_line(message, _MESSAGE_LENGTH), **kinds))
     if view.printed:
         parts.append(_element("system-out", "\n".join(view.printed.values())))
     parts.append("</testcase>\n")
@@ -164,11 +161,10 @@ def _score_properties(reported: ReportedRun, view: CaseView) -> dict[str, str]:
     properties = {}
     for score in view.scores:
         if score.value is None:
-            properties[score.metric] = f"{score.status}: {score.reason or 'no reason given'}"
+            properties[score.metric] = f"{score.status}: {score.reason or 'no reason recorded'}"
         else:
-            unit = reported.infos[score.metric].unit if score.metric in reported.infos else "score"
             informational = " (informational)" if score.status == "informational" else ""
-            properties[score.metric] = f"{quantity(score.value, unit)}{informational}"
+            properties[score.metric] = f"{quantity(score.value, reported.unit(score.metric))}{informational}"
     return properties
 
 
@@ -192,9 +188,9 @@ def _verdict(decision: Decision) -> tuple[_Counts, str]:
     content = _element("system-out", decision.headline)
     if decision.exit_code:
         tag = "failure" if decision.exit_code == EXIT_FAILED else "error"
-        told = "\n".join(reason_line(reason) for reason in decision.reasons)
+        reasons = "\n".join(describe_reason(reason) for reason in decision.reasons)
         message = printable_line(decision.headline, _MESSAGE_LENGTH)
-        content = _element(tag, told, message=message, type=str(decision.verdict))
+        content = _element(tag, reasons, message=message, type=str(decision.verdict))
     counts = _Counts(1, decision.exit_code == EXIT_FAILED, decision.exit_code not in (0, EXIT_FAILED))
     attributes = _attributes(classname="verdict", name="verdict", time="0.000")
     return counts, f"<testcase{attributes}>\n{content}</testcase>\n"

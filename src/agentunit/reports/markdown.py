@@ -7,8 +7,9 @@ mentions and links.
 from __future__ import annotations
 
 import html
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
 from agentunit.core.results import MetricSummary, RunSummary
@@ -18,28 +19,33 @@ from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
-from agentunit.reports.decisions import difference_words, reason_line
 from agentunit.reports.figures import (
+    GATE_WORDS,
     INTERVAL_HEADING,
     counted_cases,
-    failed_words,
+    describe_difference,
+    describe_failed,
+    describe_mean,
+    describe_pairs,
+    describe_reason,
+    describe_spending,
+    describe_spread,
+    errors_first,
+    gate_rule,
+    is_about,
+    metric_cells,
     quantity,
-    shown_direction,
-    spoken_value,
+    spread_rows,
 )
-from agentunit.reports.gate_words import GATE_WORDS, gate_rule, is_about
-from agentunit.reports.judge_words import spent_words, spread_rows, spread_words
-from agentunit.reports.masked import Mask, ReportedCase
 from agentunit.reports.printable import printable, printable_line
-from agentunit.reports.reported_run import how_to_resume
+from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments of more than 65,536."""
 
 _ROOM_FOR_TAIL = 400
-_CASES_TOLD = 10
-_CASES_PER_METRIC = 5
-_REASONS_TOLD = 12
+_CASES_SHOWN = 10
+_REASONS_SHOWN = 12
 _TEXT_LENGTH = 700
 _NAME_LENGTH = 120
 _VERDICT_MARK = {"pass": "✅ PASS", "fail": "❌ FAIL", "errors": "❌ ERRORS", "cannot tell": "⚠️ CANNOT TELL"}
@@ -47,24 +53,18 @@ _GATE_MARK = {"pass": "✅", "fail": "❌", "error": "❌"}
 # Everything that Markdown or GitHub could read as more than text. A dot only matters in an address.
 _ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 
-CaseLookup = Callable[[str], Sequence[ReportedCase]]
 
-
-def run_markdown(
-    run: ScoredRun, decision: Decision, *, mask: Mask | None = None, case_of: CaseLookup | None = None
-) -> str:
-    """The report of a run in at most ``MOST_CHARACTERS``; with ``case_of`` it shows the worst cases in full."""
-    mask = mask or Mask()
-    summary, decision = mask.summary(run.summary()), mask.decision(decision)
-    infos = {name: run.info(name) for name in run.metrics}
-    blocks = [_heading(run, decision), *_reasons(decision), _metric_table(summary, infos, decision.gates)]
-    blocks += _judge(summary, infos)
+def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
+    """The report of a run in at most ``MOST_CHARACTERS``; without ``full_cases`` the worst cases are only named."""
+    decision = reported.decision
+    blocks = [_heading(reported.run, decision), *_reasons(decision), _metric_table(reported)]
+    blocks += _judge(reported)
     blocks += _comparison(decision.comparison)
-    blocks += _unscored(summary)
+    blocks += _unscored(reported.summary)
     text = "\n\n".join(block for block in blocks if block)
     if len(text) > MOST_CHARACTERS - _ROOM_FOR_TAIL:
         text = text[: text.rfind("\n", 0, MOST_CHARACTERS - _ROOM_FOR_TAIL)] + "\n\n…"
-    return _with_worst_cases(text, run, _worst_cases(summary, infos, decision), infos, case_of)
+    return _with_worst_cases(text, reported, full_cases=full_cases)
 
 
 def inline(text: str, most: int = _NAME_LENGTH) -> str:
@@ -94,7 +94,7 @@ def _block(text: str) -> str:
 def _heading(run: ScoredRun, decision: Decision) -> str:
     verdict = f": {_VERDICT_MARK[decision.verdict]}" if decision.verdict else ""
     cases = counted_cases(run.n_cases, run.n_repeats, run.n_records)
-    failed = f", the agent failed {failed_words(run)}" if run.n_failed else ""
+    failed = f", the agent failed {describe_failed(run)}" if run.n_failed else ""
     when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
     if (resume := how_to_resume(run.header)) is not None:
@@ -104,22 +104,23 @@ def _heading(run: ScoredRun, decision: Decision) -> str:
 
 def _reasons(decision: Decision) -> Iterator[str]:
     """The headline, and below it every reason with the cases behind it."""
-    lines = [f"- {inline(reason_line(reason), 600)}" for reason in decision.reasons]
+    lines = [f"- {inline(describe_reason(reason), 600)}" for reason in decision.reasons]
     yield "\n".join([f"**{inline(decision.headline, 600)}**", *([""] if lines else []), *lines])
 
 
-def _metric_table(summary: RunSummary, infos: dict[str, MetricInfo], verdicts: Sequence[GateVerdict]) -> str:
-    if not summary.metrics:
+def _metric_table(reported: ReportedRun) -> str:
+    rows, verdicts = reported.summary.metrics, reported.decision.gates
+    if not rows:
         return "Nothing is scored yet."
     headings = ["metric", INTERVAL_HEADING, "scored", "backend", "trust", *(["gate"] if verdicts else [])]
     lines = ["| " + " | ".join(headings) + " |", "|---|---|--:|---|---|" + ("---|" if verdicts else "")]
-    for row in summary.metrics:
-        cells = _cells(row, infos[row.metric])
+    for row in rows:
+        cells = _cells(row, reported.infos[row.metric])
         if verdicts:
             named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
             cells.append("<br>".join(_rule_and_word(verdict) for verdict in named))
         lines.append("| " + " | ".join(cells) + " |")
-    if any(row.status == "informational" for row in summary.metrics):
+    if any(row.status == "informational" for row in rows):
         lines += ["", "_i_: informational, shown but no ground for a decision"]
     return "\n".join(lines)
 
@@ -129,23 +130,18 @@ def _rule_and_word(verdict: GateVerdict) -> str:
 
 
 def _cells(row: MetricSummary, info: MetricInfo) -> list[str]:
-    mark = {"higher": " ↑", "lower": " ↓", "none": ""}[shown_direction(row, info)]
+    cells = metric_cells(row, info)
     informational = " _i_" if row.status == "informational" else ""
-    return [
-        code(row.metric) + mark + informational,
-        inline(spoken_value(row, info.unit)),
-        f"{row.n_scored}/{row.n_cases}",
-        inline(row.backend) if row.n_scored else "–",
-        inline(row.trust or "–"),
-    ]
+    name = code(row.metric) + cells.mark + informational
+    return [name, inline(cells.value), cells.scored, inline(cells.backend), inline(cells.trust)]
 
 
-def _judge(summary: RunSummary, infos: dict[str, MetricInfo]) -> Iterator[str]:
+def _judge(reported: ReportedRun) -> Iterator[str]:
     lines = [
-        f"- {code(row.metric)}: {inline(spread_words(spread, infos[row.metric].unit), 400)}"
-        for row, spread in spread_rows(summary.metrics)
+        f"- {code(row.metric)}: {inline(describe_spread(spread, reported.unit(row.metric)), 400)}"
+        for row, spread in spread_rows(reported.summary.metrics)
     ]
-    lines += [f"- spent by the {who}: {inline(words, 400)}" for who, words in spent_words(summary)]
+    lines += [f"- spent by the {who}: {inline(words, 400)}" for who, words in describe_spending(reported.summary)]
     if lines:
         yield "\n".join(lines)
 
@@ -156,63 +152,55 @@ def _comparison(comparison: Comparison | None) -> Iterator[str]:
     lines = ["| metric | baseline | now | difference | verdict |", "|---|--:|--:|---|---|"]
     for each in comparison.metrics:
         backend = f" {inline(each.backend)}" if each.backend else ""
-        means = [_amount(each.baseline_mean, each.unit), _amount(each.candidate_mean, each.unit)]
+        means = [inline(describe_mean(mean, each.unit)) for mean in (each.baseline_mean, each.candidate_mean)]
         verdict = f"**{each.verdict}**" if each.gated and each.verdict == "regression" else each.verdict
         informational = "" if each.gated else " _(not gated)_"
-        cells = [code(each.metric) + backend, *means, inline(difference_words(each)), verdict + informational]
+        cells = [code(each.metric) + backend, *means, inline(describe_difference(each)), verdict + informational]
         lines.append("| " + " | ".join(cells) + " |")
-    title = f"**Against {code(comparison.baseline)}**, {counted_cases(comparison.n_paired)} in both"
-    if comparison.n_only_baseline:
-        title += f", {comparison.n_only_baseline:,} only in the baseline"
+    title = f"**Against {code(comparison.baseline)}**, {describe_pairs(comparison)}"
     if comparison.note:
         title += f" ({comparison.note})"
     yield "\n".join([title, "", *lines])
 
 
-def _amount(value: float | None, unit: str) -> str:
-    return "–" if value is None else inline(quantity(value, unit))
-
-
 def _unscored(summary: RunSummary) -> Iterator[str]:
     if not summary.unscored:
         return
-    ordered = sorted(summary.unscored, key=lambda entry: (entry.status != "error", -entry.n_cases))
+    ordered = errors_first(summary.unscored)
     lines = []
-    for entry in ordered[:_REASONS_TOLD]:
+    for entry in ordered[:_REASONS_SHOWN]:
         mark = "**error** " if entry.status == "error" else ""
         cases = ", ".join(code(each, 60) for each in entry.first_cases)
         more = ", …" if entry.n_cases > len(entry.first_cases) else ""
         lines.append(f"- {mark}{code(entry.metric)}: {entry.n_records} × {inline(entry.reason, 300)} ({cases}{more})")
-    if len(ordered) > _REASONS_TOLD:
-        lines.append(f"- … and {len(ordered) - _REASONS_TOLD} more reasons")
+    if len(ordered) > _REASONS_SHOWN:
+        lines.append(f"- … and {len(ordered) - _REASONS_SHOWN} more reasons")
     total = sum(entry.n_records for entry in ordered)
     yield f"<details><summary>Not scored: {total:,} scores, and why</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
 
 
-def _worst_cases(summary: RunSummary, infos: dict[str, MetricInfo], decision: Decision) -> dict[str, list[str]]:
+def _worst_cases(reported: ReportedRun) -> dict[str, list[str]]:
     """Case ids, each with why it is among the worst; those behind a reason of the decision first."""
     worst: dict[str, list[str]] = {}
-    for reason in decision.reasons:
-        for case_id in reason.cases[:_CASES_TOLD]:
+    for reason in reported.decision.reasons:
+        for case_id in reason.cases[:_CASES_SHOWN]:
             worst.setdefault(case_id, []).append(reason.subject)
-    rows = [row for row in summary.metrics if row.status == "ok" and infos[row.metric].unit == "score"]
-    for rank in range(_CASES_PER_METRIC):
-        for row in rows:
-            if rank < len(row.worst_cases):
-                worst.setdefault(row.worst_cases[rank], []).append(row.metric)
-    return dict(list(worst.items())[:_CASES_TOLD])
+    for case_id, metrics in reported.worst_cases().items():
+        worst.setdefault(case_id, []).extend(metrics)
+    return dict(list(worst.items())[:_CASES_SHOWN])
 
 
-def _with_worst_cases(
-    text: str, run: ScoredRun, worst: dict[str, list[str]], infos: dict[str, MetricInfo], case_of: CaseLookup | None
-) -> str:
+def _with_worst_cases(text: str, reported: ReportedRun, *, full_cases: bool) -> str:
+    worst = _worst_cases(reported)
     if not worst:
         return text + "\n"
     opening = f"\n\n<details><summary>Worst cases ({len(worst)})</summary>\n\n"
     blocks = []
     room = MOST_CHARACTERS - _ROOM_FOR_TAIL - len(text) - len(opening)
     for case_id, why in worst.items():
-        block = _case_block(case_id, why, case_of(case_id) if case_of else (), infos)
+        title = f"**{code(case_id)}** ({', '.join(inline(each) for each in dict.fromkeys(why))})"
+        repeats = reported.case(case_id) if full_cases else ()
+        block = _case_block(title, repeats, reported) if repeats else f"- {title}"
         room -= len(block) + 2
         if room < 0:
             break
@@ -222,15 +210,12 @@ def _with_worst_cases(
     left_out = len(worst) - len(blocks)
     if left_out:
         blocks.append(f"… and {left_out} more that have no room here")
-    blocks.append(f"{code(f'agentunit show {run.header.id} CASE')} tells everything about a case.")
+    blocks.append(f"{code(f'agentunit show {reported.run.header.id} CASE')} shows everything about a case.")
     return text + opening + "\n\n".join(blocks) + "\n\n</details>\n"
 
 
-def _case_block(case_id: str, why: list[str], repeats: Sequence[ReportedCase], infos: dict[str, MetricInfo]) -> str:
-    title = f"**{code(case_id)}** ({', '.join(inline(each) for each in dict.fromkeys(why))})"
-    if not repeats:
-        return f"- {title}"
-    view = view_case(worst_repeat(repeats, infos), brief=True)
+def _case_block(title: str, repeats: Sequence[ReportedCase], reported: ReportedRun) -> str:
+    view = view_case(worst_repeat(repeats, reported.infos), brief=True)
     parts = [title]
     if view.query:
         parts.append(f"Question\n\n{_block(view.query)}")
@@ -239,16 +224,33 @@ def _case_block(case_id: str, why: list[str], repeats: Sequence[ReportedCase], i
     parts.append(f"Answer\n\n{_block(view.answer) if view.answer else '(none)'}")
     if view.expected:
         parts.append(f"Expected\n\n{_block(' | '.join(view.expected))}")
-    parts.append(_score_line(view, infos))
+    parts.append(_score_line(view, reported))
     return "\n\n".join(parts)
 
 
-def _score_line(view: CaseView, infos: dict[str, MetricInfo]) -> str:
-    told = []
+def _score_line(view: CaseView, reported: ReportedRun) -> str:
+    scores = []
     for score in view.scores:
-        if score.value is None:
-            continue
-        unit = infos[score.metric].unit if score.metric in infos else "score"
-        why = f" ({inline(score.reason, 200)})" if score.reason else ""
-        told.append(f"{code(score.metric)} {inline(quantity(score.value, unit))}{why}")
-    return " · ".join(told)
+        if score.value is not None:
+            why = f" ({inline(score.reason, 200)})" if score.reason else ""
+            value = quantity(score.value, reported.unit(score.metric))
+            scores.append(f"{code(score.metric)} {inline(value)}{why}")
+    return " · ".join(scores)
+
+
+def write_step_summary(reported: ReportedRun) -> bool:
+    """Append a run to the summary of the current step of a GitHub workflow; returns whether there is one.
+
+    Outside GitHub Actions, or when the summary cannot be written, nothing happens: a report that has no place to go
+    must not fail the run it reports.
+    """
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return False
+    markdown = run_markdown(reported, full_cases=False)
+    try:
+        with open(path, "a", encoding="utf-8", errors="replace") as stream:
+            stream.write(markdown.rstrip("\n") + "\n\n")
+    except OSError:
+        return False
+    return True

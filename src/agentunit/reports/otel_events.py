@@ -15,11 +15,9 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.results import Score
 from agentunit.engine.decision import Decision
 from agentunit.reports.case_view import reason_of
-from agentunit.reports.decisions import reason_line
-from agentunit.reports.gate_words import is_about
-from agentunit.reports.masked import ReportedCase
-from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.whole_file import ReportError
+from agentunit.reports.figures import describe_reason, is_about
+from agentunit.reports.reported_run import ReportedCase, ReportedRun
+from agentunit.reports.reporters import ReportError
 
 if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
@@ -108,14 +106,16 @@ def send_scores(reported: ReportedRun, endpoint: str) -> int:
         from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
     except ImportError:
         raise ReportError(f"sending OpenTelemetry events needs its exporter: {INSTALL_HINT}") from None
-    told = _Told(OTLPLogExporter(endpoint=endpoint, timeout=10))
-    n_events = export_scores(reported, told)
-    if told.n_failed:
-        raise ReportError(f"{endpoint} did not take {told.n_failed} batches of events: is a collector listening there?")
+    exporter = _CountingExporter(OTLPLogExporter(endpoint=endpoint, timeout=10))
+    n_events = export_scores(reported, exporter)
+    if exporter.n_failed:
+        raise ReportError(
+            f"{endpoint} did not take {exporter.n_failed} batches of events: is a collector listening there?"
+        )
     return n_events
 
 
-class _Told:
+class _CountingExporter:
     """An exporter that remembers what was not taken: the SDK only logs it."""
 
     def __init__(self, exporter: Any) -> None:
@@ -143,7 +143,7 @@ def decision_attributes(reported: ReportedRun) -> dict[str, Any]:
         "agentunit.run.verdict": decision.verdict,
         "agentunit.run.exit_code": decision.exit_code,
         "agentunit.run.headline": decision.headline,
-        "agentunit.run.reasons": [reason_line(reason) for reason in decision.reasons],
+        "agentunit.run.reasons": [describe_reason(reason) for reason in decision.reasons],
         "agentunit.run.failing_cases": list(decision.failing_cases),
     }
     return {name: value for name, value in attributes.items() if value is not None}

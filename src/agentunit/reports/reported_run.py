@@ -1,24 +1,134 @@
-"""What every report is made from: a run's scores, and its cases one by one, from a store or a portable file."""
+"""The view of a run that every report renders: its summary, its decision and its cases, with personal data masked.
+
+A report goes to places that its records do not: a pull request, a CI log, a colleague's mailbox. So whatever a report
+prints of a case comes through the mask here, once, before any of it is cut or compared. Names and postal addresses
+stay: the rules that find them are wrong too often to mask words of every report.
+"""
 
 from __future__ import annotations
 
 import os
 import shlex
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
 from types import TracebackType
+from typing import TYPE_CHECKING, Any
 
-from agentunit.core.codec import RecordError, decode_record
-from agentunit.core.results import RunSummary, Score
+import msgspec
+from msgspec import Struct, structs
+
+from agentunit.core.codec import RecordError, decode_record, encode_record
+from agentunit.core.records import Record
+from agentunit.core.results import RunSummary, Score, encode_json, json_fallback
 from agentunit.engine.decision import Decision, decide_run
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.masked import Mask, ReportedCase
 from agentunit.reports.printable import printable_line
 from agentunit.store.portable import read_portable
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import DEFAULT_PATH, RunHeader, Store, StoredRecord, StoredScore
+
+if TYPE_CHECKING:
+    from agentunit.privacy.redaction import Redactor
+
+
+_NOT_MASKED = frozenset(("name", "address", "account"))
+
+
+class ReportedCase(Struct):
+    """One finished case of a run with its scores. ``repeat`` counts from 0, as in the store."""
+
+    position: int
+    repeat: int
+    case_id: str
+    failed: bool
+    elapsed_s: float
+    record: Record
+    scores: dict[str, Score]
+
+
+class Mask:
+    """Replaces personal data by pseudonyms, as ``agentunit redact`` does: in one report a value always gets the same.
+
+    >>> Mask().text("Write to ada@example.org or ADA@example.org."), Mask(show_all=True).text("ada@example.org")
+    ('Write to <EMAIL_1> or <EMAIL_1>.', 'ada@example.org')
+    """
+
+    def __init__(self, *, show_all: bool = False) -> None:
+        self.show_all = show_all
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        from agentunit.privacy.detectors import StructuredDetector
+        from agentunit.privacy.findings import PII_TYPES
+        from agentunit.privacy.pseudonyms import Pseudonyms
+        from agentunit.privacy.redaction import Redactor
+
+        return Redactor(StructuredDetector(), set(PII_TYPES) - _NOT_MASKED, Pseudonyms())
+
+    def case(self, case: ReportedCase) -> ReportedCase:
+        """A case with its record and the details of its scores masked; its id stays, or it could not be found again."""
+        if self.show_all:
+            return case
+        data = msgspec.json.decode(encode_record(case.record))
+        data["scores"] = msgspec.to_builtins(case.scores, enc_hook=json_fallback, str_keys=True)
+        if not self._redactor.redact_data([data]):
+            return case
+        scores = msgspec.convert(data.pop("scores"), dict[str, Score])
+        return structs.replace(case, record=decode_record(encode_json(data)), scores=scores)
+
+    def text(self, text: str) -> str:
+        """One text, masked."""
+        masked: str = self.data([text])[0]
+        return masked
+
+    def data(self, value: Any) -> Any:
+        """Plain data, masked."""
+        if self.show_all:
+            return value
+        plain = {"data": msgspec.to_builtins(value, enc_hook=json_fallback, str_keys=True)}
+        self._redactor.redact_data([plain])
+        return plain["data"]
+
+    def summary(self, summary: RunSummary) -> RunSummary:
+        """A summary whose reasons, which may quote a record, are masked."""
+        if self.show_all or not (summary.unscored or summary.input_errors):
+            return summary
+        unscored = self.data([each.reason for each in summary.unscored])
+        errors = self.data([each.reason for each in summary.input_errors])
+        return structs.replace(
+            summary,
+            unscored=[
+                structs.replace(each, reason=reason) for each, reason in zip(summary.unscored, unscored, strict=True)
+            ],
+            input_errors=[
+                structs.replace(each, reason=reason) for each, reason in zip(summary.input_errors, errors, strict=True)
+            ],
+        )
+
+    def decision(self, decision: Decision) -> Decision:
+        """A decision whose reasons, which may quote a record, are masked."""
+        if self.show_all or not decision.reasons:
+            return decision
+        texts = [
+            decision.headline,
+            *(each.text for each in decision.reasons),
+            *(each.reason for each in decision.gates),
+        ]
+        headline, *others = self.data(texts)
+        n_reasons = len(decision.reasons)
+        return replace(
+            decision,
+            headline=headline,
+            reasons=tuple(
+                replace(each, text=text) for each, text in zip(decision.reasons, others[:n_reasons], strict=True)
+            ),
+            gates=tuple(
+                replace(each, reason=text) for each, text in zip(decision.gates, others[n_reasons:], strict=True)
+            ),
+        )
 
 
 class ReportedRun:
@@ -62,7 +172,7 @@ class ReportedRun:
 
     @property
     def decision(self) -> Decision:
-        """What was decided about the run; by its own gates and error allowance unless somebody decided otherwise."""
+        """What was decided about the run; by its own gates and error allowance unless another decision was set."""
         if self._decision is None:
             self._decision = self.mask.decision(decide_run(self.run))
         return self._decision
@@ -75,6 +185,23 @@ class ReportedRun:
     def infos(self) -> dict[str, MetricInfo]:
         """The facts about each metric of the run."""
         return {name: self.run.info(name) for name in self.run.metrics}
+
+    def unit(self, metric: str) -> str:
+        """The unit of a metric's values."""
+        return self.infos[metric].unit if metric in self.infos else "score"
+
+    def worst_cases(self) -> dict[str, list[str]]:
+        """The ids of the cases with low scores, the worst of every metric first, each with the metrics it is low in.
+
+        Only where a low score is a fault: the dearest case of a cheap run is not one.
+        """
+        rows = [row for row in self.summary.metrics if row.status == "ok" and self.unit(row.metric) == "score"]
+        worst: dict[str, list[str]] = {}
+        for rank in range(max((len(row.worst_cases) for row in rows), default=0)):
+            for row in rows:
+                if rank < len(row.worst_cases):
+                    worst.setdefault(row.worst_cases[rank], []).append(row.metric)
+        return worst
 
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed."""

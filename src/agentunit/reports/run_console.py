@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rich.console import Console
@@ -10,74 +10,86 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from agentunit.core.results import MetricSummary
+from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
-from agentunit.reports.console import print_run
-from agentunit.reports.decisions import print_decision, print_gates
-from agentunit.reports.figures import failed_words, quantity
-from agentunit.reports.json_report import headline_words
+from agentunit.reports.console import plain_table, print_run
+from agentunit.reports.decision_console import print_decision, print_gates
+from agentunit.reports.figures import describe_failed, quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.store.sqlite import RunHeader
 
 _FAILED_SHOWN = 5
 _WORST_SHOWN = 5
+_HEADLINES = 3
 
 
 def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Sequence[str] = ()) -> None:
     """Print a run: header, metric table, gates, failed cases, worst cases, the decision, next commands."""
     run, header = reported.run, reported.run.header
     title = Text(printable_line(header.name), style="bold")
-    title.append(
-        f"   run {printable_line(header.id)} · {when(header.created_at)} · {standing(header)}", style="not bold dim"
+    facts = (
+        f"run {printable_line(header.id)}",
+        _local_time(header.created_at),
+        f"{_done(header)} done, {header.status}",
     )
+    title.append(f"   {' · '.join(facts)}", style="not bold dim")
     console.print(title, soft_wrap=True)
     console.print()
     print_run(reported.summary, reported.infos, console)
     print_gates(reported.decision.gates, console)
     if run.n_failed:
-        console.print(f"\n[bold red]The agent failed[/bold red] {failed_words(run)}", highlight=False)
+        console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
         console.print(_case_table(_failed_views(reported), reported, errors=True))
     worst = _worst_views(reported)
     if worst:
         console.print("\n[bold]Worst cases[/bold]")
         console.print(_case_table(worst, reported, errors=False))
-    first, *more = next_steps or ("agentunit runs",)
-    print_decision(reported.decision, printable_line(first), console)
-    for step in more:
-        console.print(f"next: {printable_line(step)}", style="bold", highlight=False, markup=False, soft_wrap=True)
+    print_decision(reported.decision, console, *map(printable_line, next_steps or ("agentunit runs",)))
 
 
 def print_runs(
     runs: Sequence[tuple[RunHeader, list[MetricSummary]]], infos: dict[str, MetricInfo], console: Console
 ) -> None:
     """Print a listing of runs, one a line."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in ("run", "name", "when", "done", "failed", "status", "metrics"):
-        right = heading in ("done", "failed")
-        table.add_column(heading, justify="right" if right else "left", no_wrap=heading not in ("name", "metrics"))
+    fixed = ("run", "when", "done", "failed", "status")
+    table = plain_table("run", "name", *fixed[1:], "metrics", right=("done", "failed"), fixed=fixed)
     for header, headlines in runs:
         table.add_row(
             Text(printable_line(header.id)),
             Text(printable_line(header.name, 40)),
-            Text(when(header.created_at)),
+            Text(_local_time(header.created_at)),
             Text(_done(header)),
             Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
             Text(header.status, style="" if header.status == "finished" else "yellow"),
-            Text(printable_line(headline_words(headlines, infos))),
+            Text(printable_line(_describe_headlines(headlines, infos))),
         )
     console.print(table)
 
 
-def when(moment_s: float) -> str:
+def headline_rows(summary: RunSummary, infos: dict[str, MetricInfo]) -> list[MetricSummary]:
+    """The few metrics that say most about a run: scores one may decide on first, then what it cost."""
+
+    def rank(row: MetricSummary) -> int:
+        scores = infos[row.metric].unit == "score"
+        return (0 if scores else 1) if row.status == "ok" else 2
+
+    scored = [row for row in summary.metrics if row.mean is not None]
+    first_of_metric = list({row.metric: row for row in reversed(scored)}.values())[::-1]
+    return sorted(first_of_metric, key=rank)[:_HEADLINES]
+
+
+def _describe_headlines(rows: Iterable[MetricSummary], infos: dict[str, MetricInfo]) -> str:
+    """The headline of a run in one line."""
+    return ", ".join(
+        f"{row.metric} {quantity(row.mean, infos[row.metric].unit)}" for row in rows if row.mean is not None
+    )
+
+
+def _local_time(moment_s: float) -> str:
     """A moment on this machine's clock."""
     return datetime.fromtimestamp(moment_s).astimezone().strftime("%Y-%m-%d %H:%M")
-
-
-def standing(header: RunHeader) -> str:
-    """How far a run is."""
-    return f"{_done(header)} done, {header.status}"
 
 
 def _done(header: RunHeader) -> str:
@@ -96,14 +108,8 @@ def _failed_views(reported: ReportedRun) -> list[CaseView]:
 
 
 def _worst_views(reported: ReportedRun) -> list[CaseView]:
-    rows = [r for r in reported.summary.metrics if r.status == "ok" and reported.infos[r.metric].unit == "score"]
-    ids: dict[str, None] = {}
-    for rank in range(_WORST_SHOWN):
-        for row in rows:
-            if rank < len(row.worst_cases):
-                ids.setdefault(row.worst_cases[rank])
     views = []
-    for case_id in list(ids)[:_WORST_SHOWN]:
+    for case_id in list(reported.worst_cases())[:_WORST_SHOWN]:
         repeats = [case for case in reported.case(case_id) if not case.failed]
         if repeats:
             views.append(view_case(worst_repeat(repeats, reported.infos), brief=True))
@@ -129,10 +135,9 @@ def _case_table(views: Sequence[CaseView], reported: ReportedRun, *, errors: boo
 
 
 def _low_scores(view: CaseView, reported: ReportedRun) -> str:
-    told = []
-    for score in view.scores:
-        info = reported.infos.get(score.metric)
-        if info is None or score.value is None or score.status != "ok" or info.unit != "score":
-            continue
-        told.append(f"{score.metric} {quantity(score.value, info.unit)}")
-    return printable_line(", ".join(told))
+    low = [
+        f"{score.metric} {quantity(score.value, 'score')}"
+        for score in view.scores
+        if score.value is not None and score.status == "ok" and reported.unit(score.metric) == "score"
+    ]
+    return printable_line(", ".join(low))

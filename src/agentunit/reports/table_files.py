@@ -12,7 +12,7 @@ from typing import Any
 from agentunit.reports.case_view import reason_of
 from agentunit.reports.printable import disarmed
 from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.whole_file import ReportError, whole_file
+from agentunit.reports.reporters import ReportError, whole_file
 
 INSTALL_HINT = 'pip install "agentunit-eval[parquet]"'
 COLUMNS = (

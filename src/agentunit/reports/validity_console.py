@@ -13,6 +13,9 @@ from rich.text import Text
 from agentunit.core.results import InputError, Unscored
 from agentunit.engine.validity import Agreement, LabelJoin
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.console import print_line
+from agentunit.reports.figures import DIRECTION_MARK, counted
+from agentunit.reports.printable import printable_line
 
 _SHOWN = 10
 
@@ -30,7 +33,7 @@ class ValidityReport(Struct):
     v: int = 1
 
     @property
-    def told(self) -> bool:
+    def is_conclusive(self) -> bool:
         """Whether the labels say something about any metric."""
         return any(row.verdict != "cannot tell" for row in self.agreements)
 
@@ -49,12 +52,14 @@ def print_validity(report: ValidityReport, infos: Mapping[str, MetricInfo], cons
         if lines:
             console.print(f"\n[bold]{heading}[/bold]")
         for line in lines[:_SHOWN]:
-            console.print(f"  {escape(_printable(line))}", highlight=False, soft_wrap=True)
+            print_line(f"  {printable_line(line)}", console)
         if len(lines) > _SHOWN:
             console.print(f"  … and {len(lines) - _SHOWN} more (--json lists them)", highlight=False)
-    if not report.told:
-        labels_read = counted(report.n_labels, "label", "read")
-        console.print(f"\nThe data cannot tell: {labels_read}, no metric could be judged by them.", highlight=False)
+    if not report.is_conclusive:
+        labels_read = counted(report.n_labels, "label")
+        console.print(
+            f"\nThe data cannot tell: {labels_read} read, no metric could be judged by them.", highlight=False
+        )
     else:
         first = report.agreements[0].metric
         console.print(f"next: agentunit metrics {escape(first)}   says what it was measured on", style="bold")
@@ -68,7 +73,7 @@ def _table(rows: Sequence[Agreement], infos: Mapping[str, MetricInfo]) -> Table:
         table.add_column(heading, justify="right" if numeric else "left", no_wrap=heading == "metric")
     colours = {"strong": "green", "useful": "green", "weak": "yellow"}
     for row in rows:
-        better = {"higher": " ↑", "lower": " ↓", "none": ""}[infos[row.metric].direction]
+        better = DIRECTION_MARK[infos[row.metric].direction]
         figure = "–" if row.value is None else f"{row.value:.2f}"
         if row.low is not None and row.high is not None:
             figure += f" [{row.low:.2f}, {row.high:.2f}]"
@@ -84,24 +89,10 @@ def unmatched(join: LabelJoin) -> list[str]:
     """What a join left out, a line each: labels without a record, and records without a label."""
     missing = join.labels_without_record
     named = ", ".join(missing[:5]) + (", …" if len(missing) > 5 else "")
-    repeated = "with the id of an earlier one; a label speaks of one answer, so the first is taken"
+    repeated = "with the id of an earlier one; a label is about one answer, so the first is used"
     lines = {
-        counted(len(missing), "label", f"without a record ({named})"): len(missing),
-        counted(join.n_records_without_label, "record", "without a label"): join.n_records_without_label,
-        counted(join.n_repeated_records, "record", repeated): join.n_repeated_records,
+        f"{counted(len(missing), 'label')} without a record ({named})": len(missing),
+        f"{counted(join.n_records_without_label, 'record')} without a label": join.n_records_without_label,
+        f"{counted(join.n_repeated_records, 'record')} {repeated}": join.n_repeated_records,
     }
     return [line for line, count in lines.items() if count]
-
-
-def counted(count: int, noun: str, what: str) -> str:
-    """A count in words.
-
-    >>> counted(1, "label", "read"), counted(1200, "row", "without a label")
-    ('1 label read', '1,200 rows without a label')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'} {what}"
-
-
-def _printable(line: str) -> str:
-    """Control characters of a hostile file do not reach the terminal."""
-    return "".join(character if character.isprintable() else "·" for character in line)

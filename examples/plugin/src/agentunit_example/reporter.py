@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.reporters import RunReporter
-from agentunit.reports.whole_file import whole_file
+from agentunit.reports.reporters import RunReporter, whole_file
 
 
 def _write(reported: ReportedRun, target: str) -> str:

@@ -1,22 +1,76 @@
-"""The health of trace files in the terminal: what they hold, what each metric can do with it, what to change."""
+"""Trace files in the terminal: how they were read, what they hold, what each metric can do with it, what to change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from agentunit.reports.console import Terminal, plain_table, print_errors_heading, print_line
+from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
-from agentunit.reports.trace_health import FoundRemedy, MetricHealth, TraceHealth
+from agentunit.traces.native import NATIVE_FORMAT
+from agentunit.traces.reading import TraceSource
 from agentunit.traces.settings import CAUSES
 
+if TYPE_CHECKING:
+    from agentunit.reports.trace_health import FoundRemedy, MetricHealth, TraceHealth
+
+_NAMES_SHOWN = 5
 _SHOWN = 6
 _REASONS_SHOWN = 2
 _LONGEST_NAME = 60
 _LONGEST_REASON = 200
+
+
+def reading_lines(source: TraceSource) -> list[str]:
+    """One line a fact; none when nothing was noticed."""
+    notes, lines = source.notes, []
+    if set(notes.formats) - {NATIVE_FORMAT}:
+        formats = ", ".join(f"{name} ({n:,})" if n > 1 else name for name, n in notes.formats.most_common())
+        spans = f": {counted(notes.n_spans, 'span')} in {counted(notes.n_traces, 'trace')}" if notes.n_spans else ""
+        lines.append(f"read as {formats}{spans}")
+    if notes.unplaced:
+        n_unplaced = sum(notes.unplaced.values())
+        names = ", ".join(
+            printable_line(name)[:40] or "(no name)" for name, _ in notes.unplaced.most_common(_NAMES_SHOWN)
+        )
+        more = f", … ({len(notes.unplaced)} names)" if len(notes.unplaced) > _NAMES_SHOWN else ""
+        lines.append(f"{counted(n_unplaced, 'span')} of no known vocabulary, kept as plain events: {names}{more}")
+    lines += [f"{n:,} × {printable_line(problem)}" for problem, n in notes.problems.most_common()]
+    if source.expected is not None:
+        lines.append(_joined(source))
+    return lines
+
+
+def print_reading(source: TraceSource, terminal: Terminal) -> None:
+    """Print what was noticed, under a heading of its own."""
+    lines = reading_lines(source)
+    if lines:
+        terminal.print("[bold]While reading[/bold]")
+        for line in lines:
+            print_line(f"  {line}", terminal)
+        terminal.print()
+
+
+def _joined(source: TraceSource) -> str:
+    answers = source.expected
+    if answers is None:
+        return ""
+    line = f"expected answers were found for {counted(answers.n_joined, 'case')}"
+    unused = answers.unused
+    if unused:
+        names = ", ".join(printable_line(name)[:40] for name in unused[:_NAMES_SHOWN])
+        more = ", …" if len(unused) > _NAMES_SHOWN else ""
+        line += f"; {counted(len(unused), 'row')} of the dataset met no case: {names}{more}"
+    if answers.n_ambiguous:
+        line += f"; {answers.n_ambiguous:,} cases fit several rows there (the same question, or ids that differ only "
+        line += "in case or prefix): write the exact ids into the rows"
+    return line
 
 
 def print_health(health: TraceHealth, reading: Iterable[str], console: Console) -> None:
@@ -37,11 +91,11 @@ def _print_contents(health: TraceHealth, reading: Iterable[str], console: Consol
     lines = list(reading)
     if health.formats and not any(line.startswith("read as") for line in lines):
         lines.insert(0, f"read as {', '.join(health.formats)}")
-    lines.append("1 case" if health.n_cases == 1 else f"{health.n_cases:,} cases")
+    lines.append(counted(health.n_cases, "case"))
     if any(health.scopes):
-        lines.append(f"made by {_counted(health.scopes)}")
+        lines.append(f"made by {_names_with_counts(health.scopes)}")
     if health.kinds:
-        lines.append(f"spans: {_counted(health.kinds)}")
+        lines.append(f"spans: {_names_with_counts(health.kinds)}")
     for line in lines:
         console.print(Text(line))
     if not health.n_cases:
@@ -55,7 +109,7 @@ def _print_contents(health: TraceHealth, reading: Iterable[str], console: Consol
             console.print(Text(f"{label}: ", style="bold").append(", ".join(words), style="not bold"))
 
 
-def _counted(counts: dict[str, int]) -> str:
+def _names_with_counts(counts: dict[str, int]) -> str:
     named = [
         f"{printable_line(name, _LONGEST_NAME) or '(no name)'} ({count:,})"
         for name, count in list(counts.items())[:_SHOWN]
@@ -66,20 +120,16 @@ def _counted(counts: dict[str, int]) -> str:
 def _print_errors(health: TraceHealth, console: Console) -> None:
     if not health.n_errors:
         return
-    parts = "1 part" if health.n_errors == 1 else f"{health.n_errors:,} parts"
-    console.print(f"\n[bold red]Errors[/bold red]: {parts} of the input could not be read")
+    print_errors_heading(health.n_errors, console)
     for error in health.errors[:_SHOWN]:
-        console.print(f"  {printable_line(error)}", markup=False, highlight=False, soft_wrap=True)
+        print_line(f"  {printable_line(error)}", console)
     if health.n_errors > _SHOWN:
         console.print("  … (--json lists more)", style="dim")
 
 
 def _table(rows: list[MetricHealth]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), collapse_padding=True, header_style="bold")
-    table.add_column("metric", no_wrap=True)
-    table.add_column("can score", justify="right", no_wrap=True)
-    table.add_column("what the rest lacks")
-    table.add_column("see", no_wrap=True)
+    fixed = ("metric", "can score", "see")
+    table = plain_table("metric", "can score", "what the rest lacks", "see", right=("can score",), fixed=fixed)
     for row in rows:
         colour = "green" if row.n_scored == row.n_cases else "yellow" if row.n_scored else "dim"
         table.add_row(
@@ -112,5 +162,5 @@ def _print_remedy(remedy: FoundRemedy, n_cases: int, console: Console) -> None:
     numbered.add_row(str(remedy.number), heading)
     console.print(numbered)
     # What is to be copied stays on one line, whatever the width.
-    console.print(f"     {remedy.switch}", markup=False, highlight=False, soft_wrap=True, style="cyan")
+    print_line(f"     {remedy.switch}", console, "cyan")
     console.print(Padding(Text(remedy.why), (0, 0, 0, 3)))

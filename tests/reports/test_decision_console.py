@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from agentunit.engine.comparison import Comparison
-from agentunit.reports.decisions import print_comparison
+from agentunit.reports.decision_console import print_comparison
 
 
 @pytest.mark.parametrize("note", [None, "the datasets differ: cases of the same id may not be the same case"])

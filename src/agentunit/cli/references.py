@@ -1,0 +1,74 @@
+"""The runs and cases that a command line names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+
+import click
+
+from agentunit.cli.options import InputFailure, open_store
+from agentunit.core.codec import RecordError
+from agentunit.engine.decision import Decision
+from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
+from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
+from agentunit.reports.reporters import ReportError
+from agentunit.store.schema import StoreError
+
+run_argument = click.argument("run_reference", metavar="RUN")
+
+
+@contextmanager
+def unreadable_runs_fail() -> Iterator[None]:
+    """A run that cannot be found, read or written ends the command with one line and exit code 3."""
+    try:
+        yield
+    except (StoreError, RecordError, ReportError) as error:
+        raise InputFailure(str(error)) from None
+
+
+def load_run(reference: str, store_path: str) -> ScoredRun:
+    """The scores of a run of a file or of the store; a file needs no store."""
+    with unreadable_runs_fail():
+        if os.path.isfile(reference):
+            return run_from_file(reference)
+        with open_store(store_path, read_only=True) as store:
+            return find_scored_run(reference, store)
+
+
+def find_reported_run(reference: str, store_path: str, *, show_personal_data: bool) -> ReportedRun:
+    """A run with its records: of an exported file, or of the store."""
+    if os.path.isfile(reference):
+        return open_run_file(reference, show_personal_data=show_personal_data)
+    store = open_store(store_path, read_only=True)
+    try:
+        return open_run(reference, store, show_personal_data=show_personal_data)
+    except StoreError:
+        store.close()
+        raise
+
+
+def unknown_case(run_id: str, case_id: str, known: Sequence[str]) -> InputFailure:
+    """The error for a case that a run does not have, with the id that was probably meant."""
+
+    def without_zeros(text: str) -> str:
+        return re.sub(r"0*([0-9]+)", r"\1", text.casefold())
+
+    # People leave out the zeros of an id, or type only a part of it.
+    near = [each for each in known if without_zeros(each) == without_zeros(case_id)]
+    near += get_close_matches(case_id, known, n=1, cutoff=0.5)
+    near += [each for each in known if case_id.casefold() in each.casefold()]
+    hint = f"; did you mean {printable_line(near[0])!r}?" if near else ""
+    return InputFailure(f"run {run_id} has no case {case_id!r}{hint}")
+
+
+def next_command(reference: str, run: ScoredRun, decision: Decision) -> str:
+    """How to look at a run, or at the case that matters most in it."""
+    shown = ["agentunit", "show", reference if os.path.isfile(reference) else run.header.id]
+    first = decision.failing_cases[:1]
+    return shlex.join([*shown, *map(printable_line, first)])
