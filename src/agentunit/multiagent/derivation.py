@@ -235,13 +235,13 @@ def receivers_of(interaction: Any) -> list[str]:
     return sorted(names) if isinstance(names, (set, frozenset)) else list(names)
 
 
-def objects(text: str) -> bool:
-    """Whether a text calls something wrong outright.
+def find_objection(text: str) -> re.Match[str] | None:
+    """Where a text calls something wrong outright.
 
-    >>> objects("Your calculation is not correct: 7 x 8 is 56."), objects("All of this is correct.")
-    (True, False)
+    >>> bool(find_objection("Your calculation is not correct: 7 x 8 is 56.")), find_objection("All of this is correct.")
+    (True, None)
     """
-    return _OBJECTION.search(text) is not None
+    return _OBJECTION.search(text)
 
 
 def derived_conflicts(steps: Sequence[Step]) -> list[ConflictEvent]:
@@ -253,7 +253,7 @@ def derived_conflicts(steps: Sequence[Step]) -> list[ConflictEvent]:
     spoken = [step for step in steps if step.agent is not None and not step.by_human and step.kind != "tool_call"]
     conflicts = []
     for place, (earlier, step) in enumerate(pairwise(spoken), 1):
-        found = None if earlier.agent == step.agent or step.is_result else _OBJECTION.search(step.text)
+        found = None if earlier.agent == step.agent or step.is_result else find_objection(step.text)
         if found is None or earlier.agent is None or step.agent is None:
             continue
         pair = [earlier.agent, step.agent]
