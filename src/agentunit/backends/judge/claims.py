@@ -221,10 +221,10 @@ def _read_verdicts(
 
 
 def _claim_number(entry: Any, numbers: dict[str, int]) -> int | None:
-    given = field_of(entry, "claim", "number", "id")
-    if isinstance(given, str) and plain_words(given) in numbers:
-        return numbers[plain_words(given)]
-    return whole_number(given)
+    received = field_of(entry, "claim", "number", "id")
+    if isinstance(received, str) and plain_words(received) in numbers:
+        return numbers[plain_words(received)]
+    return whole_number(received)
 
 
 def _read_verdict(entry: Any, passages: Sequence[tuple[int, str]]) -> Checked:

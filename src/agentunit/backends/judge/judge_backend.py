@@ -64,13 +64,13 @@ class JudgeBackend:
     measures = frozenset(MEASURES)
 
     def __init__(self, client: JudgeClient | None = None) -> None:
-        self._given = client
+        self._own_client = client
         self._made: JudgeClient | None = None
         self._lock = threading.Lock()
 
     def unready(self) -> str | None:
         """Why it cannot run now: no judge was configured, a setting is wrong, or a spend cap could not be kept."""
-        if self._given is not None:
+        if self._own_client is not None:
             return None
         try:
             settings = configured()
@@ -81,8 +81,8 @@ class JudgeBackend:
     @property
     def client(self) -> JudgeClient:
         """The client for the settings as they are now."""
-        if self._given is not None:
-            return self._given
+        if self._own_client is not None:
+            return self._own_client
         settings = configured()
         if settings is None:
             raise JudgeFailed(why_not_configured())

@@ -134,7 +134,7 @@ def _settle(turn: asyncio.Future[bool], value: bool) -> None:
         turn.set_result(value)
 
 
-# A server that asks for a longer wait has run out of quota; a run does not sit that out.
+# A server that asks for a longer wait has run out of quota; the run does not wait for it.
 LONGEST_WAIT_S = 120.0
 _LEAST_FAILURES = 10
 _LEAST_FORBIDDEN = 3

@@ -1,4 +1,4 @@
-"""One judgement's questions to the judge: asked, read, asked once more if unreadable, and counted."""
+"""One judgment's questions to the judge: asked, read, asked once more if unreadable, and counted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class JudgeFailed(RuntimeError):
 
 
 class Asking:
-    """The questions of one judgement, and what they took.
+    """The questions of one judgment, and what they took.
 
     ``sample`` is the number of the repeat: a repeat is asked anew and not answered from the replies of another.
     """

@@ -184,10 +184,10 @@ def word_of(value: Any, meanings: Mapping[str, T], rule: str) -> T:
     >>> word_of("**Supported** (passage 2)", {"supported": True, "not supported": False}, "…")
     True
     """
-    spoken = _plain(re.sub(r"[\"'*`_]+", " ", str(value)))
-    spoken = _REMARK.sub("", spoken).strip(" .,;:!") if len(spoken) <= _LONGEST_WORD else ""
-    if spoken in meanings:
-        return meanings[spoken]
+    word = _plain(re.sub(r"[\"'*`_]+", " ", str(value)))
+    word = _REMARK.sub("", word).strip(" .,;:!") if len(word) <= _LONGEST_WORD else ""
+    if word in meanings:
+        return meanings[word]
     raise UnreadableReply(f"{rule}; received {str(value)!r:.60}")
 
 

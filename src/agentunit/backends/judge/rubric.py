@@ -106,25 +106,25 @@ def _read(reply: dict[str, Any], n_criteria: int, scale: Sequence[Any]) -> list[
     return by_number(read, n_criteria, "criterion")
 
 
-def _scored(given: Any, reason: str | None, scale: Sequence[Any]) -> _Scored:
+def _scored(received: Any, reason: str | None, scale: Sequence[Any]) -> _Scored:
     if _is_numeric(scale):
         low, high = scale
-        raw = score_of(given, high)
+        raw = score_of(received, high)
         if not low <= raw <= high:
             raise UnreadableReply(f"a score must be from {low} to {high}; received {raw:g}")
         return _Scored(raw, (raw - low) / (high - low), reason)
-    place = _place_of(given, scale)
+    place = _place_of(received, scale)
     return _Scored(scale[place], place / (len(scale) - 1), reason)
 
 
-def _place_of(given: Any, labels: Sequence[str]) -> int:
+def _place_of(received: Any, labels: Sequence[str]) -> int:
     """The place of a label; "B" and "B-" are two, but "very_good" is "Very good" where no other label is like it."""
     for read in (_trimmed, _words):
-        places = [at for at, label in enumerate(labels) if read(label) == read(str(given))]
+        places = [at for at, label in enumerate(labels) if read(label) == read(str(received))]
         if len(places) == 1:
             return places[0]
     known = ", ".join(map(readable_text, labels))
-    raise UnreadableReply(f"a score must be one of {known}; received {str(given)!r:.60}")
+    raise UnreadableReply(f"a score must be one of {known}; received {str(received)!r:.60}")
 
 
 def _trimmed(label: str) -> str:

@@ -197,7 +197,7 @@ def _check_amount(name: str, value: object, *, may_be_zero: bool, may_be_none: b
     _check(enough, name, f"be a number {'of at least' if may_be_zero else 'above'} 0", value)
 
 
-_given: dict[str, Any] = {}
+_set: dict[str, Any] = {}
 _lock = threading.Lock()
 
 
@@ -214,14 +214,14 @@ def configure_judge(**settings: Any) -> None:
             hint = f"; did you mean {nearest[0]!r}?" if nearest else f"; there are {', '.join(names)}"
             raise TypeError(f"configure_judge: {name!r} is no setting of the judge{hint}")
     with _lock:
-        kept = dict(_given)
+        kept = dict(_set)
         if "url" in kept and settings.get("url", kept["url"]) != kept["url"]:
             kept.pop("api_key", None)
         merged = {**kept, **settings} if settings else {}
         # A stand-in for what another call or the environment will give.
         replace(JudgeSettings(url="http://localhost", model="any"), **merged)
-        _given.clear()
-        _given.update(merged)
+        _set.clear()
+        _set.update(merged)
 
 
 def configured() -> JudgeSettings | None:
@@ -232,7 +232,7 @@ def configured() -> JudgeSettings | None:
         if text is not None:
             found[name] = _read(name, read, text)
     with _lock:
-        found.update(_given)
+        found.update(_set)
     if not found.get("url") or not found.get("model"):
         return None
     return JudgeSettings(**found)
@@ -241,7 +241,7 @@ def configured() -> JudgeSettings | None:
 def why_not_configured() -> str:
     """One sentence with what is missing; for when ``configured()`` is ``None``."""
     with _lock:
-        missing = [name for name in ("url", "model") if not (_given.get(name) or os.environ.get(PREFIX + name.upper()))]
+        missing = [name for name in ("url", "model") if not (_set.get(name) or os.environ.get(PREFIX + name.upper()))]
     variables = " and ".join(PREFIX + name.upper() for name in missing or ("url", "model"))
     example = "(the base address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1, and a model's name; "
     return f"no judge is configured: set {variables} {example}{PREFIX}API_KEY where the server wants a key)"

@@ -94,7 +94,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _named_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of these pairs; the same name with two values may be an echo of the text under judgement."""
+    """The object of these pairs; the same name with two values may be an echo of the text under judgment."""
     made: dict[str, Any] = {}
     for name, value in pairs:
         if name in made and made[name] != value:

@@ -13,7 +13,7 @@ from agentunit.backends.judge.replies import UnreadableReply, check_nothing_besi
 from agentunit.backends.ragas.installed import RAGAS_EXTRA
 
 _TASK = "You carry out the task that the user describes, as its examples show. Reply with JSON only."
-# A prompt of RAGAS ends with the texts under judgement as JSON between these two. JSON has no bare line break within a
+# A prompt of RAGAS ends with the texts under judgment as JSON between these two. JSON has no bare line break within a
 # text, so no text can contain the first.
 _BEFORE_INPUT = "\nNow perform the same with the following input\ninput: "
 _AFTER_INPUT = "\nOutput: "
@@ -30,9 +30,9 @@ class JudgeModel:
 
     async def agenerate(self, prompt: str, response_model: Any) -> Any:
         """The reply to a prompt as an instance of ``response_model``; ``JudgeFailed`` when there is none to be had."""
-        task, given = _parted(prompt)
-        shown = fenced([("input", given)], task)
-        asked = json.loads(given)
+        task, texts = _parted(prompt)
+        shown = fenced([("input", texts)], task)
+        asked = json.loads(texts)
 
         def read(received: dict[str, Any]) -> Any:
             reply = _read(received, response_model)
@@ -40,7 +40,7 @@ class JudgeModel:
             return reply
 
         # A reply repeats the texts that it is about, except the context.
-        length = len(given) - len(str(asked.get("context", "")))
+        length = len(texts) - len(str(asked.get("context", "")))
         reply = await self._asking.read(
             self._purpose,
             _TASK,
@@ -54,14 +54,14 @@ class JudgeModel:
 
 
 def _parted(prompt: str) -> tuple[str, str]:
-    """The task, and the texts under judgement as JSON."""
+    """The task, and the texts under judgment as JSON."""
     task, mark, rest = prompt.partition(_BEFORE_INPUT)
-    given, end, _ = rest.rpartition(_AFTER_INPUT)
+    texts, end, _ = rest.rpartition(_AFTER_INPUT)
     if not mark or not end:
         raise JudgeFailed(
             f"the prompts of this version of RAGAS are laid out in an unknown way; {RAGAS_EXTRA} adds one that fits"
         )
-    return task, given
+    return task, texts
 
 
 def _read(received: dict[str, Any], response_model: Any) -> Any:

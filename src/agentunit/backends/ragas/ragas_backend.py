@@ -42,7 +42,7 @@ class RagasBackend(JudgeBackend):
     def client(self) -> JudgeClient:
         """The client for the settings as they are now."""
         judge = load_backend("judge")
-        return judge.client if self._given is None and isinstance(judge, JudgeBackend) else super().client
+        return judge.client if self._own_client is None and isinstance(judge, JudgeBackend) else super().client
 
     def unready(self) -> str | None:
         """Why it cannot run now, with the way out. RAGAS is imported only where all else is in place."""
