@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import suppress
+
+from agentunit.core.sqlite import UnknownSchema, check_schema, migrate, schema_version
 
 # One entry a version, oldest first; an entry is never changed once released, only followed by another.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
@@ -53,48 +54,28 @@ class StoreError(RuntimeError):
     """A store that cannot be used; the message says why and what to do."""
 
 
-def migrate(connection: sqlite3.Connection, path: str) -> None:
-    """Bring a store to this version's tables, in one transaction; a newer store is refused."""
-    found = _version(connection)
-    if found == SCHEMA_VERSION:
-        return
-    _refuse_newer(found, path)
-    connection.execute("BEGIN IMMEDIATE")
+def bring_up_to_date(connection: sqlite3.Connection, path: str) -> None:
+    """Bring a store to this version's tables; a newer store is refused."""
     try:
-        # Another process may have migrated while this one waited for the lock.
-        for statements in MIGRATIONS[_version(connection) :]:
-            for statement in statements:
-                connection.execute(statement)
-        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-        connection.execute("COMMIT")
-    except BaseException:
-        # SQLite may have rolled back by itself: what went wrong first is what counts.
-        with suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
-        raise
+        migrate(connection, MIGRATIONS)
+    except UnknownSchema as error:
+        raise _is_newer(path, error) from None
 
 
 def check_version(connection: sqlite3.Connection, path: str) -> None:
     """Refuse a store that this version cannot read; an older one is read as it is."""
-    found = _version(connection)
-    _refuse_newer(found, path)
+    try:
+        found = check_schema(connection, MIGRATIONS)
+    except UnknownSchema as error:
+        raise _is_newer(path, error) from None
     if found == 0:
         raise StoreError(f"{path} holds no runs yet")
 
 
 def has_sequence(connection: sqlite3.Connection) -> bool:
     """Whether a store knows the order in which its runs were begun."""
-    return _version(connection) >= 2
+    return schema_version(connection) >= 2
 
 
-def _refuse_newer(found: int, path: str) -> None:
-    if found > SCHEMA_VERSION:
-        raise StoreError(
-            f"{path} was written by a newer AgentUnit: its tables are of version {found}, "
-            f"this one knows {SCHEMA_VERSION}; upgrade"
-        )
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
+def _is_newer(path: str, error: UnknownSchema) -> StoreError:
+    return StoreError(f"{path} was written by a newer AgentUnit: {error}; upgrade")

@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from types import TracebackType
 from typing import Any, Literal
@@ -19,9 +19,9 @@ from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score, Status, encode_json
-from agentunit.store.opening import StoreFile, use_write_ahead_log
+from agentunit.core.sqlite import SqliteFile, transaction
 from agentunit.store.run_lock import is_being_recorded
-from agentunit.store.schema import StoreError, check_version, has_sequence, migrate
+from agentunit.store.schema import StoreError, bring_up_to_date, check_version, has_sequence
 
 DEFAULT_PATH = ".agentunit/runs.db"
 
@@ -112,16 +112,14 @@ class Store:
         # An agent may change the folder it runs in; the store stays where it is.
         self.file = os.path.abspath(self.path)
         try:
-            self._opened = StoreFile(self.file, read_only=read_only)
-            self._connection = self._opened.connect()
+            self._opened = SqliteFile(self.file, read_only=read_only)
             if read_only:
+                self._connection = self._opened.connect()
                 check_version(self._connection, self.path)
             else:
-                use_write_ahead_log(self._connection)
-                # In WAL mode NORMAL keeps every commit through a killed process; only a power cut could undo the last.
-                self._connection.execute("PRAGMA synchronous = NORMAL")
+                self._connection = self._opened.connect_to_write()
                 self._connection.execute("PRAGMA foreign_keys = ON")
-                migrate(self._connection, self.path)
+                bring_up_to_date(self._connection, self.path)
             self._newest_first = "created_at DESC, id DESC"
             if has_sequence(self._connection):
                 self._newest_first = f"sequence DESC, {self._newest_first}"
@@ -147,20 +145,12 @@ class Store:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All that is written within it, or nothing; one within another is part of it."""
-        if self._connection.in_transaction:
-            yield
-            return
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            yield
-            self._connection.execute("COMMIT")
-        except BaseException as error:
-            # SQLite may have rolled back by itself (a full disk): what went wrong first is what counts.
-            with suppress(sqlite3.Error):
-                self._connection.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
-                raise StoreError(f"{self.path} cannot be written: {error}") from error
-            raise
+            with transaction(self._connection):
+                yield
+        except sqlite3.Error as error:
+            reason = f"{error} (--store FILE names another)" if "readonly" in str(error) else error
+            raise StoreError(f"{self.path} cannot be written: {reason}") from error
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

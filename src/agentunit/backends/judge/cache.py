@@ -19,6 +19,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from agentunit.core.sqlite import SqliteFile, transaction
+
 _FILE = "judge-replies-1.sqlite"
 _WAIT_FOR_LOCK_S = 5.0
 _BETWEEN_WRITES_S = 0.05
@@ -163,14 +165,8 @@ class ReplyCache:
 
     def _opened(self) -> sqlite3.Connection:
         self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Made before SQLite does, so that nobody else can read it from its first byte on.
-        os.close(os.open(self._file, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(
-            self._file, timeout=_WAIT_FOR_LOCK_S, isolation_level=None, check_same_thread=False
-        )
+        connection = SqliteFile(self._file, wait_s=_WAIT_FOR_LOCK_S).connect_to_write(any_thread=True)
         try:
-            _use_wal(connection)
-            connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute(_SCHEMA)
         except BaseException:
             connection.close()
@@ -181,28 +177,10 @@ class ReplyCache:
 def _write(connection: sqlite3.Connection, batch: dict[bytes, bytes | None]) -> None:
     now_s = time.time()
     kept = [(digest, data, _checksum(digest, data), now_s) for digest, data in batch.items() if data is not None]
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    gone = [(digest,) for digest, data in batch.items() if data is None]
+    with transaction(connection):
         connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", kept)
-        gone = [(digest,) for digest, data in batch.items() if data is None]
         connection.executemany("DELETE FROM replies WHERE digest = ?", gone)
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise
-
-
-def _use_wal(connection: sqlite3.Connection) -> None:
-    """The switch to WAL does not wait for another process that is switching, so it is tried again."""
-    ends_at = time.monotonic() + _WAIT_FOR_LOCK_S
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > ends_at:
-                raise
-            time.sleep(0.01)
 
 
 def _checksum(digest: bytes, data: bytes) -> bytes:
