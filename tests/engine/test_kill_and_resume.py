@@ -102,8 +102,10 @@ def suite_in(folder: Path) -> Path:
 
 def test_fifty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     undisturbed = suite_in(tmp_path / "undisturbed")
+    began = time.monotonic()
     process = start(undisturbed)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=300)
+    took_s = time.monotonic() - began
     assert process.returncode == 0, errors.decode()
     expected = result_of(undisturbed)
     assert len(expected["records"]) == N_CASES  # type: ignore[arg-type]
@@ -114,13 +116,18 @@ def test_fifty_kills_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
     while kills < KILLS:
         folder = suite_in(tmp_path / f"round{rounds}")
         rounds += 1
-        kills += kill_until_done(folder, chance)
+        kills += kill_until_done(folder, chance, took_s)
         assert result_of(folder) == expected
 
 
-def kill_until_done(folder: Path, chance: random.Random) -> int:
-    """Run and kill, resume and kill, until a run comes to its end; returns how often it was killed."""
+def kill_until_done(folder: Path, chance: random.Random, took_s: float) -> int:
+    """Run and kill, resume and kill, until a run comes to its end; returns how often it was killed.
+
+    Kills come within the time that a whole run took, which depends on the machine, and later with every one of them:
+    on a machine that becomes slower, a run comes to its end too.
+    """
     kills = 0
+    longest_s = 1.1 * took_s
     log = folder / "started.log"
     while True:
         run_id = run_id_of(folder)
@@ -130,7 +137,8 @@ def kill_until_done(folder: Path, chance: random.Random) -> int:
                 finished = {each.case_id for each in store.records(run_id)}
         seen = log.stat().st_size if log.exists() else 0
         process = start(folder, *(("--resume", run_id) if run_id else ()))
-        deadline = time.monotonic() + chance.uniform(0.1, 0.9)
+        deadline = time.monotonic() + chance.uniform(0.1 * took_s, longest_s)
+        longest_s *= 1.1
         while process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
         killed = process.poll() is None
