@@ -272,3 +272,9 @@ def test_every_field_that_a_metric_reads_is_marked(monkeypatch: pytest.MonkeyPat
         read.clear()
         metric.evaluate(DatasetCase("q", "?", metadata={}), TraceLog(), Outcome(output="yes"))
         assert read <= set(info.metadata_inputs), name
+
+
+def test_names_that_mean_the_right_answer_are_shown_only_where_the_suite_lists_them() -> None:
+    case = DatasetCase("q1", "?", metadata={"gold": "4", "Label": "x", "city": "Oslo"})
+    assert AgentView([])(case).metadata == {"city": "Oslo"}
+    assert AgentView([], agent_fields=["gold", "city"])(case).metadata == {"gold": "4", "city": "Oslo"}

@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.engine.decision import Decision, Reason
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case
 from agentunit.reports.html import write_html
@@ -98,3 +99,11 @@ def test_a_clean_case_is_not_touched():
 def test_the_summary_does_not_quote_a_value(leaky):
     assert EMAIL not in json.dumps([entry.reason for entry in leaky(False).summary.unscored])
     assert EMAIL in json.dumps([entry.reason for entry in leaky(True).summary.unscored])
+
+
+def test_case_ids_in_a_headline_stay_so_that_the_cases_can_be_looked_up():
+    reason = Reason("gate", 1, "m >= 1", "ada@example.org misses", ("ada@example.org",))
+    decision = Decision(1, "fail", "FAIL: m >= 1 in ada@example.org; told by bob@example.org", (reason,))
+    masked = Mask().decision(decision)
+    assert masked.headline == "FAIL: m >= 1 in ada@example.org; told by <EMAIL_1>"
+    assert masked.reasons[0].cases == ("ada@example.org",)

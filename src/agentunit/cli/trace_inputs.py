@@ -159,7 +159,7 @@ def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Ite
     where = "standard output" if out == STDIN else out
     records = "1 record" if done.n_records == 1 else f"{done.n_records:,} records"
     lines.append(f"{records} in {where}" if done.n_records else "no records")
-    for line in (*lines, *more):
+    for line in (*lines, *(more if done.n_records else ())):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if done.errors or not done.n_records:
         raise click.exceptions.Exit(EXIT_ERRORS)

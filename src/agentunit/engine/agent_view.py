@@ -13,6 +13,24 @@ from agentunit.metrics.registry import registry
 
 # 'agentunit promote' writes the earlier answer and its scores here.
 _OWN_NOTES = "promoted_from"
+# What people call the right answer in their own metadata. Agents see it only where 'agent_fields' lists it.
+_NAMES_OF_ANSWERS = frozenset(
+    [
+        "answer",
+        "answers",
+        "correct_answer",
+        "gold",
+        "gold_answer",
+        "ground_truth",
+        "groundtruth",
+        "label",
+        "labels",
+        "reference",
+        "reference_answer",
+        "solution",
+        "target",
+    ]
+)
 
 
 class AgentView:
@@ -20,11 +38,12 @@ class AgentView:
 
     ``expected_output``, ``extra`` and the answer keys in the metadata are left out: those of every registered metric,
     so that scoring with one more metric later does not change what the agent saw; those of the suite's own metrics;
-    names that begin with ``expected``; and ``grader_fields``. A metric of the suite that does not say what it reads
-    hides all metadata. ``agent_fields``, where it is not ``None``, lists all the metadata that agents see.
+    names that begin with ``expected`` or usually mean the right answer (``gold``, ``label``, …); and ``grader_fields``.
+    A metric of the suite that does not say what it reads hides all metadata. ``agent_fields``, where it is not
+    ``None``, lists all the metadata that agents see.
 
-    >>> view = AgentView([], grader_fields=["gold"])
-    >>> case = DatasetCase("q1", "Capital?", "Paris", metadata={"contains": "Paris", "gold": 1, "city_code": "FR"})
+    >>> view = AgentView([], grader_fields=["note"])
+    >>> case = DatasetCase("q1", "Capital?", "Paris", metadata={"contains": "Paris", "note": 1, "city_code": "FR"})
     >>> view(case)
     DatasetCase(id='q1', query='Capital?', expected_output=None, tools=None, context=None, metadata={'city_code': 'FR'},
     extra=None)
@@ -71,7 +90,9 @@ class AgentView:
     def _is_visible(self, name: str) -> bool:
         if self._is_for_graders(name):
             return False
-        return not self.undeclared if self._agent_fields is None else name in self._agent_fields
+        if self._agent_fields is not None:
+            return name in self._agent_fields
+        return not self.undeclared and str(name).lower() not in _NAMES_OF_ANSWERS
 
     def _is_for_graders(self, name: str) -> bool:
         return (

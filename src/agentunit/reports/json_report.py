@@ -10,7 +10,7 @@ from agentunit.core.results import MetricSummary
 from agentunit.engine.decision import Decision
 from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import trust_words
+from agentunit.metrics.trust import measured_figures, trust_words
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.store.sqlite import RunHeader
 
@@ -81,5 +81,6 @@ def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[
 
 
 def known_backends(info: MetricInfo) -> list[str]:
-    """The backends that a metric states facts about, its default first."""
-    return list(dict.fromkeys([info.backend, *info.trust, *sorted(info.informational)]))
+    """The backends that a metric states facts about, its default first, or of which its worth was measured."""
+    measured = sorted(backend for metric, backend in measured_figures() if metric == info.name)
+    return list(dict.fromkeys([info.backend, *info.trust, *sorted(info.informational), *measured]))
