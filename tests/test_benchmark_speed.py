@@ -26,7 +26,8 @@ def benchmarks_importable(monkeypatch: pytest.MonkeyPatch):
 
 
 SMALL = (
-    "--rounds", "1", "--cases", "50", "--records", "20", "--memory-cases", "20", "--resume-cases", "60"
+    "--rounds", "1", "--cases", "50", "--records", "20", "--memory-cases", "20", "--resume-cases", "60",
+    "--run-cases", "30",
 )  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def test_our_rows_of_all_questions(tmp_path):
     answers = json.loads(figures_path.read_text(encoding="utf-8"))["answers"]
     assert list(answers) == [
         "import", "install", "overhead", "catalog", "scoring_memory",
-        "recording", "recording_scored", "recording_memory", "resume",
+        "recording", "recording_scored", "recording_memory", "resume", "whole_run",
     ]  # fmt: skip
     assert [row["name"] for row in answers["import"]] == ["agentunit", "agentunit, score loaded"]
     assert answers["overhead"][0]["n_cases"] == 50
@@ -54,6 +55,7 @@ def test_our_rows_of_all_questions(tmp_path):
     assert all(0 < row["rest_mb"] <= row["worst_mb"] for row in answers["recording_memory"])
     assert [row["n_cases"] for row in answers["resume"]] == [60] * 4
     assert all(row["n_open"] == 1 and row["best_s"] > 0 for row in answers["resume"])  # 60 // 1000, but at least one
+    assert [(row["name"], row["n_cases"], row["ratio"]) for row in answers["whole_run"]] == [("agentunit", 30, 1.0)]
     assert "Overhead of a trivial metric" in done.stdout
     assert "--install-peers" in done.stdout  # how to get the rows that are not there
 

@@ -1,8 +1,9 @@
 """How fast AgentUnit is, beside its peers, measured in one run on one machine.
 
-Seven questions: import time, size of a base install, overhead of a metric that costs nothing, the catalog's seven core
+Eight questions: import time, size of a base install, overhead of a metric that costs nothing, the catalog's seven core
 metrics against merely reading the records, recording an agent that costs nothing with every case kept as it ends, the
-memory of recording, and how soon a long run that was stopped goes on. Run it from the root of the repository:
+memory of recording, how soon a long run that was stopped goes on, and the processor time of a whole run (with
+``--before FOLDER`` beside another checkout's). Run it from the root of the repository:
 
     python -m benchmarks.speed                      our rows, and those of peers that are installed
     python -m benchmarks.speed --install-peers      make the environments first (about 2.5 GB under .bench/)

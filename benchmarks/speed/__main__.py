@@ -28,8 +28,9 @@ from benchmarks.speed.overhead import measure_overhead
 from benchmarks.speed.peers import PEERS, Peer
 from benchmarks.speed.recording import measure_recording
 from benchmarks.speed.resuming import measure_resuming
+from benchmarks.speed.whole_run import measure_whole_run
 
-_QUESTIONS = ("import", "install", "overhead", "catalog", "recording", "memory", "resume")
+_QUESTIONS = ("import", "install", "overhead", "catalog", "recording", "memory", "resume", "run")
 _RESULTS = Path(__file__).resolve().parent / "RESULTS.md"
 
 
@@ -71,6 +72,8 @@ def _answers(options: argparse.Namespace, ours: Installed | None, peers: list[Pe
         yield measure_memory(options.rounds, options.memory_cases)
     if "resume" in options.questions:
         yield measure_resuming(options.rounds, options.resume_cases)
+    if "run" in options.questions:
+        yield measure_whole_run(options.rounds, options.run_cases, options.before)
 
 
 def _install(options: argparse.Namespace) -> None:
@@ -126,6 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--resume-cases", type=_positive, default=100_000, help="cases of the stopped run (default: 100000)"
     )
+    parser.add_argument("--run-cases", type=_positive, default=3_000, help="cases of the whole run (default: 3000)")
+    parser.add_argument("--before", type=Path, metavar="FOLDER", help="also time a whole run of this checkout")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--write-results", action="store_true", help=f"write the tables to {_RESULTS.name} beside this")
     return parser
