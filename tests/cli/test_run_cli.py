@@ -251,7 +251,8 @@ def agent(query):
         time.sleep(1)
     return query
 
-suite = Suite([{"id": f"q{n}", "query": str(n)} for n in range(9)], agent, metrics=["regex"], concurrency=1)
+cases = [{"id": f"q{n}", "query": str(n), "metadata": {"regex": "."}} for n in range(9)]
+suite = Suite(cases, agent, metrics=["regex"], concurrency=1)
 """
 
 

@@ -159,7 +159,7 @@ def test_a_metric_of_ones_own_beside_the_traces(invoke, monkeypatch):
         "class Shouting:\n"
         "    name = 'shouting'\n"
         "    def evaluate(self, case, trace, outcome):\n"
-        "        return MetricResult(self.name, float(outcome.isupper()))\n",
+        "        return MetricResult(self.name, float(outcome.output.isupper()))\n",
     )
     result = invoke("score", "runs.jsonl", "-m", "shouting_metric:Shouting,cost")
     assert result.exit_code == 0, result.output

@@ -107,7 +107,7 @@ def test_an_undeclared_range_is_taken_from_scores_that_are_shares():
         name = "mine"
 
         def evaluate(self, case, trace, outcome):
-            return MetricResult("mine", float(outcome))
+            return MetricResult("mine", float(outcome.output))
 
     def row(values):
         return (

@@ -225,9 +225,10 @@ class TwoBackends:
     name = "two_backends"
 
     def evaluate(self, case, trace, outcome):
-        if not outcome:
+        if not outcome.output:
             return MetricResult(self.name, None, {"reason": "no answer"})
-        return MetricResult(self.name, float(len(outcome)), {"backend": "long" if len(outcome) > 2 else "short"})
+        length = len(outcome.output)
+        return MetricResult(self.name, float(length), {"backend": "long" if length > 2 else "short"})
 
 
 def test_labels_stay_with_their_records():
