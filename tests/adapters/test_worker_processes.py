@@ -257,6 +257,29 @@ def test_every_case_finds_the_current_loop_of_the_worker():
     assert [result.outcome.output for result in asyncio.run(go())] == ["run", "current"]
 
 
+def test_a_last_word_after_the_result_does_not_cut_the_worker_off():
+    from agentunit.adapters.worker_process import EVENT
+
+    def agent(query, trace):
+        link = trace.events.link
+        late = threading.Timer(0.05, lambda: link.send(EVENT, b'{"type": "late"}'))
+        late.daemon = True
+        late.start()
+        return query
+
+    async def go():
+        called = as_agent(agent, workers=1, isolation="process")
+        results = []
+        for query in ("a", "b", "c"):
+            results.append(await asyncio.wait_for(called.run(DatasetCase("q", query)), 60))
+            # Long enough for the late word to come while no case is running; if it does not, the test proves less.
+            await asyncio.sleep(0.3)
+        await called.close()
+        return results
+
+    assert [result.outcome.output for result in asyncio.run(go())] == ["a", "b", "c"]
+
+
 def test_a_thread_left_behind_does_not_speak_in_the_next_case():
     def agent(query, trace):
         if query == "first":

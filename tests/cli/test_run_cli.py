@@ -471,6 +471,40 @@ def test_the_verdict_holds_when_nobody_reads_it(tmp_path):
         assert store.find_run("last").n_done == 2
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_the_verdict_holds_when_it_cannot_be_written(tmp_path):
+    (tmp_path / "suite.py").write_text(SUITE.replace("WORDS", "['a', 'b']").replace("query.upper()", "query"))
+    with open("/dev/full", "wb") as full:
+        command = [sys.executable, "-m", "agentunit", "run", "suite.py"]
+        ran = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, cwd=tmp_path, timeout=120)
+    assert ran.returncode == 1, ran.stderr
+
+
+def test_an_imported_run_that_is_unfinished_offers_no_suite_of_its_own(invoke):
+    write_suite(["a", "b"])
+    assert invoke("run", "suite.py").exit_code == 0
+    assert invoke("export", "last", "--to", "run.json").exit_code == 0
+    Path("run.json").write_text(Path("run.json").read_text().replace('"status":"finished"', '"status":"stopped"', 1))
+    assert invoke("import", "run.json", "--as", "other").exit_code == 0
+    shown = invoke("show", "other").output
+    assert "agentunit run SUITE --resume" in shown
+    assert "run suite.py --resume" not in shown
+
+
+def test_run_gate_and_export_compare_by_the_coverage_of_the_suite(invoke):
+    write_suite([str(n) for n in range(20)])
+    assert invoke("run", "suite.py").exit_code == 0
+    assert invoke("export", "last", "--to", "main.json").exit_code == 0
+    write_suite([str(n) for n in range(17)])
+    Path("suite.py").write_text(Path("suite.py").read_text() + "\nsuite.min_coverage = 0.95\n")
+    codes = [invoke("run", "suite.py", "--baseline", "main.json").exit_code]
+    codes.append(invoke("gate", "last", "--baseline", "main.json").exit_code)
+    assert invoke("export", "last", "--to", "report.xml", "--baseline", "main.json").exit_code == 0
+    assert codes == [4, 4]
+    assert "3 only in the baseline" in invoke("gate", "last", "--baseline", "main.json").output
+    assert "<error" in Path("report.xml").read_text()
+
+
 def test_an_imported_run_executes_nothing_of_its_own(invoke):
     write_suite(["a"])
     assert invoke("run", "suite.py").exit_code == 0

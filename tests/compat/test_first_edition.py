@@ -144,6 +144,21 @@ def test_a_baseline_of_an_older_metric_version_is_scored_again(invoke: Invoke, m
         assert {row.version for row in run_from_store(store, "before").metrics["contains"]} == {"1"}
 
 
+def test_a_version_that_loses_most_values_of_the_baseline_is_not_used(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ContainsMetric, "info", replace(ContainsMetric.info, version="2"))
+    with Store("runs.db") as store:
+        score_run(store, store.find_run("after").id, ["contains"], again=True)
+        candidate, baseline = run_from_store(store, "after"), run_from_store(store, "before")
+    assert baseline.read_records is not None
+    some = list(baseline.read_records())[:1]
+    comparison = compare_runs(candidate, replace(baseline, read_records=lambda: iter(some)))
+    found = compared(comparison, "contains")
+    assert found.verdict == "not compared"
+    assert "this version has a value for" in found.reason
+
+
 def test_a_metric_with_other_parameters_is_not_scored_again(invoke: Invoke) -> None:
     with Store("runs.db") as store:
         score_run(store, store.find_run("after").id, [PrivacyBudgetMetric(total_budget=1.0)], again=True)

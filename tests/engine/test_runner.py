@@ -14,7 +14,7 @@ import pytest
 from agentunit.core.outcome import Outcome
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import Recording, only_writer, plan_run, record, rerun_cases
+from agentunit.engine.runner import Recording, _Keeper, only_writer, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import MetricInfo, MetricResult
@@ -527,6 +527,33 @@ def test_cases_that_end_together_are_kept_together(store: Store, monkeypatch: py
     recording, run_id = run(Suite(cases(8), agent, concurrency=4), store)
     assert (recording.n_done, recording.n_failed, recording.failures, sum(sizes)) == (8, 1, {"raised": 1}, 8)
     assert outputs(store, run_id) == {(f"q{n}", 0): None if n == 5 else f"<{n}>" for n in range(8)}
+
+    sizes.clear()
+    plan = plan_run(Suite(cases(3), lambda query: query), store)
+
+    async def three_in_one_turn() -> None:
+        keeper = _Keeper(plan, store, Recording(3))
+        results = [await plan.agent.run(case) for case in plan.cases]
+        await asyncio.gather(*[keeper.keep(position, 0, each) for position, each in enumerate(results)])
+
+    asyncio.run(three_in_one_turn())
+    assert (sizes, store.find_run(plan.header.id).n_done) == ([3], 3)
+
+
+def test_a_resume_that_is_refused_leaves_the_run_as_it_is(store: Store) -> None:
+    _, run_id = run(Suite(cases(2), lambda query: query), store)
+    plan = plan_run(Suite(cases(2), lambda query: query, repeats=3), store, resume=run_id)
+    with only_writer(store, run_id), pytest.raises(SuiteError, match="being recorded by another process"):
+        record(plan, store)
+    assert (store.find_run(run_id).n_planned, store.find_run(run_id).status) == (2, "finished")
+
+
+def test_a_resume_keeps_what_later_scoring_noted(store: Store) -> None:
+    _, run_id = run(Suite(cases(2), lambda query: query), store)
+    score_run(store, run_id, [Length()])
+    assert "length" in store.find_run(run_id).settings["metric_infos"]
+    run(Suite(cases(2), lambda query: query, repeats=2), store, resume=run_id)
+    assert "length" in store.find_run(run_id).settings["metric_infos"]
 
 
 def test_an_agent_in_the_loop_finds_every_earlier_case_in_the_store(store: Store) -> None:

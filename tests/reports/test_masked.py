@@ -107,3 +107,10 @@ def test_case_ids_in_a_headline_stay_so_that_the_cases_can_be_looked_up():
     masked = Mask().decision(decision)
     assert masked.headline == "FAIL: m >= 1 in ada@example.org; told by <EMAIL_1>"
     assert masked.reasons[0].cases == ("ada@example.org",)
+
+
+def test_numbers_as_case_ids_do_not_change_a_headline_or_hide_a_card():
+    reason = Reason("gate", 1, "m >= 0.1", "", ("2", "1", "0"))
+    headline = f"FAIL: m >= 0.1 in 2, 1, 0; said {CARD} to 1"
+    masked = Mask().decision(Decision(1, "fail", headline, (reason,)))
+    assert masked.headline == "FAIL: m >= 0.1 in 2, 1, 0; said <CREDIT_CARD_1> to 1"

@@ -210,12 +210,14 @@ class Worker:
             return False
         except OSError:
             data = b""
-        if exchange is None or not data:
+        if not data:
             self._end()
             return False
         for kind, body in self._reader.feed(data):
-            exchange.on_frame(kind, body)
-        if self._reader.announced > MAX_REPLY_BYTES:
+            # Without an exchange it is a last word of a thread that the agent left behind: its case has ended.
+            if exchange is not None:
+                exchange.on_frame(kind, body)
+        if exchange is not None and self._reader.announced > MAX_REPLY_BYTES:
             exchange.on_size(self._reader.announced)
         return True
 

@@ -10,7 +10,9 @@ from agentunit.cli.compare import compare_as_asked
 from agentunit.cli.gate import gates_for
 from agentunit.cli.options import open_store, show_personal_data_option, store_option
 from agentunit.cli.references import find_reported_run, load_run, run_argument, unreadable_runs_fail
-from agentunit.engine.decision import decide_run
+from agentunit.engine.comparison import Comparison
+from agentunit.engine.decision import decide_run, stored_min_coverage
+from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.figures import counted_cases
 from agentunit.reports.reporters import (
     PORTABLE,
@@ -71,11 +73,15 @@ def export(
         else:
             with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
                 old = None if baseline is None else load_run(baseline, store_path)
-                comparison = None if old is None else compare_as_asked(reported.run, old)
+                comparison = None if old is None else _compared(reported.run, old)
                 reported.decision = decide_run(reported.run, gates_for(reported.run, gates), comparison)
                 written = reporter_named(chosen).write(reported, target)
     if target != STDOUT:
         click.echo(f"{target}: {written}")
+
+
+def _compared(run: ScoredRun, baseline: ScoredRun) -> Comparison:
+    return compare_as_asked(run, baseline, min_coverage=stored_min_coverage(run.header.settings))
 
 
 def _known(format_name: str) -> str:

@@ -126,7 +126,8 @@ def _run_verb() -> int:
         # A terminal that was closed cannot be written to either.
         with suppress(OSError):
             click.echo(f"Error: {where}{(error.strerror or str(error)).lower()}", err=True)
-        return EXIT_ERRORS
+        # A verdict that could not be printed is still the verdict.
+        return remembered_exit_code(EXIT_ERRORS)
     except BaseException as error:
         # A fault of ours, or of the machine. It is no verdict about an agent, so it must not look like a failed gate.
         if os.environ.get("AGENTUNIT_TRACEBACK"):

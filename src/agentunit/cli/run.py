@@ -295,7 +295,7 @@ def finish(
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
-    comparison = compare_runs(scored, base) if base is not None else None
+    comparison = compare_runs(scored, base, min_coverage=suite.min_coverage) if base is not None else None
     decision = decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
     reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
     decision = reported.decision

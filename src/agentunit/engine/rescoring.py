@@ -28,6 +28,8 @@ from agentunit.store.sqlite import ScoreRow, Store, StoredRecord, WrittenScore, 
 # Scores of this many cases, or of this long, are written together: after a kill -9 they are computed once more.
 _CASES_AT_ONCE = 64
 _HELD_BACK_S = 1.0
+# Below this share of the baseline's values, what is missing may be what a comparison is about.
+_LEAST_KEPT = 0.8
 
 
 def score_run(
@@ -188,11 +190,21 @@ def rescore_baseline(
                 usable.remove(metric)
                 refused[metric.name] = "as installed here it does not give the candidate's scores (other parameters?)"
         again, problem = _score_again(baseline, usable) if usable else ({}, None)
+    for metric in list(usable) if problem is None else ():
+        before, after = (_n_values(rows) for rows in (baseline.metrics[metric.name], again[metric.name]))
+        if after < _LEAST_KEPT * before:
+            usable.remove(metric)
+            del again[metric.name]
+            refused[metric.name] = f"this version has a value for {after} of the {before} cases that had one"
     if problem is not None:
         return baseline, [], {**refused, **dict.fromkeys((metric.name for metric in usable), problem)}
     infos = {metric.name: describe(metric) for metric in usable}
     rescored = replace(baseline, metrics={**baseline.metrics, **again}, infos={**baseline.infos, **infos})
     return rescored, list(again), refused
+
+
+def _n_values(rows: Iterable[ScoreRow]) -> int:
+    return sum(row.value is not None for row in rows)
 
 
 def _versions(rows: Iterable[ScoreRow]) -> set[str]:

@@ -54,6 +54,8 @@ class Plan:
     open: list[tuple[int, int]]
     view: AgentView
     probes: probes.ProbeSettings | None = None
+    resumed_with: dict[str, Any] | None = None
+    """The settings of a run that is taken up; written when its recording begins, and no other process has it."""
 
 
 @dataclass
@@ -96,7 +98,7 @@ def plan_run(
     measured = probe_settings(metrics)
     view = agent_view(suite, metrics)
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
-    settings = {
+    settings: dict[str, Any] = {
         "suite": None if suite_path is None else os.path.abspath(suite_path),
         "metrics": [metric.name for metric in metrics],
         "metric_infos": infos_as_data(metrics),
@@ -134,13 +136,13 @@ def plan_run(
             f"run {header.id} was recorded with the agent {header.settings['agent']}, this suite has "
             f"{settings['agent']}: resuming it would mix the two (begin a new run)"
         )
-    if header.is_foreign:
-        settings["foreign"] = True
+    # What others wrote there since, such as facts about metrics that were scored later, stays.
+    infos = {**(header.settings.get("metric_infos") or {}), **settings["metric_infos"]}
+    settings = {**header.settings, **settings, "metric_infos": infos}
     done = store.finished(header.id, failed=False if retry_failed else None)
     before(cases, sum(each not in done for each in wanted))
-    store.update_run(header.id, settings, n_planned=len(wanted))
-    store.set_status(header.id, "running")
-    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], view, measured)
+    header.n_planned = len(wanted)
+    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], view, measured, settings)
 
 
 class AgentError(SuiteError):
@@ -181,10 +183,13 @@ def record(
 ) -> Recording:
     """Run the agent on every open case of a plan. Ctrl-C stops cleanly and keeps everything that was finished."""
     recording = Recording(n_planned=len(plan.open))
-    if not plan.open:
-        _set_final_status(store, plan.header.id)
-        return recording
     with only_writer(store, plan.header.id):
+        if plan.resumed_with is not None:
+            store.update_run(plan.header.id, plan.resumed_with, n_planned=plan.header.n_planned)
+        if not plan.open:
+            _set_final_status(store, plan.header.id)
+            return recording
+        store.set_status(plan.header.id, "running")
         try:
             with _no_silent_exit():
                 asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))

@@ -8,6 +8,7 @@ stay: the rules that find them are wrong too often to mask words of every report
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 
 _NOT_MASKED = frozenset(("name", "address", "account"))
+# A plane of Unicode that has no characters of its own.
+_PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
 
 
 class ReportedCase(Struct):
@@ -112,19 +115,19 @@ class Mask:
         """A decision whose reasons, which may quote a record, are masked."""
         if self.show_all or not decision.reasons:
             return decision
-        # Case ids stay, or nobody could look the cases up: numbers without a meaning stand for them meanwhile.
-        ids = sorted(decision.failing_cases, key=len, reverse=True)
-        headline = decision.headline
-        for place, case_id in enumerate(ids):
-            headline = headline.replace(case_id, f"\x00{place}\x00")
+        # Case ids stay, or nobody could look the cases up: characters without a meaning stand for them meanwhile.
+        ids = sorted((case for case in decision.failing_cases if case in decision.headline), key=len, reverse=True)
+        signs = {case_id: chr(_PRIVATE_USE + place) for place, case_id in enumerate(ids[:_MOST_IDS])}
+        whole_ids = re.compile(rf"(?<![\w.@-])(?:{'|'.join(map(re.escape, signs)) or '(?!)'})(?![\w@-])")
+        headline = whole_ids.sub(lambda found: signs[found[0]], decision.headline)
         texts = [
             headline,
             *(each.text for each in decision.reasons),
             *(each.reason for each in decision.gates),
         ]
         headline, *others = self.data(texts)
-        for place, case_id in enumerate(ids):
-            headline = headline.replace(f"\x00{place}\x00", case_id)
+        for case_id, sign in signs.items():
+            headline = headline.replace(sign, case_id)
         n_reasons = len(decision.reasons)
         return replace(
             decision,
@@ -260,6 +263,9 @@ def how_to_resume(header: RunHeader, store_path: str = DEFAULT_PATH) -> str | No
     suite_path = header.settings.get("suite")
     if header.status not in ("interrupted", "stopped") or not isinstance(suite_path, str):
         return None
+    if header.is_foreign:
+        # A path that came with a file is not offered to be run.
+        return printable_line(resume_command(header.id, "SUITE", store_path))
     below = os.path.join(os.getcwd(), "")
     return printable_line(resume_command(header.id, suite_path.removeprefix(below), store_path))
 

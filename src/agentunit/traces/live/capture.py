@@ -230,11 +230,6 @@ def capture_every_case() -> TracerProvider:
     return provider
 
 
-def captures_every_case() -> bool:
-    """Whether ``capture_every_case`` was called in this process."""
-    return _for_every_case
-
-
 def case_capture(send: Callable[[Span], None] | None = None) -> SpanCapture | None:
     """A capture that has begun, for one call of an agent; ``None`` unless ``capture_every_case`` was called."""
     if not _for_every_case:

@@ -48,11 +48,6 @@ def instrument(*names: str) -> None:
         _turned_on.append(name)
 
 
-def turned_on() -> list[str]:
-    """The frameworks that were turned on in this process, for a process that is to do the same."""
-    return list(_turned_on)
-
-
 _turned_on: list[str] = []
 
 
