@@ -195,9 +195,13 @@ def test_who_waits_too_long_or_in_vain_goes_without_a_turn() -> None:
 
 def test_a_storm_of_refusals_over_http_loses_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("agentunit.backends.judge.limits._LEAST_PAUSE_S", 0.01)
+    monkeypatch.setattr("agentunit.backends.judge.limits._MOST_PAUSE_S", 0.05)
+    # On a slow machine the first refusals come before other questions are sent, and all may meet the oldest one:
+    # fewer than a single question bears.
+    n_refused = 12
 
     def storm(request: Received) -> Fault | None:
-        return rate_limited() if request.number < 28 or request.number % 7 == 0 else None
+        return rate_limited() if request.number < n_refused or request.number % 7 == 0 else None
 
     with JudgeServer(echo, faults=storm) as server:
         client = JudgeClient(settings_for(server, concurrency=25))
@@ -205,7 +209,7 @@ def test_a_storm_of_refusals_over_http_loses_no_question(monkeypatch: pytest.Mon
         client.close()
 
     assert [reply.text for reply in replies] == [f'{{"echo": "number {number}"}}' for number in range(150)]
-    assert client.usage.retries == len(server.calls) - 150 >= 28
+    assert client.usage.retries == len(server.calls) - 150 >= n_refused
 
 
 def test_one_refusal_holds_all_calls_for_the_time_the_server_named() -> None:
