@@ -138,13 +138,15 @@ def test_a_stored_run_stays_in_the_folder_of_its_dataset_or_the_working_director
     inside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(inside)
-    for path, cases, value in (
-        ("media/a.wav", None, 1.0),
-        (str(inside.parent / "secret.wav"), None, None),
-        (str(inside.parent / "secret.wav"), [DatasetCase("q")], 1.0),
+    secret = str(inside.parent / "secret.wav")
+    for path, cases, settings, value in (
+        ("media/a.wav", None, {}, 1.0),
+        (secret, None, {}, None),
+        (secret, [DatasetCase("q")], {}, 1.0),
+        (secret, [DatasetCase("q")], {"foreign": True}, None),
     ):
         with Store(inside / "runs.db") as store:
-            header = store.create_run("s", agentunit_version="1", settings={})
+            header = store.create_run("s", agentunit_version="1", settings=settings)
             record = Record(DatasetCase("q", metadata={"audio_path": path}), outcome="ten")
             store.add_record(header.id, 0, 0, record, failed=False, elapsed_s=0.0)
             score_run(store, header.id, [metric()], cases=cases)

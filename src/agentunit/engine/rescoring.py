@@ -51,6 +51,9 @@ def score_run(
     """
     resolved = resolve_metrics(metrics)
     header = store.find_run(run_id)
+    if header.is_foreign:
+        # Its records came from a file, whatever the dataset says that it goes on with.
+        cases = None
     settings = dict(header.settings)
     settings["metric_infos"] = {**(settings.get("metric_infos") or {}), **infos_as_data(resolved)}
     if judged_metrics(resolved):
