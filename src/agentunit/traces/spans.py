@@ -78,7 +78,8 @@ class ReadingNotes(Struct):
     """What was noticed while traces were read, for the user to see: nothing is dropped silently.
 
     ``unplaced`` counts spans, by name, that no known vocabulary describes; they stay in the trace as plain events.
-    ``problems`` counts oddities that were worked around, by one sentence each.
+    ``problems`` counts oddities that were worked around, by one sentence each. ``not_understood`` counts fields with
+    content that no reader uses, by name; each record lists its own under ``trace.metadata["not_understood"]``.
     """
 
     n_files: int = 0
@@ -89,6 +90,7 @@ class ReadingNotes(Struct):
     kinds: Counter[str] = field(default_factory=Counter)
     unplaced: Counter[str] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)
+    not_understood: Counter[str] = field(default_factory=Counter)
 
 
 # OpenInference defines these as JSON in a text; Phoenix decodes them, and a mapping in them is no nesting of names.

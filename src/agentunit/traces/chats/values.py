@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Set
 from math import isfinite
 from typing import Any
 
@@ -79,6 +80,15 @@ def as_json(value: Any) -> str:
 def without_nones(**values: Any) -> dict[str, Any]:
     """The given values that are known."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def unknown_fields(mapping: Mapping[str, Any], known: Set[str]) -> Iterator[str]:
+    """The names of fields that hold something and that no reader knows.
+
+    >>> list(unknown_fields({"role": "user", "tool_results": {"id": 1}, "note": None}, {"role"}))
+    ['tool_results']
+    """
+    return (name for name, value in mapping.items() if name not in known and value not in (None, "", [], {}))
 
 
 # Parts that are a model's thinking, a call or a result: no words of the message itself.
