@@ -6,15 +6,18 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentunit.core.codec import decode_record
 from agentunit.core.outcome import Outcome
+from agentunit.core.records import Record
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import Recording, _Keeper, only_writer, plan_run, record, rerun_cases
+from agentunit.engine.runner import Recording, _keep, _Keeper, only_writer, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import MetricInfo, MetricResult
@@ -532,12 +535,43 @@ def test_cases_that_end_together_are_kept_together(store: Store, monkeypatch: py
     plan = plan_run(Suite(cases(3), lambda query: query), store)
 
     async def three_in_one_turn() -> None:
-        keeper = _Keeper(plan, store, Recording(3))
+        keeper = _Keeper(partial(_keep, plan, store, Recording(3)), lambda: reported.append(sum(sizes)), 0.0)
         results = [await plan.agent.run(case) for case in plan.cases]
         await asyncio.gather(*[keeper.keep(position, 0, each) for position, each in enumerate(results)])
+        keeper.write()
 
+    reported: list[int] = []
     asyncio.run(three_in_one_turn())
-    assert (sizes, store.find_run(plan.header.id).n_done) == ([3], 3)
+    # What is reported is in the store.
+    assert (sizes, reported, store.find_run(plan.header.id).n_done) == ([3], [3], 3)
+
+
+def test_a_record_is_decoded_once_from_recording_to_score(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "cases.jsonl").write_text("".join(f'{{"id": "q{n}", "query": "{n}"}}\n' for n in range(5)))
+    decoded: list[str] = []
+    for module in ("agentunit.adapters.base", "agentunit.engine.runner", "agentunit.store.sqlite"):
+
+        def decode(line: bytes, module: str = module) -> Record:
+            decoded.append(module)
+            return decode_record(line)
+
+        monkeypatch.setattr(f"{module}.decode_record", decode)
+    recording, run_id = run(Suite(str(tmp_path / "cases.jsonl"), lambda query: query * 2), store)
+    score_run(store, run_id, [Length()], recorded=recording.records)
+    assert (decoded, len(list(store.scores(run_id)))) == (["agentunit.adapters.base"] * 5, 5)
+
+
+def test_records_beyond_what_fits_into_memory_are_read_from_the_store(
+    store: Store, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("agentunit.engine.runner._KEPT_BYTES", 200)
+    (tmp_path / "cases.jsonl").write_text("".join(f'{{"id": "q{n}", "query": "{n}"}}\n' for n in range(5)))
+    recording, run_id = run(Suite(str(tmp_path / "cases.jsonl"), lambda query: query * 2), store)
+    assert 0 < len(recording.records) < 5
+    score_run(store, run_id, [Length()], recorded=recording.records)
+    assert len(list(store.scores(run_id))) == 5
 
 
 def test_a_resume_that_is_refused_leaves_the_run_as_it_is(store: Store) -> None:

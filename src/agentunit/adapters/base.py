@@ -42,13 +42,15 @@ class AgentResult:
     """What came of one call. ``failure`` is ``None`` when the agent answered, even if it says it did not succeed.
 
     A failed call has ``outcome.success = False``, one sentence in ``outcome.error``, the trace as far as it got, and
-    the kind of failure also in ``trace.metadata["failure"]``.
+    the kind of failure also in ``trace.metadata["failure"]``. ``read_back`` says that outcome and trace were written
+    and read back already, so that a record of them is known to be readable.
     """
 
     outcome: Outcome
     trace: TraceLog
     elapsed_s: float
     failure: FailureKind | None = None
+    read_back: bool = False
 
 
 class Agent(Protocol):
@@ -213,7 +215,7 @@ def opened(data: bytes | memoryview) -> AgentResult:
         failure = failure or "wrong_type"
     if failure is not None:
         trace.metadata["failure"] = failure
-    return AgentResult(outcome, trace, elapsed_s, failure)
+    return AgentResult(outcome, trace, elapsed_s, failure, read_back=True)
 
 
 _UNUSABLE = "the agent's answer cannot be kept: "

@@ -63,6 +63,11 @@ class CallableAgent:
         """Whether the agent's own code runs in the runner's event loop."""
         return self._async is not None
 
+    @property
+    def runs_in_process(self) -> bool:
+        """Whether the agent's own code may run in this process, which it can end."""
+        return not self._always_in_workers
+
     async def run(self, case: DatasetCase, *, timeout_s: float | None = None, seed: int | None = None) -> AgentResult:
         """Ask one case, and end the call when the time is up."""
         try:

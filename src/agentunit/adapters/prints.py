@@ -26,18 +26,18 @@ class BoundedText:
     (18, 'one \\n… [10 characters cut] …\\nfour')
     """
 
-    __slots__ = ("_head", "_length", "_room", "_tail", "_tail_limit")
+    __slots__ = ("_head", "_room", "_tail", "_tail_limit", "length")
 
     def __init__(self, limit: int = KEPT_CHARACTERS) -> None:
         self._room = limit // 2
         self._tail_limit = limit - self._room
         self._head: list[str] = []
         self._tail = ""
-        self._length = 0
+        self.length = 0
 
     def write(self, text: str) -> int:
         """Take in more text."""
-        self._length += len(text)
+        self.length += len(text)
         if self._room:
             self._head.append(text[: self._room])
             rest = text[self._room :]
@@ -54,7 +54,7 @@ class BoundedText:
     def text(self) -> str:
         """What was kept, with a mark where something is missing."""
         head, tail = "".join(self._head), self._tail[-self._tail_limit :]
-        cut = self._length - len(head) - len(tail)
+        cut = self.length - len(head) - len(tail)
         return f"{head}\n… [{cut} characters cut] …\n{tail}" if cut > 0 else head + tail
 
 
@@ -70,9 +70,8 @@ class Prints:
     def add_to(self, metadata: dict[str, Any]) -> None:
         """Put what was printed into a trace's metadata."""
         for name, stream in (("stdout", self.stdout), ("stderr", self.stderr)):
-            text = stream.text()
-            if text:
-                metadata[name] = text.encode("utf-8", "replace").decode()
+            if stream.length:
+                metadata[name] = stream.text().encode("utf-8", "replace").decode()
 
 
 _prints: ContextVar[Prints | None] = ContextVar("agentunit_prints", default=None)

@@ -105,7 +105,7 @@ class WorkerPool:
             worker = self._idle.pop()
             if worker.home is not None and worker.home is not here and not worker.home.is_closed():
                 foreign.append(worker)
-            elif worker.is_alive():
+            elif worker.is_ready():
                 found = worker
             else:
                 self._discard(worker)

@@ -291,7 +291,7 @@ class _SentSpans:
         link.send(SPAN, body)
 
 
-def serve(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int) -> NoReturn:
+def serve(function: BoundFunction, link: Link, stdout_fd: int, stderr_fd: int) -> NoReturn:
     """The life of a worker, from its fork on."""
     # Unreachable leftovers of the parent must not be collected here: their destructors would act twice.
     gc.freeze()
@@ -309,7 +309,7 @@ def serve(function: BoundFunction, link_fd: int, stdout_fd: int, stderr_fd: int)
     sys.__stdout__, sys.__stderr__ = streams  # type: ignore[misc]
     if faulthandler.is_enabled():
         faulthandler.enable(2)
-    Server(function, Link(link_fd, link_fd), streams).serve()
+    Server(function, link, streams).serve()
 
 
 def _text_stream(fd: int) -> io.TextIOWrapper:

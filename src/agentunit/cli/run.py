@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 import click
 
-from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
@@ -31,7 +31,6 @@ from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
-from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
@@ -41,7 +40,6 @@ from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
 from agentunit.reports.decision_console import print_verdict
 from agentunit.reports.json_report import decision_as_data, known_backends
-from agentunit.reports.markdown import write_step_summary
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
 from agentunit.reports.reported_run import ReportedRun, resume_command
@@ -147,7 +145,9 @@ def _run(
     recording = record_with_progress(plan, store)
     again = resume_command(plan.header.id, suite_path, store.path)
     leave_if_stopped(recording, again)
-    score_with_progress(store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases)
+    score_with_progress(
+        store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
+    )
     finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data)
 
 
@@ -177,6 +177,9 @@ def ask_about_cases(
     judged = [metric for metric in suite.metrics if getattr(metric, "asks_service", False)]
     if not judged:
         return
+    from agentunit.cli.consent import ask_before_sending
+    from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
+
     lacking = [metric.name for metric in judged]
     n_recorded = 0 if header is None else store.n_records(header.id, unscored_by=lacking)
     sample = [Record(case) for case in cases[:SAMPLE_SIZE]]
@@ -269,6 +272,7 @@ def score_with_progress(
     n_cases: int | None,
     again: str,
     cases: Sequence[DatasetCase] | None = None,
+    recorded: Mapping[tuple[int, int], Record] | None = None,
 ) -> None:
     """Score what a run lacks, showing how it goes. ``again`` is the command that goes on after Ctrl-C."""
     scored = [0]
@@ -281,7 +285,7 @@ def score_with_progress(
 
     try:
         with output_to_stderr(), end_signals_interrupt():
-            score_run(store, run_id, metrics, on_case=on_case, cases=cases)
+            score_run(store, run_id, metrics, on_case=on_case, cases=cases, recorded=recorded)
     except KeyboardInterrupt:
         progress.clear()
         say_stopped("every case is recorded, and the scores so far are kept", again)
@@ -300,8 +304,11 @@ def finish(
     reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
     decision = reported.decision
     remember_exit_code(decision.exit_code)
-    # Before the lines that nobody may read any more.
-    write_step_summary(reported)
+    if "GITHUB_STEP_SUMMARY" in os.environ:
+        from agentunit.reports.markdown import write_step_summary
+
+        # Before the lines that nobody may read any more.
+        write_step_summary(reported)
     failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
     failures = reported.mask.data(describe_failures(failed, scored)) if scored.n_failed else []
     if as_json:

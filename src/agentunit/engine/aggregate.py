@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from math import fsum, inf, sqrt
 from operator import attrgetter
@@ -90,70 +90,98 @@ class MetricAggregate:
 
     def add(self, case_id: str, score: Score) -> None:
         """Take one more score."""
-        self.n_cases += 1
-        value = score.result.value
-        judged = judged_of(score.result.detail, nested=self._composite)
-        if judged is not None:
-            self.judging.add(judged, failed=score.status == "error")
-        if value is None:
-            self._add_unscored(case_id, score.status, reason_of(score.result.detail))
+        detail = score.result.detail
+        backend = self._add_value(
+            case_id,
+            score.result.value,
+            score.status,
+            score.backend,
+            reason_of(detail) if score.result.value is None else None,
+            judged_of(detail, nested=self._composite),
+            None if self.info.amount is None else amount_of(self.info, detail),
+        )
+        if backend is not None:
+            backend.elapsed_s += score.elapsed
+
+    def add_rows(self, rows: Iterable[ScoreRow], *, repeated: bool) -> None:
+        """Take the scores of a run. Where it is ``repeated``, those of one case count once, by their mean.
+
+        Runs of the same case are alike, so counting each would make the interval narrower than it is.
+        """
+        if repeated:
+            for _, of_case in groupby(rows, key=attrgetter("position")):
+                self._add_repeats(list(of_case))
             return
-        key = (score.backend, score.status)
-        backend = self._backends.get(key)
+        for row in rows:
+            self._add_value(row.case_id, row.value, row.status, row.backend, row.reason, row.judged, row.amount)
+
+    def _add_value(
+        self,
+        case_id: str,
+        value: float | None,
+        status: Status,
+        backend_name: str,
+        reason: object,
+        judged: Judged | None,
+        amount: float | None,
+    ) -> _Backend | None:
+        """Take the score of a case that was run once; returns what it was added to."""
+        self.n_cases += 1
+        if judged is not None:
+            self.judging.add(judged, failed=status == "error")
+        if value is None:
+            self._add_unscored(case_id, status, reason)
+            return None
+        backend = self._backends.get((backend_name, status))
         if backend is None:
-            backend = self._backends[key] = _Backend(self.info)
+            backend = self._backends[backend_name, status] = _Backend(self.info)
         backend.statistics.add(value)
         backend.last = value
         backend.n_scored += 1
         if judged is not None:
             backend.judge.add([_said(judged, value)])
-        if backend.amounts is not None and (amount := amount_of(self.info, score.result.detail)) is not None:
+        if amount is not None and backend.amounts is not None:
             backend.amounts.add(amount)
-        backend.elapsed_s += score.elapsed
         worst = backend.worst
         if worst.sign * value > worst.floor:
             worst.add(case_id, value)
+        return backend
 
-    def add_rows(self, rows: Iterable[ScoreRow]) -> None:
-        """Take the scores of a run that may have repeats: those of one case count once, by their mean.
-
-        Runs of the same case are alike, so counting each would make the interval narrower than it is.
-        """
-        for _, of_case in groupby(rows, key=attrgetter("position")):
-            values: dict[tuple[str, Status], list[float]] = {}
-            amounts: dict[tuple[str, Status], list[float]] = {}
-            said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
-            without_value: set[tuple[Status, str]] = set()
-            for row in of_case:
-                self.n_cases += 1
+    def _add_repeats(self, rows: Sequence[ScoreRow]) -> None:
+        values: dict[tuple[str, Status], list[float]] = {}
+        amounts: dict[tuple[str, Status], list[float]] = {}
+        said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
+        without_value: set[tuple[Status, str]] = set()
+        for row in rows:
+            self.n_cases += 1
+            if row.judged is not None:
+                self.judging.add(row.judged, failed=row.status == "error")
+            if row.value is None:
+                self._add_unscored(row.case_id, row.status, row.reason, without_value)
+            else:
+                values.setdefault((row.backend, row.status), []).append(row.value)
                 if row.judged is not None:
-                    self.judging.add(row.judged, failed=row.status == "error")
-                if row.value is None:
-                    self._add_unscored(row.case_id, row.status, row.reason, without_value)
-                else:
-                    values.setdefault((row.backend, row.status), []).append(row.value)
-                    if row.judged is not None:
-                        said.setdefault((row.backend, row.status), []).append(_said(row.judged, row.value))
-                    if row.amount is not None:
-                        amounts.setdefault((row.backend, row.status), []).append(row.amount)
-            for key, repeats in values.items():
-                backend = self._backends.get(key)
-                if backend is None:
-                    backend = self._backends[key] = _Backend(self.info)
-                mean = fsum(repeats) / len(repeats)
-                backend.statistics.add(mean)
-                backend.last = repeats[-1]
-                for value in repeats:
-                    backend.records.add(value)
-                backend.n_scored += len(repeats)
-                if len(repeats) > 1:
-                    backend.repeated.append(repeats)
-                if key in said:
-                    backend.judge.add(said[key])
-                backend.worst.add(row.case_id, mean)
-                if backend.amounts is not None:
-                    for amount in amounts.get(key, ()):
-                        backend.amounts.add(amount)
+                    said.setdefault((row.backend, row.status), []).append(_said(row.judged, row.value))
+                if row.amount is not None:
+                    amounts.setdefault((row.backend, row.status), []).append(row.amount)
+        for key, repeats in values.items():
+            backend = self._backends.get(key)
+            if backend is None:
+                backend = self._backends[key] = _Backend(self.info)
+            mean = fsum(repeats) / len(repeats)
+            backend.statistics.add(mean)
+            backend.last = repeats[-1]
+            for value in repeats:
+                backend.records.add(value)
+            backend.n_scored += len(repeats)
+            if len(repeats) > 1:
+                backend.repeated.append(repeats)
+            if key in said:
+                backend.judge.add(said[key])
+            backend.worst.add(row.case_id, mean)
+            if backend.amounts is not None:
+                for amount in amounts.get(key, ()):
+                    backend.amounts.add(amount)
 
     def _add_unscored(
         self, case_id: str, status: Status, reason: object, of_case: set[tuple[Status, str]] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -40,11 +40,13 @@ def score_run(
     again: bool = False,
     on_case: Callable[[int], None] = lambda n_scored: None,
     cases: Sequence[DatasetCase] | None = None,
+    recorded: Mapping[tuple[int, int], Record] | None = None,
 ) -> int:
     """Score the records of a run that lack a score of these metrics (with ``again``: all of them).
 
     ``cases`` are those of the run's dataset, where it is at hand: they know in which folder the paths in them lead.
-    Else paths stay in the working directory.
+    Else paths stay in the working directory. ``recorded`` are records of the run that are in memory, by position and
+    repeat; they are not read again.
 
     A metric that keeps state from case to case is always scored over the whole run, in order. Returns how many
     records were scored.
@@ -64,14 +66,15 @@ def score_run(
     for group in _groups(resolved):
         lacking = None if again else [metric.name for metric in group]
         n_new, problems = _score(
-            store, run_id, _placed(store.records(run_id, unscored_by=lacking), cases), group, on_case
+            store, run_id, _placed(store.records(run_id, unscored_by=lacking, known=recorded), cases), group, on_case
         )
         n_scored = max(n_scored, n_new)
         if n_new and judged_metrics(group):
             settings["judge_problems"] = problems
             store.update_run(run_id, settings, n_planned=header.n_planned)
     if stateful:
-        n_scored = max(n_scored, _score(store, run_id, _placed(store.records(run_id), cases), stateful, on_case)[0])
+        records = _placed(store.records(run_id, known=recorded), cases)
+        n_scored = max(n_scored, _score(store, run_id, records, stateful, on_case)[0])
     return n_scored
 
 

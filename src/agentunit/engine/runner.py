@@ -41,6 +41,11 @@ from agentunit.store.sqlite import RunHeader, Store, WrittenRecord
 _TICK_S = 0.25
 _LOCK_ATTEMPTS = 5
 _RETRIED = ("raised", "timeout", "died", "exit")
+# Cases that end faster than this are written together; one that ends later is written at once.
+_WRITE_EVERY_S = 0.005
+_MOST_UNWRITTEN = 64
+# Of the records of a run, so much (as they are written) stays in memory until they are scored.
+_KEPT_BYTES = 16 << 20
 
 
 @dataclass
@@ -53,6 +58,8 @@ class Plan:
     cases: list[DatasetCase]
     open: list[tuple[int, int]]
     view: AgentView
+    cases_are_plain: bool = False
+    """Whether the cases are JSON data, so that a record that is written and read back holds the same ones."""
     probes: probes.ProbeSettings | None = None
     resumed_with: dict[str, Any] | None = None
     """The settings of a run that is taken up; written when its recording begins, and no other process has it."""
@@ -60,7 +67,10 @@ class Plan:
 
 @dataclass
 class Recording:
-    """How recording stands. ``spend_usd`` adds up what the traces say they cost; ``stopped`` means by the user."""
+    """How recording stands. ``spend_usd`` adds up what the traces say they cost; ``stopped`` means by the user.
+
+    ``records`` are the first records, by position and repeat, for scoring: they need not be read again.
+    """
 
     n_planned: int
     n_done: int = 0
@@ -68,6 +78,8 @@ class Recording:
     spend_usd: float = 0.0
     stopped: bool = False
     failures: dict[str, int] = field(default_factory=dict)
+    records: dict[tuple[int, int], Record] = field(default_factory=dict)
+    n_kept_bytes: int = 0
 
 
 def plan_run(
@@ -97,6 +109,7 @@ def plan_run(
     metrics = resolve_metrics(suite.metrics)
     measured = probe_settings(metrics)
     view = agent_view(suite, metrics)
+    plain = isinstance(suite.dataset, str) and ".json" in os.path.basename(suite.dataset)
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
     settings: dict[str, Any] = {
         "suite": None if suite_path is None else os.path.abspath(suite_path),
@@ -125,7 +138,7 @@ def plan_run(
         header = store.create_run(
             suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
         )
-        return Plan(suite, header, agent, cases, wanted, view, measured)
+        return Plan(suite, header, agent, cases, wanted, view, plain, measured)
     if header.settings.get("dataset_fingerprint") != settings["dataset_fingerprint"]:
         raise SuiteError(
             f"run {header.id} was recorded on another dataset: resuming it would mix the two "
@@ -142,7 +155,8 @@ def plan_run(
     done = store.finished(header.id, failed=False if retry_failed else None)
     before(cases, sum(each not in done for each in wanted))
     header.n_planned = len(wanted)
-    return Plan(suite, header, agent, cases, [each for each in wanted if each not in done], view, measured, settings)
+    wanted = [each for each in wanted if each not in done]
+    return Plan(suite, header, agent, cases, wanted, view, plain, measured, settings)
 
 
 class AgentError(SuiteError):
@@ -285,22 +299,30 @@ async def _record(
                 return
             if keeper is None:
                 _keep(plan, store, recording, [(position, repeat, finished)])
+                on_progress(recording)
             else:
                 await keeper.keep(position, repeat, finished)
-            on_progress(recording)
 
     limit = min(plan.suite.concurrency, len(plan.open), plan.agent.concurrency_hint or plan.suite.concurrency)
     together = limit > 1 and not getattr(plan.agent, "runs_in_loop", True)
-    keeper = _Keeper(plan, store, recording) if together else None
+    every_s = 0.0 if getattr(plan.agent, "runs_in_process", False) else _WRITE_EVERY_S
+    keep, on_written = partial(_keep, plan, store, recording), partial(on_progress, recording)
+    keeper = _Keeper(keep, on_written, every_s) if together else None
     workers = [asyncio.create_task(worker()) for _ in range(max(1, limit))]
     try:
         with _interrupts(stop):
             await _until_done(workers, stop, recording, on_progress)
     finally:
-        for task in workers:
-            task.cancel()
-        await asyncio.gather(*workers, return_exceptions=True)
-        await plan.agent.close()
+        try:
+            for task in workers:
+                task.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+            await plan.agent.close()
+        finally:
+            if keeper is not None:
+                keeper.write()
+    # A stop that came with the last case has stopped nothing.
+    recording.stopped = recording.n_done < recording.n_planned
 
 
 async def _until_done(
@@ -317,8 +339,6 @@ async def _until_done(
         on_progress(recording)
         if stop.is_set():
             break
-    # A stop that came with the last case has stopped nothing.
-    recording.stopped = recording.n_done < recording.n_planned
 
 
 @contextmanager
@@ -378,45 +398,63 @@ def case_seed(seed: int | None, position: int, repeat: int, attempt: int = 0) ->
     return int.from_bytes(digest[:4], "big") >> 1
 
 
-class _Keeper:
-    """Keeps in one statement what ends in one turn of the event loop; each worker waits until its case is kept.
+_Ended = tuple[int, int, AgentResult]
+"""Position and repeat of a case that has ended, and what came of it."""
 
-    Only for agents whose code runs elsewhere: in the loop it could end the process before the turn does.
+
+class _Keeper:
+    """Writes together what ends in quick succession: a statement for each case would take longer than the cases.
+
+    Only for agents whose code runs outside the event loop: in it, it could end the process before anything is written.
     """
 
-    def __init__(self, plan: Plan, store: Store, recording: Recording) -> None:
-        self._keep = partial(_keep, plan, store, recording)
-        self._ended: list[tuple[int, int, AgentResult]] = []
-        self._kept: asyncio.Future[None] | None = None
+    def __init__(self, keep: Callable[[list[_Ended]], None], on_written: Callable[[], None], every_s: float) -> None:
+        self._keep = keep
+        self._on_written = on_written
+        self._ended: list[_Ended] = []
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._every_s = every_s
+        self._written_at = -every_s
+        self._error: Exception | None = None
 
-    def keep(self, position: int, repeat: int, result: AgentResult) -> asyncio.Future[None]:
-        """Keep a case; it is in the store when the future is done."""
+    async def keep(self, position: int, repeat: int, result: AgentResult) -> None:
+        """Keep a case, at once or with those that end in the next milliseconds; raises what an earlier write raised."""
         self._ended.append((position, repeat, result))
-        if self._kept is None:
-            loop = asyncio.get_running_loop()
-            self._kept = loop.create_future()
-            loop.call_soon(self._write, self._kept)
-        return self._kept
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._written_at + self._every_s, self._on_time)
+        if len(self._ended) >= _MOST_UNWRITTEN:
+            self.write()
+        if self._error is not None:
+            raise self._error
 
-    def _write(self, kept: asyncio.Future[None]) -> None:
-        ended, self._ended, self._kept = self._ended, [], None
+    def _on_time(self) -> None:
         try:
+            self.write()
+        except Exception as error:  # noqa: BLE001  # the next case that ends raises it
+            self._error = error
+
+    def write(self) -> None:
+        """Write all that has ended."""
+        ended, self._ended = self._ended, []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if ended:
             self._keep(ended)
-        except Exception as error:  # noqa: BLE001  # whoever waits for it raises it
-            if not kept.done():
-                kept.set_exception(error)
-            return
-        # Workers that were cancelled meanwhile have cancelled it.
-        if not kept.done():
-            kept.set_result(None)
+            self._written_at = self._loop.time()
+            self._on_written()
 
 
-def _keep(plan: Plan, store: Store, recording: Recording, ended: Sequence[tuple[int, int, AgentResult]]) -> None:
+def _keep(plan: Plan, store: Store, recording: Recording, ended: Sequence[_Ended]) -> None:
     rows: list[WrittenRecord] = []
     failures: list[str] = []
     for position, repeat, result in ended:
         case = plan.cases[position]
-        line, failure = _written(case, result)
+        record, line, failure = _written(case, result)
+        if recording.n_kept_bytes < _KEPT_BYTES and result.read_back and plan.cases_are_plain:
+            recording.n_kept_bytes += len(line)
+            recording.records[position, repeat] = record
         rows.append((plan.header.id, position, repeat, case.id, int(failure is not None), result.elapsed_s, line))
         failures += [failure] if failure is not None else []
     store.add_lines(rows)
@@ -438,20 +476,23 @@ def _cost_of(result: AgentResult) -> float:
     return 0.0
 
 
-def _written(case: DatasetCase, result: AgentResult) -> tuple[bytes, str | None]:
-    """The record as it will be read back. What cannot be written is a failure of the case, not of the run."""
+def _written(case: DatasetCase, result: AgentResult) -> tuple[Record, bytes, str | None]:
+    """The record, as it is and as it is kept. What cannot be written is a failure of the case, not of the run."""
     outcome = result.outcome
     if outcome.elapsed_s is None:
         outcome.elapsed_s = result.elapsed_s
+    record = Record(case, result.trace, outcome)
     try:
-        line = encode_record(Record(case, result.trace, outcome))
-        decode_record(line)
+        line = encode_record(record)
+        if not result.read_back:
+            decode_record(line)
     except (RecordError, TypeError, ValueError, RecursionError) as error:
         message = f"what the agent returned or traced cannot be written as JSON: {error}"
-        told = Outcome(success=False, error=message, elapsed_s=result.elapsed_s)
-        return encode_record(Record(case, TraceLog(metadata={"failure": "wrong_type"}), told)), "wrong_type"
+        failed = Outcome(success=False, error=message, elapsed_s=result.elapsed_s)
+        record = Record(case, TraceLog(metadata={"failure": "wrong_type"}), failed)
+        return record, encode_record(record), "wrong_type"
     unanswered = outcome.error and outcome.output is None
-    return line, result.failure or ("reported" if unanswered else None)
+    return record, line, result.failure or ("reported" if unanswered else None)
 
 
 def rerun_cases(

@@ -67,9 +67,10 @@ class ScoredRun:
 
     def _aggregated(self) -> RunSummary:
         aggregates = []
+        n_repeats = self.n_repeats
         for name, rows in self.metrics.items():
             aggregate = MetricAggregate(name, self.info(name))
-            aggregate.add_rows(rows)
+            aggregate.add_rows(rows, repeated=n_repeats > 1)
             aggregates.append(aggregate)
         return RunSummary(
             n_cases=self.n_cases,
@@ -83,7 +84,7 @@ class ScoredRun:
                 (aggregate.judging.spend() for aggregate in aggregates), _sentences(self.header.settings)
             ),
             n_records=self.n_records,
-            n_repeats=self.n_repeats,
+            n_repeats=n_repeats,
             n_without_content=len(
                 {
                     (row.position, row.repeat)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 
 from msgspec import Struct, json
 
@@ -46,10 +46,11 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
 @lru_cache(maxsize=1)
 def measured_figures() -> dict[tuple[str, str], TrustFigure]:
     """The figures shipped with this version, by metric and backend."""
-    source = files("agentunit.metrics").joinpath(FIGURES_FILE)
-    if not source.is_file():
+    try:
+        shipped = Path(__file__).with_name(FIGURES_FILE).read_bytes()
+    except FileNotFoundError:
         return {}
-    figures = json.decode(source.read_bytes(), type=list[TrustFigure])
+    figures = json.decode(shipped, type=list[TrustFigure])
     return {(figure.metric, figure.backend): figure for figure in figures}
 
 

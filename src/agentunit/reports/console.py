@@ -41,7 +41,11 @@ _PLACE = re.compile(r" \(([^()]*:\d+ in [^()]+)\)$")
 
 
 class Terminal(Console):
-    """A console that leaves a closed pipe to the command line, which ends quietly."""
+    """A console that leaves a closed pipe to the command line, which ends quietly, and texts as they are."""
+
+    def __init__(self, *, stderr: bool = False) -> None:
+        # A text from data that reads ":fire:" stays that, and the list of such names is not loaded.
+        super().__init__(stderr=stderr, emoji=False)
 
     def on_broken_pipe(self) -> None:
         """Say so, instead of ending the process here with the code of a failed gate."""

@@ -313,21 +313,29 @@ class Store:
         return set(self._connection.execute(query, values).fetchall())
 
     def records(
-        self, run_id: str, *, unscored_by: Sequence[str] | None = None, failed: bool | None = None
+        self,
+        run_id: str,
+        *,
+        unscored_by: Sequence[str] | None = None,
+        failed: bool | None = None,
+        known: Mapping[tuple[int, int], Record] | None = None,
     ) -> Iterator[StoredRecord]:
         """The finished cases in dataset order.
 
         With ``unscored_by`` only those lacking one of these metrics' scores, with ``failed`` only those in which the
-        agent did or did not fail.
+        agent did or did not fail. Records that are ``known``, by position and repeat, are not read again.
         """
         which, values = _finished(run_id, unscored_by)
         if failed is not None:
             which += f" AND failed = {int(failed)}"
-        query = f"SELECT position, repeat, case_id, failed, elapsed_s, record {which}"
+        line = "NULL" if known else "record"
+        query = f"SELECT position, repeat, case_id, failed, elapsed_s, {line} {which} ORDER BY position, repeat"
         with self._reading() as connection:
-            for row in connection.execute(query + " ORDER BY position, repeat", values):
-                position, repeat, case_id, failed, elapsed_s, line = row
-                yield StoredRecord(position, repeat, case_id, bool(failed), elapsed_s, decode_record(line))
+            for position, repeat, case_id, failed, elapsed_s, line in connection.execute(query, values):
+                record = known.get((position, repeat)) if known else None
+                if record is None:
+                    record = decode_record(line or _line_of(connection, run_id, position, repeat))
+                yield StoredRecord(position, repeat, case_id, bool(failed), elapsed_s, record)
 
     def n_records(self, run_id: str, *, unscored_by: Sequence[str] | None = None) -> int:
         """How many ``records`` would give."""
@@ -436,6 +444,12 @@ def written_scores(run_id: str, position: int, repeat: int, scores: Mapping[str,
         )
         for metric, score in scores.items()
     ]
+
+
+def _line_of(connection: sqlite3.Connection, run_id: str, position: int, repeat: int) -> bytes:
+    query = "SELECT record FROM records WHERE run_id = ? AND position = ? AND repeat = ?"
+    (line,) = connection.execute(query, (run_id, position, repeat)).fetchone()
+    return bytes(line)
 
 
 def _finished(run_id: str, unscored_by: Sequence[str] | None) -> tuple[str, list[Any]]:

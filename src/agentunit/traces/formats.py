@@ -26,6 +26,8 @@ ENTRY_POINT_GROUP = "agentunit.formats"
 _HEAD_BYTES = 1 << 16
 _OPENING_BYTES = 1 << 20
 _NATIVE_KEYS = frozenset(("case", "outcome"))
+# As AgentUnit writes records: nothing more need be looked at to know them.
+_OWN_START = b'{"v":1,"case":'
 
 
 # In this order: of two formats that match a file, the first is taken.
@@ -146,6 +148,8 @@ def opening_of(path: str, start: bytes) -> Opening:
     if head[:1] not in (b"{", b"["):
         # Objects within a text, as in a page of documentation, do not tell what the file is.
         return Opening(path, head, None, frozenset())
+    if head.startswith(_OWN_START):
+        return Opening(path, head, None, _NATIVE_KEYS)
     value = _first_value(start)
     keys = frozenset(value) if isinstance(value, dict) else _leading_keys(head)
     return Opening(path, head, value, keys)

@@ -85,7 +85,8 @@ class TraceFiles:
     def __iter__(self) -> Iterator[Record | InputError]:
         # One file names each case once; the same runs in two files or formats would count twice unnoticed.
         seen: set[int] | None = set() if len(self._files) > 1 else None
-        for found in self._by_session(self._records()):
+        records = self._records()
+        for found in records if self._group_by == "trace" else _by_session(records):
             if isinstance(found, Record):
                 if origin_of(found.case) is None:
                     # Put together from several files: paths in it are looked up beside the first of them.
@@ -95,14 +96,6 @@ class TraceFiles:
                 if self.expected is not None:
                     self.expected.join(found)
             yield found
-
-    def _by_session(self, found: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
-        """Records of files that hold one a trace, put together where the user wants sessions."""
-        sessions = SessionRecords()
-        for each in found:
-            if self._group_by == "trace" or isinstance(each, InputError) or not sessions.hold(each):
-                yield each
-        yield from sessions.merged()
 
     def _note_repeated(self, case_id: str, seen: set[int]) -> None:
         known = hash(case_id)
@@ -245,6 +238,15 @@ def read_records(
     What cannot be read comes as an ``InputError`` with its file, line and reason, and ``score`` collects them.
     """
     yield from TraceFiles(paths, format=format, group_by=group_by)
+
+
+def _by_session(found: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
+    """Records of files that hold one a trace, put together by session."""
+    sessions = SessionRecords()
+    for each in found:
+        if isinstance(each, InputError) or not sessions.hold(each):
+            yield each
+    yield from sessions.merged()
 
 
 def _session_id(group: SpanGroup, group_by: GroupBy) -> str | None:
