@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -57,7 +58,15 @@ class _Verbs(click.Group):
         if cmd_name not in _VERBS:
             return None
         module, name = _MODULES.get(cmd_name, (cmd_name, cmd_name))
-        command: click.Command = getattr(import_module(f"agentunit.cli.{module}"), name)
+        collects = gc.isenabled()
+        gc.disable()
+        try:
+            command: click.Command = getattr(import_module(f"agentunit.cli.{module}"), name)
+        finally:
+            # What modules hold stays to the end: the garbage collector need not walk through it again and again.
+            gc.freeze()
+            if collects:
+                gc.enable()
         return command
 
     def resolve_command(

@@ -12,7 +12,7 @@ from agentunit.core.results import encode_json
 _NOT_SHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _LINE_ENDS = re.compile("\r\n|[\r\u0085\u2028\u2029]")
 # XML 1.0 knows no control characters but these three, no half surrogates and no U+FFFE or U+FFFF.
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 _TAB = "    "
 # The log of a CI job obeys lines as well: GitHub "::error …::" at the start of a line, and "##[error]" anywhere in one,
 # as Azure ("##vso[") and TeamCity do. A console folds long texts, so any word may come to stand at the start of a line,
@@ -24,10 +24,9 @@ _COMMANDS = (
 )
 _RUN_OF_COLONS = f":(?:{_IGNORED}:)+"
 _COLONS = re.compile(
-    f"(?<![^\\s\u00ad\u200b-\u200d\u2060\ufeff]){_RUN_OF_COLONS}|{_RUN_OF_COLONS}(?=(?:{_COMMANDS})(?:\\s|:))",
-    re.IGNORECASE,
+    f"(?<![^\\s\u00ad\u200b-\u200d\u2060\ufeff]){_RUN_OF_COLONS}|{_RUN_OF_COLONS}(?=(?i:{_COMMANDS})(?:\\s|:))"
 )
-_HASHES = re.compile(f"#(?:{_IGNORED}#)+(?=[a-z]*\\[)", re.IGNORECASE)
+_HASHES = re.compile(f"#(?:{_IGNORED}#)+(?=[A-Za-z]*\\[)")
 
 
 def printable(text: str) -> str:
