@@ -26,7 +26,7 @@ _LINE_FIELDS = names(
     "requestId request_id costUSD durationMs toolUseResult tool_use_result sourceToolUseID "
     "sourceToolAssistantUUID parent_tool_use_id agentId agentName teamName thinkingMetadata todos permissionMode "
     "imagePasteIds promptId origin forkedFrom isReplay isSynthetic planContent mcpMeta interruptedMessageId "
-    "subagent_type task_description"
+    "subagent_type task_description promptSource attributionAgent attributionSkill"
 )
 _MESSAGE_FIELDS = names(
     "id type role model content stop_reason stop_sequence stop_details usage container context_management diagnostics"
@@ -49,8 +49,8 @@ def _matches(opening: Opening) -> bool:
 class _Log(Session):
     """A session as it is read, line by line."""
 
-    def __init__(self, context: RowContext) -> None:
-        super().__init__(context.notes, _MAIN)
+    def __init__(self, context: RowContext, main: str) -> None:
+        super().__init__(context.notes, main)
         self.session_id: str | None = None
         self._seen: set[str] = set()
         self._model_calls: dict[str, dict[str, Any]] = {}
@@ -85,7 +85,7 @@ class _Log(Session):
         if call is not None:
             return self._of_call.get(call, "subagent")
         if line.get("isSidechain") is not True:
-            return _MAIN
+            return self.main
         agent_id, parent = as_name(line.get("agentId")), as_name(line.get("parentUuid"))
         words = text_of(as_dict(line.get("message")).get("content"))
         known = self._of_agent.get(agent_id or "") or self._of_line.get(parent or "") or self._prompts.get(words or "")
@@ -116,7 +116,7 @@ class _Log(Session):
                 self._tool_result(block, line.get("toolUseResult", line.get("tool_use_result")), agent, at)
 
     def _turn(self, line: dict[str, Any], text: str | None, agent: str, at: float | None) -> None:
-        if agent != _MAIN:
+        if agent != self.main:
             if text not in self._prompts:  # the prompt stands in the call that started the sub-agent
                 self.say("system", text, agent=agent, at=at)
         elif any(line.get(mark) is True for mark in ("isMeta", "isCompactSummary", "isSynthetic")):
@@ -192,7 +192,15 @@ class _Log(Session):
         self.metadata["exit_status"] = as_name(line.get("subtype")) or "unknown"
         if line.get("is_error") is True:
             self.error = as_name(line.get("result")) or as_name(line.get("subtype"))
-        self.totals(None, line.get("total_cost_usd"))
+        # The messages before it state their first counts; those of sub-agents are not among them.
+        used = [as_dict(each) for each in as_dict(line.get("modelUsage")).values()]
+        read, made, cached, stored = (
+            sum(count(each.get(name)) or 0 for each in used)
+            for name in ("inputTokens", "outputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
+        )
+        self.totals(
+            usage_of(read + cached + stored, made, cached, stored) if used else None, line.get("total_cost_usd")
+        )
 
 
 def _counts(usage: dict[str, Any]) -> dict[str, Any] | None:
@@ -212,10 +220,11 @@ def _unified(path: str, hunks: list[dict[str, Any]]) -> str:
 
 
 def _record(lines: Any, context: RowContext) -> Record:
-    log = _Log(context)
     agents = {as_name(line.get("agentId")) for line in map(as_dict, lines) if line.get("isSidechain") is True}
     # The recording of a sub-agent lies in a file of its own: it is the main agent there.
     alone = len(agents) == 1 and all(as_dict(line).get("isSidechain") is True for line in lines)
+    named = (name for line in map(as_dict, lines) if alone and (name := as_name(line.get("attributionAgent"))))
+    log = _Log(context, next(named, _MAIN))
     for line in log.objects(lines):
         log.add({**line, "isSidechain": False} if alone else line)
     parts = (log.session_id, agents.pop() if alone else None)

@@ -16,7 +16,7 @@ _EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.
 _ROLES = {"developer": "system"}
 _LINE_TYPES = names(
     "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication "
-    "inter_agent_communication_metadata security_risk_score"
+    "inter_agent_communication_metadata security_risk_score token_usage_record"
 )
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "tool_search_call": "arguments"}
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
@@ -40,6 +40,12 @@ _EVENTS_BESIDE = names(
     "mcp_startup_update mcp_startup_complete stream_error image_generation_begin image_generation_end "
     "exec_approval_request apply_patch_approval_request shutdown_complete"
 )
+
+_ENDED_ITEMS = {
+    "CommandExecution": "exec_command_end",
+    "FileChange": "patch_apply_end",
+    "McpToolCall": "mcp_tool_call_end",
+}
 
 
 def _matches(opening: Opening) -> bool:
@@ -126,6 +132,10 @@ class _Rollout(Session):
 
     def _event(self, event: dict[str, Any], at: float | None) -> None:
         kind, call_id = event.get("type"), as_name(event.get("call_id"))
+        if kind == "item_completed":  # since 2026 the ends of calls are items
+            item = as_dict(event.get("item"))
+            kind, call_id = _ENDED_ITEMS.get(str(item.get("type")), kind), as_name(item.get("id"))
+            event = {**item, "success": item.get("status") == "completed"}
         if kind == "token_count":
             self._tokens(as_dict(event.get("info")), at)
         elif kind == "exec_command_end":
@@ -141,8 +151,8 @@ class _Rollout(Session):
             said_error = as_dict(result.get("Ok")).get("isError", as_dict(result.get("Ok")).get("is_error"))
             self.tell(
                 call_id,
-                failed=True if "Err" in result or said_error is True else None,
-                server=as_name(as_dict(event.get("invocation")).get("server")),
+                failed=True if "Err" in result or said_error is True or event.get("status") == "failed" else None,
+                server=as_name(as_dict(event.get("invocation")).get("server")) or as_name(event.get("server")),
                 is_error=said_error,
                 duration_s=_seconds(event),
             )

@@ -42,7 +42,9 @@ class _Chat(Session):
         self.end_call(call_id or as_name(answer.get("id")), result, ended, name=name)
         diff = as_dict(shown)
         if not failed and diff.get("fileDiff"):
-            path = as_name(diff.get("filePath")) or as_name(diff.get("fileName"))
+            name = as_name(diff.get("fileName"))
+            given = as_name(as_dict(self.calls.get(call_id or "", {}).get("arguments")).get("file_path"))
+            path = as_name(diff.get("filePath")) or (given if given and name and given.endswith(name) else name)
             self.artifact("diff", path, as_name(diff["fileDiff"]), agent=more.get("agent"))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
+from itertools import islice
 from typing import Any, NamedTuple
 
 from agentunit.core.case import DatasetCase
@@ -178,6 +179,12 @@ class Session(Conversation):
 
     def end_call(self, call_id: str | None, result: Any, ended: Called, name: str | None = None) -> None:
         """The result of a call. It failed when it says so, or when its command ended with another code than 0."""
+        if call_id is not None and call_id not in self.calls:
+            # Some models give their calls no ids; the program that runs them does.
+            unnamed = (each for each in self.waiting_calls() if each["name"] == name and "id" not in each)
+            for payload in islice(unnamed, 1):
+                payload["id"] = call_id
+                self.calls[call_id] = payload
         known = self.calls.get(call_id or "", {})
         failed = ended.failed
         if failed is None or not failed:

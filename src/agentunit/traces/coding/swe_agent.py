@@ -178,6 +178,11 @@ class _Mini(Session):
             model = as_name(response.get("model")) or self._model
             self.model_call(usage, model=model, cost=as_amount(extra.get("cost")), at=at)
         role = message.get("role")
+        if role is None:  # the items of OpenAI's Responses API
+            items = [as_dict(item) for item in as_list(message.get("output"))]
+            said = [text_of(item.get("content")) or "" for item in items if item.get("type") == "message"]
+            is_result = message.get("type") == "function_call_output"
+            role, text = ("tool", text_of(message.get("output"))) if is_result else ("assistant", "\n".join(said))
         if role == "assistant":
             self.reason(as_name(message.get("reasoning_content")), agent=self.main, at=at)
             self.say("assistant", text, agent=self.main, at=at)
@@ -185,8 +190,8 @@ class _Mini(Session):
         elif role == "exit":
             self.exit_status = as_name(extra.get("exit_status"))
             self._observe(None, text, extra)
-        elif role in ("tool", "user") and (self._ids or message.get("tool_call_id")):
-            self._observe(as_name(message.get("tool_call_id")), text, extra)
+        elif role in ("tool", "user") and self._ids:
+            self._observe(as_name(message.get("tool_call_id", message.get("call_id"))), text, extra)
         elif role == "user" and self.first_asked is None:
             self.prompt(text, at=at)
         else:
