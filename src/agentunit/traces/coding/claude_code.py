@@ -97,6 +97,8 @@ class _Log(Session):
 
     def _message(self, line: dict[str, Any], agent: str) -> None:
         message = as_dict(line.get("message"))
+        if not message:
+            self.not_understood(["message"])
         self.check_fields(message, _MESSAGE_FIELDS)
         at = as_time(line.get("timestamp"))
         content = message.get("content")
