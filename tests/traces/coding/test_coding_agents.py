@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import json
+import random
+from pathlib import Path
 
 import pytest
 
 from agentunit.core.records import Record
 from agentunit.metrics.builtin import CostMetric, TokenUsageMetric, ToolSuccessMetric
 from agentunit.metrics.inputs import Item
+from agentunit.traces.coding.session import asked
+from agentunit.traces.formats import format_named
+from agentunit.traces.formats_base import Source
 from agentunit.traces.reading import TraceFiles
+from agentunit.traces.spans import ReadingNotes
+
+CORPUS = Path(__file__).resolve().parents[2] / "corpus"
+FORMATS = ("claude-code", "codex", "gemini-cli", "qwen-code", "swe-agent", "mini-swe-agent", "openhands", "atif")
+ODD_VALUES = (None, True, 3, -1, 2.5, "x", [], {}, [1], {"a": 1}, ["s"], [[{}]])
 
 
 @pytest.fixture
@@ -259,3 +270,36 @@ def test_the_metrics_answer_what_users_of_coding_agents_ask(read):
     item = Item(record.case, record.trace, record.outcome)
     assert ToolSuccessMetric().judge(item).value == 0.0
     assert CostMetric().judge(item).value == 0.25
+
+
+def places(value, path=()):
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, each in inner:
+        yield (*path, name)
+        yield from places(each, (*path, name))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_one_odd_value_does_not_cost_the_session(name):
+    random_of_this_test = random.Random(name)
+    files = [path for path in (CORPUS / name).iterdir() if path.suffix in (".json", ".jsonl", ".traj")]
+    for path in (path for path in files if ".expected." not in path.name):
+        text = path.read_text("utf-8")
+        lines = text.splitlines() if path.suffix == ".jsonl" else [text]
+        for place in random_of_this_test.choices(sorted(places(list(map(json.loads, lines))), key=str), k=60):
+            values = list(map(json.loads, lines))
+            inner = values
+            for step in place[:-1]:
+                inner = inner[step]
+            inner[place[-1]] = random_of_this_test.choice(ODD_VALUES)
+            data = "\n".join(map(json.dumps, values)).encode()
+            source = Source(path.name, io.BufferedReader(io.BytesIO(data)))
+            failures = [
+                each for each in format_named(name).read(source, ReadingNotes()) if not isinstance(each, Record)
+            ]
+            assert not [each for each in failures if "cannot be read" in each.reason], (place, failures)
+
+
+def test_many_reminders_that_never_end_take_no_time():
+    text = "</system-reminder>" + "<system-reminder>" * 200_000
+    assert asked(text) == text

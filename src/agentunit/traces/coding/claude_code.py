@@ -66,7 +66,7 @@ class _Log(Session):
             return  # a session that was resumed repeats the lines before
         self._seen.add(uuid or "")
         self.session_id = self.session_id or as_name(line.get("sessionId", line.get("session_id")))
-        kind = line.get("type")
+        kind = str(line.get("type"))
         if kind == "progress":
             self._progress(line)
         elif kind == "system":

@@ -67,10 +67,10 @@ class _Rollout(Session):
         self._counted: Any = None
 
     def add(self, line: dict[str, Any]) -> None:
-        kind, payload = line.get("type"), as_dict(line.get("payload"))
+        kind, payload = str(line.get("type")), as_dict(line.get("payload"))
         at = as_time(line.get("timestamp"))
         if "payload" not in line:  # the lines of early versions are the items themselves
-            kind, payload = ("response_item", line) if kind else ("session_meta", line)
+            kind, payload = ("response_item", line) if "type" in line else ("session_meta", line)
         if kind == "session_meta":
             self._meta(payload)
         elif kind == "turn_context":
@@ -91,7 +91,7 @@ class _Rollout(Session):
         self.main = as_name(payload.get("agent_nickname")) or as_name(payload.get("agent_role")) or _MAIN
 
     def _item(self, item: dict[str, Any], at: float | None) -> None:
-        kind, call_id = item.get("type"), as_name(item.get("call_id"))
+        kind, call_id = str(item.get("type")), as_name(item.get("call_id"))
         if kind == "message":
             role = _ROLES.get(str(item.get("role")), str(item.get("role")))
             text = text_of(item.get("content"))
@@ -102,12 +102,12 @@ class _Rollout(Session):
         elif kind == "reasoning":
             self.reason(text_of(item.get("summary")) or text_of(item.get("content")), agent=self.main, at=at)
         elif kind in _CALLS:
-            name = as_name(item.get("name")) or str(kind).removesuffix("_call")
+            name = as_name(item.get("name")) or kind.removesuffix("_call")
             self.call(name, item.get(_CALLS[kind]), call_id=call_id, at=at)
         elif kind == "local_shell_call":
             self.call("shell", as_dict(item.get("action")), call_id=call_id or as_name(item.get("id")), at=at)
         elif kind in ("web_search_call", "image_generation_call"):
-            self.call(str(kind).removesuffix("_call"), item.get("action"), call_id=as_name(item.get("id")), at=at)
+            self.call(kind.removesuffix("_call"), item.get("action"), call_id=as_name(item.get("id")), at=at)
             if item.get("status") in ("completed", "failed"):
                 self.end_call(as_name(item.get("id")), None, Called(item["status"] == "failed"), name=kind[:-5])
         elif kind in _OUTPUTS:
@@ -122,7 +122,8 @@ class _Rollout(Session):
         """A result: a text, a text that holds JSON with its metadata, parts, or an object with its success."""
         data = as_data(output)
         facts = as_dict(as_dict(data).get("metadata"))
-        failed = {False: True, True: False}.get(as_dict(data).get("success"))  # type: ignore[arg-type]
+        succeeded = as_dict(data).get("success")
+        failed = not succeeded if isinstance(succeeded, bool) else None
         inner = as_dict(data).get("output", as_dict(data).get("content", output))
         result = text_of(inner)
         exit_code = facts.get("exit_code")
@@ -131,7 +132,7 @@ class _Rollout(Session):
         self.end_call(call_id, result, Called(failed, exit_code, None, as_amount(facts.get("duration_seconds"))))
 
     def _event(self, event: dict[str, Any], at: float | None) -> None:
-        kind, call_id = event.get("type"), as_name(event.get("call_id"))
+        kind, call_id = str(event.get("type")), as_name(event.get("call_id"))
         if kind == "item_completed":  # since 2026 the ends of calls are items
             item = as_dict(event.get("item"))
             kind, call_id = _ENDED_ITEMS.get(str(item.get("type")), kind), as_name(item.get("id"))

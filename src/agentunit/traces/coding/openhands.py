@@ -49,7 +49,7 @@ class _Run(Session):
     def __init__(self, context: RowContext, main: str) -> None:
         super().__init__(context.notes, main)
         self._agents = [main]
-        self._ids: dict[Any, str] = {}
+        self._ids: dict[str, str] = {}
         self._responses: set[str] = set()
         self.metrics: dict[str, Any] = {}
 
@@ -78,7 +78,7 @@ class _Run(Session):
         if kind != "finish":
             self.say("assistant", as_name(args.get("thought")), agent=agent, at=at)
         call_id = as_name(told.get("tool_call_id")) or f"action-{event.get('id')}"
-        self._ids[event.get("id")] = call_id
+        self._ids[str(event.get("id"))] = call_id
         name = as_name(told.get("function_name")) or str(kind)
         self.call(name, _arguments(response, call_id, args), call_id=call_id, agent=agent, at=at)
         if kind == "finish":
@@ -98,7 +98,7 @@ class _Run(Session):
         kind, extras = event.get("observation"), as_dict(event.get("extras"))
         if kind == "agent_state_changed" and extras.get("agent_state") in ("error", "rejected", "stopped"):
             self.metadata.setdefault("exit_status", extras["agent_state"])
-        call_id = self._ids.get(event.get("cause"))
+        call_id = self._ids.get(str(event.get("cause")))
         content = text_of(event.get("content"))
         if call_id is None or kind in _NO_RESULT:
             self.say("system", content, at=at)
@@ -106,7 +106,8 @@ class _Run(Session):
             return
         facts = as_dict(extras.get("metadata"))
         code = facts.get("exit_code", extras.get("exit_code"))
-        stated = {True: False, False: True}.get(event.get("success"))  # type: ignore[arg-type]
+        succeeded = event.get("success")
+        stated = not succeeded if isinstance(succeeded, bool) else None
         failed = True if kind in ("error", "user_rejected") or _says_error(kind, content) else stated
         exit_code = code if isinstance(code, int) and kind == "run" else None
         self.end_call(call_id, content, Called(failed, exit_code))

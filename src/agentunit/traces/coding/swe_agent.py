@@ -85,7 +85,7 @@ def _swe_record(row: Any, context: RowContext) -> Record:
 
 def _steps_of(history: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """The steps of a recording that holds only messages: each reply with what came back."""
-    for item, after in zip(history, [*history[1:], {}], strict=True):
+    for item, after in zip(history, [*history[1:], {}], strict=False):
         if item.get("role") == "assistant" and item.get("is_demo") is not True:
             observed = text_of(after.get("content")) if after.get("role") in ("user", "tool") else None
             thought = item.get("thought", item.get("content"))
