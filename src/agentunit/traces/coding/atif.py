@@ -206,7 +206,8 @@ def _record(row: Any, context: RowContext) -> Record:
     if tools:
         run.metadata["tools"] = tools
     case_id = as_name(whole.get("session_id")) or as_name(whole.get("trajectory_id"))
-    return run.record(context, ATIF.name, case_id=case_id, question=run.first_asked or run.copied)
+    session = as_name(whole.get("session_id"))
+    return run.record(context, ATIF.name, case_id=case_id, session_id=session, question=run.first_asked or run.copied)
 
 
 ATIF = chat_format("atif", "ATIF trajectories of Harbor and Terminal-Bench 2, versions 1.0 to 1.8", _matches, _record)

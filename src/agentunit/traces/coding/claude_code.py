@@ -230,7 +230,8 @@ def _record(lines: Any, context: RowContext) -> Record:
     for line in log.objects(lines):
         log.add({**line, "isSidechain": False} if alone else line)
     parts = (log.session_id, agents.pop() if alone else None)
-    return log.record(context, CLAUDE_CODE.name, case_id="/".join(part for part in parts if part) or None)
+    case_id = "/".join(part for part in parts if part) or None
+    return log.record(context, CLAUDE_CODE.name, case_id=case_id, session_id=log.session_id)
 
 
 CLAUDE_CODE = chat_format(

@@ -197,7 +197,7 @@ def _record(lines: Any, context: RowContext) -> Record:
     rollout = _Rollout(context)
     for line in rollout.objects(lines):
         rollout.add(line)
-    return rollout.record(context, CODEX.name, case_id=rollout.thread)
+    return rollout.record(context, CODEX.name, case_id=rollout.thread, session_id=rollout.thread)
 
 
 CODEX = chat_format("codex", "rollouts of Codex (JSONL)", _matches, _record, is_part=lambda row: True)

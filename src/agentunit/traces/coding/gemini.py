@@ -89,7 +89,8 @@ def _gemini_record(lines: Any, context: RowContext) -> Record:
             chat.error = text if kind == "error" else chat.error
         else:
             chat.not_understood([f"message of type {kind}"])
-    return chat.record(context, GEMINI_CLI.name, case_id=as_name(about.get("sessionId")))
+    session = as_name(about.get("sessionId"))
+    return chat.record(context, GEMINI_CLI.name, case_id=session, session_id=session)
 
 
 def _add_reply(chat: _Chat, message: dict[str, Any], text: str | None, at: float | None) -> None:
@@ -165,9 +166,8 @@ def _qwen_record(lines: Any, context: RowContext) -> Record:
             )
         elif kind != "system":
             chat.not_understood([f"line of type {kind}"])
-    return chat.record(
-        context, QWEN_CODE.name, case_id=next((as_name(as_dict(each).get("sessionId")) for each in lines), None)
-    )
+    session = next((name for each in lines if (name := as_name(as_dict(each).get("sessionId")))), None)
+    return chat.record(context, QWEN_CODE.name, case_id=session, session_id=session)
 
 
 QWEN_CODE = chat_format(

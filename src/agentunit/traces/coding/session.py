@@ -273,6 +273,7 @@ class Session(Conversation):
         source_format: str,
         *,
         case_id: str | None = None,
+        session_id: str | None = None,
         question: str | None = None,
         answer: Any = None,
         expected: Any = None,
@@ -284,6 +285,7 @@ class Session(Conversation):
             self._note_files(event)
         about = without_nones(
             source_format=source_format,
+            session_id=session_id,
             model=next(iter(self._models)) if len(self._models) == 1 else None,
             models=list(self._models) if len(self._models) > 1 else None,
             files_touched=sorted(self._files) or None,
