@@ -134,6 +134,16 @@ def test_fields_and_lines_that_nobody_knows_are_counted(read):
     assert dict(notes.not_understood) == expected
 
 
+def test_a_sub_agent_in_a_file_of_its_own_is_a_case_of_its_own():
+    files = TraceFiles(
+        [CORPUS / "claude-code" / name for name in ("session.jsonl", "subagent.jsonl")], group_by="session"
+    )
+    session, helper = files
+    assert helper.trace.metadata["parent_session_id"] == session.case.id == session.trace.metadata["session_id"]
+    assert helper.case.id.startswith(f"{session.case.id}/")
+    assert (helper.case.query, helper.outcome.output) == ("Count the letters of hello.", "Five.")
+
+
 def codex(kind, **payload):
     return {"timestamp": "2026-01-05T10:00:00Z", "type": kind, "payload": payload}
 

@@ -231,7 +231,8 @@ def _record(lines: Any, context: RowContext) -> Record:
         log.add({**line, "isSidechain": False} if alone else line)
     parts = (log.session_id, agents.pop() if alone else None)
     case_id = "/".join(part for part in parts if part) or None
-    return log.record(context, CLAUDE_CODE.name, case_id=case_id, session_id=log.session_id)
+    log.metadata.update({"parent_session_id": log.session_id} if alone and log.session_id else {})
+    return log.record(context, CLAUDE_CODE.name, case_id=case_id, session_id=None if alone else log.session_id)
 
 
 CLAUDE_CODE = chat_format(
