@@ -1,4 +1,4 @@
-"""``agentunit convert``: traces of any format in, AgentUnit's own records out."""
+"""``agentunit convert``: traces of any format in, AgentUnit's own records or ATIF trajectories out."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from agentunit.cli.trace_inputs import (
     trace_options,
 )
 from agentunit.core.codec import encode_record
+from agentunit.traces.coding.atif_writer import encode_atif
 from agentunit.traces.grouping import GroupBy
 
 
@@ -22,6 +23,14 @@ from agentunit.traces.grouping import GroupBy
 @rewriting_options
 @trace_options
 @expected_option
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["records", "atif"]),
+    default="records",
+    show_default=True,
+    help="What to write: AgentUnit's records, or ATIF trajectories (Harbor, Terminal-Bench 2), one JSON a line.",
+)
 @store_option
 def convert(
     files: tuple[str, ...],
@@ -29,17 +38,22 @@ def convert(
     format_name: str | None,
     group_by: GroupBy,
     expected: str | None,
+    target: str,
     store_path: str,
 ) -> None:
     """Turn traces into AgentUnit's own records, to keep, share or edit: what 'score' would read of them.
+
+    '--to atif' writes each case as a trajectory that other tools read; read back, it is the same record.
 
     The name of a run in place of files writes what it recorded.
 
     \b
     agentunit convert spans.json.gz --out records.jsonl
     agentunit convert exports/ --group-by session --expected answers.csv --out records.jsonl.gz
+    agentunit convert session.jsonl --to atif --out trajectory.json
     """
     refuse_overwriting_inputs(files, out)
     source = files_or_run(files, format_name, group_by, store_path, expected)
-    done = rewrite_records(source, out, lambda records: map(encode_record, records))
+    encode = encode_atif if target == "atif" else encode_record
+    done = rewrite_records(source, out, lambda records: map(encode, records))
     conclude_rewriting(source, out, done)

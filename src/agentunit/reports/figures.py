@@ -195,8 +195,9 @@ def is_about(verdict: GateVerdict, metric: str, backend: str) -> bool:
 
 
 def describe_spending(summary: RunSummary) -> list[tuple[str, str]]:
-    """Who spent what, the agent first; nothing when no judge was asked."""
-    if summary.judge is None:
+    """Who spent what, the agent first, and what a solved case cost; nothing when neither that nor a judge is known."""
+    solved = _each_solved(summary.metrics)
+    if summary.judge is None and solved is None:
         return []
     agent = [
         quantity(total, unit) + noun
@@ -204,7 +205,28 @@ def describe_spending(summary: RunSummary) -> list[tuple[str, str]]:
         if (total := _total_of(summary.metrics, metric)) is not None
     ]
     by_agent = [("agent", ", ".join(agent))] if agent else []
-    return [*by_agent, ("judge", describe_judge_spend(summary.judge))]
+    by_judge = [] if summary.judge is None else [("judge", describe_judge_spend(summary.judge))]
+    return [*by_agent, *by_judge, *([] if solved is None else [("agent for each solved case", solved)])]
+
+
+def _each_solved(rows: Sequence[MetricSummary]) -> str | None:
+    """What was spent for each case that succeeded; known only where every case has a cost and a verdict.
+
+    >>> cost = MetricSummary("cost", "recorded", "1", "ok", 4, 4, mean=0.03)
+    >>> success = MetricSummary("task_success", "outcome", "1", "ok", 4, 4, mean=0.75)
+    >>> _each_solved([cost, success]), _each_solved([cost])
+    ('$0.0400 (3 of 4 solved)', None)
+    """
+    named = {name: [row for row in rows if row.metric == name] for name in ("cost", "task_success")}
+    if any(len(found) != 1 or found[0].n_scored != found[0].n_cases or not found[0].mean for found in named.values()):
+        return None
+    [cost], [success] = named.values()
+    passed = (success.mean or 0.0) * success.n_scored
+    n_solved = round(passed)
+    if cost.n_scored != success.n_scored or not n_solved or abs(passed - n_solved) > 1e-6:
+        return None
+    total = (cost.mean or 0.0) * cost.n_scored
+    return f"{quantity(total / n_solved, 'USD')} ({n_solved:,} of {success.n_scored:,} solved)"
 
 
 def describe_judge_spend(spend: JudgeSpend) -> str:

@@ -123,21 +123,29 @@ def chat_format(
     *,
     rows: Callable[[Source], Iterator[Row | InputError]] = file_rows,
     is_part: Callable[[Any], bool] = lambda row: False,
+    session_of: Callable[[Any], str | None] = lambda row: None,
 ) -> TraceFormat:
     """A format of which each row is one conversation: ``record`` makes the record of a decoded row.
 
-    Rows that are only a part of one (``is_part``: a bare message) are one conversation together, as a list.
+    Rows that are only a part of one (``is_part``: a bare message) are one conversation together, as a list: those that
+    name the same session, and after each the rows that name none.
     What cannot be read is reported in its place.
     """
 
     def read(source: Source, notes: ReadingNotes) -> Iterator[Record | InputError]:
         context = RowContext(CaseIds(), notes, PurePath(source.name).name.split(".")[0] or "conversation", {})
-        parts: list[Any] = []
+        parts: dict[str, list[Any]] = {}
+        session = ""
 
         def build(row: Row) -> Record | None:
+            nonlocal parts, session
             value = decode_json(row.data)
             if is_part(value):
-                parts.append(value)
+                named = session_of(value)
+                if named is not None and not session and "" in parts:
+                    parts = {named: parts.pop("")}  # rows before the first that names a session belong to it
+                session = named or session
+                parts.setdefault(session, []).append(value)
                 return None
             return record(value, context._replace(around=row.around))
 
@@ -145,8 +153,9 @@ def chat_format(
             made = row if isinstance(row, InputError) else _attempt(source, row, partial(build, row))
             if made is not None:
                 yield made
-        if parts and (made := _attempt(source, Row(b"", None, {}), partial(record, parts, context))) is not None:
-            yield made
+        for each in parts.values():
+            if (made := _attempt(source, Row(b"", None, {}), partial(record, each, context))) is not None:
+                yield made
 
     return TraceFormat(name, summary, matches, read)
 

@@ -1,0 +1,1 @@
+"""Recordings of coding agents: sessions of command-line agents, and trajectories of benchmark runs."""
