@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from agentunit.traces.collector.receiver import Receiver, ReceiverLimits
+from agentunit.traces.collector.limits import ReceiverLimits
+from agentunit.traces.collector.receiver import Receiver
 from agentunit.traces.collector.spool import SpanSpool
 from agentunit.traces.spans import Span
 
@@ -24,14 +25,14 @@ PROTOBUF = {"Content-Type": "application/x-protobuf"}
 HEAD = b"POST /v1/traces HTTP/1.1\r\nContent-Type: application/json\r\n"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 # No test waits for these to pass; each that is about time sets its own.
-LIMITS = ReceiverLimits(longest_request_bytes=1 << 20, in_flight_bytes=2 << 20)
+LIMITS = ReceiverLimits(request_bytes=1 << 20, under_way_bytes=2 << 20)
 
 
 class Running:
     def __init__(self, out: Path, limits: ReceiverLimits) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.spool = SpanSpool(out)
-        self.receiver = Receiver(self.spool, port=0, limits=limits, tell=self.told.append)
+        self.receiver = Receiver(self.spool, port=0, limits=limits, report=self.reported.append)
         self.receiver.start()
         self.port = int(self.receiver.address.rsplit(":", 1)[1])
 
@@ -202,7 +203,7 @@ REFUSED = {
     "no type": ("/v1/traces", b"{}", {}, 415),
     "another place": ("/v1/profiles", b"{}", JSON, 404),
     "protobuf at another place": ("/", b"", PROTOBUF, 404),
-    "too large": ("/v1/traces", b" " * (LIMITS.longest_request_bytes + 1), JSON, 413),
+    "too large": ("/v1/traces", b" " * (LIMITS.request_bytes + 1), JSON, 413),
     "a bomb": ("/v1/traces", gzip.compress(b" " * (50 << 20)), {**JSON, "Content-Encoding": "gzip"}, 413),
     "another bomb": ("/v1/logs", zlib.compress(bytes(9 << 20)), {**PROTOBUF, "Content-Encoding": "deflate"}, 413),
     "a length that is none": ("/v1/traces", b"", {**JSON, "Content-Length": "-5"}, 400),
@@ -224,7 +225,7 @@ def test_what_is_refused_is_not_to_be_sent_again(run, path, body, headers, statu
     assert message_of(answered, answer)
     assert "retry-after" not in answered
     assert running.receiver.counts.refused == 1
-    assert [line.startswith(f"a request was refused ({status}): ") for line in running.told] == [True]
+    assert [line.startswith(f"a request was refused ({status}): ") for line in running.reported] == [True]
     assert running.spans() == []
     assert running.post("/v1/traces", request(span()), JSON)[0] == 200
 
@@ -239,7 +240,7 @@ def test_a_part_that_cannot_be_read_does_not_cost_the_rest(run):
         assert partial["errorMessage"]
     assert [each.name for each in running.spans()] == ["step 1", "step 2", "step 3"]
     assert running.receiver.counts.unreadable == 2
-    assert len(running.told) == 1
+    assert len(running.reported) == 1
 
 
 def test_log_records_outside_of_any_trace_are_rejected_by_number(run):
@@ -253,28 +254,28 @@ def test_log_records_outside_of_any_trace_are_rejected_by_number(run):
     assert len(running.spans()[0].events) == 1
 
 
-def test_metrics_are_answered_and_dropped_which_is_said_once(run):
+def test_metrics_are_answered_and_dropped_which_is_reported_once(run):
     running = run()
     for _ in range(2):
         assert running.post("/v1/metrics", b"anything", PROTOBUF)[::2] == (200, b"")
     assert running.post("/v1/metrics", b"{}", JSON)[::2] == (200, b"{}")
-    assert running.told == ["metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)"]
+    assert running.reported == ["metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)"]
     assert running.receiver.counts.dropped_metrics == 3
 
 
 def test_protobuf_without_its_package(run, monkeypatch):
     running = run()
-    monkeypatch.setattr("agentunit.traces.collector.endpoint.protobuf_installed", lambda: False)
+    monkeypatch.setattr("agentunit.traces.collector.http_endpoint.protobuf_installed", lambda: False)
     status, answered, answer = running.post("/v1/traces", b"", PROTOBUF)
     assert status == 415
-    assert 'pip install "agentunit-eval[otel]"' in message_of(answered, answer)
+    assert 'pip install "agentunit-eval[collect]"' in message_of(answered, answer)
     assert running.post("/v1/traces", request(span()), JSON)[0] == 200
 
 
 def test_without_room_senders_are_held_off_before_their_body_is_read(run):
     running = run()
-    with running.receiver.room.share() as share:
-        share.grow_to(LIMITS.in_flight_bytes - 10)
+    with running.receiver.memory.reserve() as reservation:
+        reservation.grow_to(LIMITS.under_way_bytes - 10)
         with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sender:
             sender.sendall(HEAD + b"Content-Length: 99\r\n\r\n")
             answer = sender.recv(65536)
@@ -285,7 +286,7 @@ def test_without_room_senders_are_held_off_before_their_body_is_read(run):
     assert running.post("/v1/traces", request(span()), JSON)[0] == 200
 
 
-def test_the_go_ahead_is_given_only_where_there_is_room(run):
+def test_continue_is_sent_only_where_there_is_room(run):
     running = run()
     head = HEAD + b"Expect: 100-continue\r\nContent-Length: "
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sender:
@@ -302,8 +303,8 @@ def test_the_real_exporter_tries_again_until_there_is_room(run):
     running = run()
     exporter = exporter_of(running)
     results: list[str] = []
-    with running.receiver.room.share() as share:
-        share.grow_to(LIMITS.in_flight_bytes)
+    with running.receiver.memory.reserve() as reservation:
+        reservation.grow_to(LIMITS.under_way_bytes)
         threads = [
             threading.Thread(target=lambda: results.append(exporter.export(sdk_spans(4)).name)) for _ in range(3)
         ]
@@ -325,7 +326,7 @@ def test_the_real_exporter_tries_again_until_there_is_room(run):
     ids=["the one connection", "all the room"],
 )
 def test_a_slow_sender_does_not_hold_a_place_for_ever(run, part, connections, pace_s):
-    running = run(ReceiverLimits(in_flight_bytes=2 << 20, connections=connections, stall_s=0.2, request_s=0.3))
+    running = run(ReceiverLimits(under_way_bytes=2 << 20, calls=connections, stall_s=0.2, request_s=0.3))
     with contextlib.closing(_sender_in_the_way(running, part)) as slow:
         with contextlib.suppress(OSError):
             while pace_s is not None:
@@ -353,7 +354,7 @@ def _state(running: Running) -> tuple[int, bytes]:
         return 503, b""
 
 
-def test_a_full_disk_is_told_and_nothing_is_acknowledged(run):
+def test_a_full_disk_is_reported_and_nothing_is_acknowledged(run):
     running = run()
     running.post("/v1/traces", request(span(1)), JSON)
     running.spool._connection.execute("PRAGMA max_page_count = 1")
@@ -362,8 +363,8 @@ def test_a_full_disk_is_told_and_nothing_is_acknowledged(run):
         status, answered, answer = running.post("/v1/traces", large, JSON)
         assert (status, answered["retry-after"]) == (503, "5")
         assert "database or disk is full" in message_of(answered, answer)
-    assert len(running.told) == 1
-    assert "the senders were told to try again" in running.told[0]
+    assert len(running.reported) == 1
+    assert "senders were asked to try again" in running.reported[0]
     running.spool._connection.execute("PRAGMA max_page_count = 1000000")
     assert running.post("/v1/traces", large, JSON)[0] == 200
     assert len(running.spans()) == 2

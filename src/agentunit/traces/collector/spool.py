@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from math import inf
+from math import inf, isinf
 from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, TypeVar
@@ -21,6 +21,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.core.sqlite import SqliteFile, UnknownSchema, migrate, transaction
+from agentunit.traces.collector.limits import spool_full
 from agentunit.traces.spans import LogEvent, Span, SpanEvent
 
 FOLDER = ".spool"
@@ -47,8 +48,15 @@ _MIGRATIONS = (
         ) WITHOUT ROWID""",
         "CREATE INDEX unwritten ON traces (last_at, n_spans) WHERE revision > written",
     ),
+    (
+        """CREATE TABLE outgoing (
+            id INTEGER PRIMARY KEY, signal TEXT NOT NULL, media_type TEXT NOT NULL, body BLOB NOT NULL,
+            is_masked INTEGER NOT NULL
+        )""",
+    ),
 )
 _WAIT_FOR_LOCK_S = 5.0
+_NEARLY_FULL = 0.9
 
 _Kept = TypeVar("_Kept", Span, SpanEvent)
 
@@ -65,6 +73,19 @@ class Added(NamedTuple):
     n_new_logs: int
 
 
+class SpoolFull(SpoolError):
+    """The spool has reached its limit."""
+
+
+class Outgoing(Struct, frozen=True):
+    """A request to forward, as it came. ``is_masked``: only with its personal data masked."""
+
+    signal: str
+    media_type: str
+    body: bytes
+    is_masked: bool = False
+
+
 class SpooledTrace(Struct):
     """All that is kept of one trace, at one moment. ``file`` is where its record lies or will lie, if that is fixed."""
 
@@ -79,10 +100,11 @@ class SpooledTrace(Struct):
 class SpanSpool:
     """The spool of one folder, for one process at a time. What ``add`` took in survives a kill -9 after it returns.
 
-    All methods may be called from any thread.
+    Beyond ``max_bytes`` nothing is added. All methods may be called from any thread.
     """
 
-    def __init__(self, out: str | os.PathLike[str]) -> None:
+    def __init__(self, out: str | os.PathLike[str], *, max_bytes: float = inf) -> None:
+        self.max_bytes = max_bytes
         self.folder = Path(out) / FOLDER
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "spans.db"
@@ -119,8 +141,15 @@ class SpanSpool:
 
     # What comes in
 
-    def add(self, spans: Sequence[Span], logs: Sequence[LogEvent] = (), *, now: float | None = None) -> Added:
-        """Keep what one request brought, all of it or (with a ``SpoolError``) nothing.
+    def add(
+        self,
+        spans: Sequence[Span],
+        logs: Sequence[LogEvent] = (),
+        *,
+        forward: Outgoing | None = None,
+        now: float | None = None,
+    ) -> Added:
+        """Keep what one request brought, all of it or (with a ``SpoolError``) nothing; ``forward`` waits to be sent.
 
         A span that is there already is kept once; if it came with other content, the newer one is kept.
         """
@@ -136,6 +165,13 @@ class SpanSpool:
         log_rows = _log_rows(logs)
         n_new = n_replaced = n_new_logs = 0
         with self._transaction() as connection:
+            if self._used_bytes() > self.max_bytes:
+                raise SpoolFull(spool_full(self.max_bytes))
+            if forward is not None:
+                connection.execute(
+                    "INSERT INTO outgoing (signal, media_type, body, is_masked) VALUES (?, ?, ?, ?)",
+                    (forward.signal, forward.media_type, forward.body, forward.is_masked),
+                )
             for trace_id in span_rows.keys() | log_rows.keys():
                 new, replaced = _add_spans(connection, span_rows.get(trace_id, []))
                 new_logs = _changed(
@@ -152,7 +188,41 @@ class SpanSpool:
                 n_new, n_replaced, n_new_logs = n_new + new, n_replaced + replaced, n_new_logs + new_logs
         return Added(n_new, n_replaced, n_new_logs)
 
-    # What goes out
+    def is_nearly_full(self) -> bool:
+        """Whether it is time to let go of what can be spared."""
+        with self._lock:
+            return self._used_bytes() > _NEARLY_FULL * self.max_bytes
+
+    def _used_bytes(self) -> int:
+        if isinf(self.max_bytes):
+            return 0
+        pages, free, page_bytes = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * page_bytes)
+
+    # What is forwarded
+
+    def outgoing(self, most: int) -> list[tuple[int, Outgoing]]:
+        """The requests that have waited longest, each with its number."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT id, signal, media_type, body, is_masked FROM outgoing ORDER BY id LIMIT ?", (most,)
+            ).fetchall()
+        return [(row[0], Outgoing(row[1], row[2], row[3], bool(row[4]))) for row in rows]
+
+    def remove_outgoing(self, number: int) -> None:
+        """Forget a request that was forwarded, or cannot be."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM outgoing WHERE id = ?", (number,))
+
+    def n_outgoing(self) -> int:
+        """How many requests wait to be forwarded."""
+        with self._lock:
+            return int(self._connection.execute("SELECT count(*) FROM outgoing").fetchone()[0])
+
+    # What is recorded
 
     def due(self, *, rooted_before: float, rootless_before: float, most: int) -> list[str]:
         """Traces to write: quiet since these times, with and without their root. The longest quiet come first."""
