@@ -184,7 +184,9 @@ def test_unwritten_traces_are_never_swept(spool, monkeypatch):
     assert writer.write_due(NOW + 1000) == 0
     assert writer.write_due(NOW + 2000) == 0
     assert writer.counts.failed == 1
-    assert reported == [f"trace '{A}' cannot be made a record (ZeroDivisionError: division by zero); its spans are kept"]
+    assert reported == [
+        f"trace '{A}' cannot be made a record (ZeroDivisionError: division by zero); its spans are kept"
+    ]
     monkeypatch.undo()
     spool.close()
     with SpanSpool(spool.folder.parent) as again:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
@@ -21,11 +22,12 @@ from agentunit.backends.http_client import (
 )
 from agentunit.traces.collector.masking import MaskTexts, mask_request
 from agentunit.traces.collector.request import JSON, PROTOBUF
-from agentunit.traces.collector.spool import Outgoing, SpanSpool
+from agentunit.traces.collector.spool import Outgoing, SpanSpool, SpoolError
 
 _AT_ONCE = 4
 _LOOK_EVERY_S = 0.2
 _TRY_FOR_S = 30.0
+_JOIN_S = 0.05
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S, _LONGEST_ASKED_S = 0.5, 60.0, 300.0
 _LARGEST_ANSWER_BYTES = 1 << 20
 _LONGEST_REASON = 200
@@ -130,8 +132,10 @@ class Forwarder:
     def stop(self, patience_s: float = 5.0) -> None:
         """Send what waits, unless that takes longer than this; the rest stays in the spool."""
         self._is_ending = True
-        # A backend that did not answer until now is not waited for.
-        self._thread.join(patience_s if self.trouble is None else 0)
+        ends_at = time.monotonic() + patience_s
+        # A backend that is in trouble is not waited for.
+        while self._thread.is_alive() and self.trouble is None and time.monotonic() < ends_at:
+            self._thread.join(_JOIN_S)
         if self._thread.is_alive() and self._loop is not None:
             with suppress(RuntimeError):  # it has just ended
                 self._loop.call_soon_threadsafe(self._task.cancel)
@@ -155,20 +159,28 @@ class Forwarder:
             )
             for media_type in (PROTOBUF, JSON)
         }
+        try:
+            await self._send_until_the_end(clients)
+        finally:
+            for client in clients.values():
+                client.close()
+            await asyncio.sleep(0)  # connections close in the loop's next turn
+
+    async def _send_until_the_end(self, clients: Mapping[str, HttpClient]) -> None:
         while True:
             # Asked before the spool is: what came in before the end was announced is found.
             is_ending = self._is_ending
             try:
                 waiting = self._spool.outgoing(_AT_ONCE)
                 results = await asyncio.gather(*(self._send(clients, *each) for each in waiting))
-            except Exception as error:  # noqa: BLE001  # a full disk, say: what waits is still in the spool
-                waiting, results = [], [_Trouble(str(error))]
-            if not results:
-                if is_ending:
-                    return
-                await asyncio.sleep(_LOOK_EVERY_S)
-            else:
+            except Exception as error:  # noqa: BLE001  # what waits is still in the spool
+                results = [_Trouble(str(error))]
+            if results:
                 await self._rest([trouble for trouble in results if trouble is not None])
+            elif is_ending:
+                return
+            else:
+                await asyncio.sleep(_LOOK_EVERY_S)
 
     async def _rest(self, troubles: list[_Trouble]) -> None:
         """After a round in which something went wrong, wait, each time longer."""
@@ -213,8 +225,12 @@ class Forwarder:
         return _Trouble(reason, _retry_after_s(response))
 
     def _finish(self, number: int) -> None:
-        self._spool.remove_outgoing(number)
         self._tries.pop(number, None)
+        try:
+            self._spool.remove_outgoing(number)
+        except SpoolError as error:
+            # It is sent once more then, which backends can tell by its span ids.
+            self._report(f"a forwarded request stays in the spool: {error}")
 
     def _give_up(self, number: int, reason: str) -> None:
         if self.counts.refused == 0:

@@ -60,12 +60,12 @@ class GrpcServer:
     """
 
     def __init__(self, receiver: Receiver, host: str, port: int) -> None:
+        ip = _bindable(host, port)
         self._receiver = receiver
         self._n_calls = 0
         self._workers = ThreadPoolExecutor(_WORKERS, "agentunit-grpc")
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="agentunit-grpc", daemon=True)
-        ip = _bindable(host, port)
         self._thread.start()
         try:
             bound = self._call(self._open(f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"))

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sqlite3
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from math import inf, isinf
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from agentunit.core.sqlite import SqliteFile, UnknownSchema, migrate, transaction
 from agentunit.traces.collector.limits import spool_full
-from agentunit.traces.spans import LogEvent, Span, SpanEvent
+from agentunit.traces.collector.rows import decode_event, decode_span, encode_kept, rows_of_logs
+from agentunit.traces.spans import LogEvent, Span
 
 FOLDER = ".spool"
 
@@ -57,8 +54,6 @@ _MIGRATIONS = (
 )
 _WAIT_FOR_LOCK_S = 5.0
 _NEARLY_FULL = 0.9
-
-_Kept = TypeVar("_Kept", Span, SpanEvent)
 
 
 class SpoolError(RuntimeError):
@@ -158,11 +153,11 @@ class SpanSpool:
         span_rows: dict[str, list[tuple[str, str, bytes]]] = {}
         rooted = set()
         for span in spans:
-            row = (span.trace_id, span.span_id, _encoded(span))
+            row = (span.trace_id, span.span_id, encode_kept(span))
             span_rows.setdefault(span.trace_id, []).append(row)
             if span.parent_id is None:
                 rooted.add(span.trace_id)
-        log_rows = _log_rows(logs)
+        log_rows = rows_of_logs(logs)
         n_new = n_replaced = n_new_logs = 0
         with self._transaction() as connection:
             if self._used_bytes() > self.max_bytes:
@@ -247,11 +242,11 @@ class SpanSpool:
             log_rows = connection.execute(
                 "SELECT span_id, event FROM logs WHERE trace_id = ? ORDER BY rowid", (trace_id,)
             ).fetchall()
-        spans = [_decoded(data, _span_decoder, Span) for (data,) in span_rows]
+        spans = [decode_span(data) for (data,) in span_rows]
         by_id = {span.span_id: span for span in spans}
         joined = [(by_id[span_id], data) for span_id, data in log_rows if span_id in by_id]
         for span, data in joined:
-            span.events.append(_decoded(data, _event_decoder, SpanEvent))
+            span.events.append(decode_event(data))
         for span in {span.span_id: span for span, _ in joined}.values():
             span.events.sort(key=lambda event: inf if event.timestamp is None else event.timestamp)
         return SpooledTrace(trace_id, day, file, revision, spans, len(log_rows) - len(joined))
@@ -335,25 +330,6 @@ def _open_file(path: Path) -> sqlite3.Connection:
         raise SpoolError(f"{path} {reason}") from None
 
 
-_span_decoder = msgspec.msgpack.Decoder(Span)
-_event_decoder = msgspec.msgpack.Decoder(SpanEvent)
-_OPENS_JSON = b"{"
-
-
-def _encoded(kept: Span | SpanEvent) -> bytes:
-    try:
-        return msgspec.msgpack.encode(kept)
-    except (OverflowError, UnicodeError):
-        # A number of more than 64 bits, or half a surrogate pair: rare, but no reason to lose a span.
-        return json.dumps(msgspec.to_builtins(kept)).encode()
-
-
-def _decoded(data: bytes, decoder: msgspec.msgpack.Decoder[_Kept], kind: type[_Kept]) -> _Kept:
-    if data.startswith(_OPENS_JSON):
-        return msgspec.convert(json.loads(data), kind)
-    return decoder.decode(data)
-
-
 def _changed(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> int:
     before = connection.total_changes
     connection.executemany(statement, rows)
@@ -367,15 +343,3 @@ def _add_spans(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, by
     changed = [(data, trace_id, span_id, data) for trace_id, span_id, data in rows]
     replace = "UPDATE spans SET span = ? WHERE trace_id = ? AND span_id = ? AND span <> ?"
     return n_new, _changed(connection, replace, changed)
-
-
-def _log_rows(logs: Sequence[LogEvent]) -> dict[str, list[tuple[str, str, bytes, int, bytes]]]:
-    """Log records have no id: a retry is known by its content, and equal ones within a request by their number."""
-    rows: dict[str, list[tuple[str, str, bytes, int, bytes]]] = {}
-    copies: Counter[tuple[str, str, bytes]] = Counter()
-    for trace_id, span_id, event in logs:
-        data = _encoded(event)
-        key = (trace_id, span_id, hashlib.blake2b(data, digest_size=16).digest())
-        rows.setdefault(trace_id, []).append((*key, copies[key], data))
-        copies[key] += 1
-    return rows
