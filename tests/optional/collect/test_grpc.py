@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import gzip
 import json
 import signal
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -217,6 +219,22 @@ def test_fifty_exporters_at_once_lose_nothing(run):
         thread.join()
     assert results == ["SUCCESS"] * 50
     assert len({span.span_id for span in running.spans()}) == 1000
+
+
+@pytest.mark.parametrize("body", [b"\x0a" + b"\xff" * 900_000, request("x" * 900_000)], ids=["refused", "accepted"])
+def test_no_message_stays_in_memory(run, body):
+    running = run()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(5):
+            with contextlib.suppress(grpc.RpcError):
+                running.call(body)
+        n_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert n_bytes < 2_700_000
 
 
 def test_a_taken_port_is_named_and_http_goes_on(tmp_path):

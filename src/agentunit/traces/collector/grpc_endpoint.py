@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -120,15 +120,16 @@ class GrpcServer:
     def _call(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    async def _export(self, signal: str, messages: AsyncIterator[bytes], context: Any) -> bytes:
+    async def _export(self, signal: str, messages: object, context: Any) -> bytes:
         """One call. The client sends one message; as a stream it can be waited for with a limit of time."""
         receiver = self._receiver
         receiver.count(requests=1, grpc_requests=1)
         self._n_calls += 1
         try:
-            return await self._answer(signal, messages)
+            return await self._answer(signal, context)
         except Refused as error:
-            refused = error
+            # Its traceback would keep the message in memory until the next run of the garbage collector.
+            refused = error.with_traceback(None)
         except asyncio.CancelledError:
             # Without an answer the sender tries again.
             receiver.count(busy=1)
@@ -143,7 +144,7 @@ class GrpcServer:
         await context.abort(code, refused.message)
         raise AssertionError("abort always raises")
 
-    async def _answer(self, signal: str, messages: AsyncIterator[bytes]) -> bytes:
+    async def _answer(self, signal: str, context: Any) -> bytes:
         receiver = self._receiver
         if receiver.stopping:
             raise Refused(503, "the collector is being stopped", retry_after_s=1)
@@ -151,7 +152,7 @@ class GrpcServer:
             raise Refused(429, "too many calls at once: try again", retry_after_s=1)
         reservation = receiver.memory.reserve()
         try:
-            message = await self._receive(messages, reservation)
+            message = await self._receive(context, reservation)
             accepted = self._loop.run_in_executor(self._workers, self._accept, signal, message, reservation)
         except BaseException:
             reservation.shrink_to(0)
@@ -159,7 +160,7 @@ class GrpcServer:
         # A sender that goes away does not end the work, nor free its memory.
         return await asyncio.shield(accepted)
 
-    async def _receive(self, messages: AsyncIterator[bytes], reservation: Reservation) -> bytes:
+    async def _receive(self, context: Any, reservation: Reservation) -> bytes:
         limits = self._receiver.limits
         largest = min(limits.request_bytes, limits.under_way_bytes)
         ends_at = self._loop.time() + limits.stall_s
@@ -173,13 +174,14 @@ class GrpcServer:
                         raise
                 await asyncio.sleep(_LOOK_FOR_MEMORY_EVERY_S)
         try:
-            message = await asyncio.wait_for(anext(messages), limits.request_s)
+            # The iterator of the call would keep the message in memory until the next garbage collection.
+            message = await asyncio.wait_for(context.read(), limits.request_s)
         except asyncio.TimeoutError:
             raise Refused(503, "the request took too long", retry_after_s=1) from None
-        except StopAsyncIteration:
-            raise Refused(413, f"a gRPC message was broken off or has more than {largest:,.0f} bytes") from None
+        if message is aio.EOF:
+            raise Refused(413, f"a gRPC message was broken off or has more than {largest:,.0f} bytes")
         reservation.shrink_to(len(message))
-        return message
+        return bytes(message)
 
     def _accept(self, signal: str, message: bytes, reservation: Reservation) -> bytes:
         with reservation:
