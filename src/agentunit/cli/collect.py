@@ -170,9 +170,12 @@ def _mask_texts() -> MaskTexts:
     pseudonyms = Pseudonyms(os.environ.get("AGENTUNIT_SALT") or secrets.token_hex())
     redactor = Redactor(detector_named("patterns", "collect"), PII_TYPES, pseudonyms)
 
+    one_at_a_time = threading.Lock()
+
     def mask(texts: Sequence[tuple[str, str]]) -> list[str]:
         fields = [{field: text} for field, text in texts]
-        redactor.redact_data([{"texts": fields}])
+        with one_at_a_time:
+            redactor.redact_data([{"texts": fields}])
         return [str(next(iter(field.values()))) for field in fields]
 
     return mask

@@ -17,14 +17,6 @@ from agentunit.traces.collector.http_endpoint import address_of
 from agentunit.traces.collector.limits import Refused, Reservation
 from agentunit.traces.collector.request import PROTOBUF, grpc_failure
 
-# Otherwise gRPC's core writes to the terminal on its own.
-os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-logging.getLogger("grpc").addHandler(logging.NullHandler())
-logging.getLogger("grpc").propagate = False
-
-import grpc  # noqa: E402
-from grpc import aio  # noqa: E402
-
 if TYPE_CHECKING:
     from agentunit.traces.collector.receiver import Receiver
 
@@ -36,13 +28,13 @@ _SERVICES = {
         ("metrics", "MetricsService", "metrics"),
     )
 }
-# What no status of HTTP stands for is INTERNAL. A request that is too large is no RESOURCE_EXHAUSTED, which some
+# Any other status of HTTP is INTERNAL. A request that is too large is no RESOURCE_EXHAUSTED, which some
 # exporters take for a reason to send it again.
 _CODES = {
-    400: grpc.StatusCode.INVALID_ARGUMENT,
-    413: grpc.StatusCode.INVALID_ARGUMENT,
-    429: grpc.StatusCode.RESOURCE_EXHAUSTED,
-    503: grpc.StatusCode.UNAVAILABLE,
+    400: "INVALID_ARGUMENT",
+    413: "INVALID_ARGUMENT",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
 }
 _WORKERS = 4
 _LOOK_FOR_MEMORY_EVERY_S = 0.005
@@ -60,6 +52,7 @@ class GrpcServer:
     """
 
     def __init__(self, receiver: Receiver, host: str, port: int) -> None:
+        self._grpc = _load_grpc()
         ip = _bindable(host, port)
         self._receiver = receiver
         self._n_calls = 0
@@ -78,7 +71,7 @@ class GrpcServer:
         limits = self._receiver.limits
         largest = int(min(limits.request_bytes, _MOST_INT32))
         self._line = asyncio.Lock()
-        self._server = aio.server(
+        self._server = self._grpc.aio.server(
             options=(
                 ("grpc.max_receive_message_length", largest),
                 # gRPC has no limit for what it decompresses: it is done here.
@@ -91,8 +84,8 @@ class GrpcServer:
         )
         self._server.add_generic_rpc_handlers(
             tuple(
-                grpc.method_handlers_generic_handler(
-                    service, {"Export": grpc.stream_unary_rpc_method_handler(partial(self._export, signal))}
+                self._grpc.method_handlers_generic_handler(
+                    service, {"Export": self._grpc.stream_unary_rpc_method_handler(partial(self._export, signal))}
                 )
                 for service, signal in _SERVICES.items()
             )
@@ -139,7 +132,7 @@ class GrpcServer:
         finally:
             self._n_calls -= 1
         receiver.count_refusal(refused)
-        code = _CODES.get(refused.status, grpc.StatusCode.INTERNAL)
+        code = self._grpc.StatusCode[_CODES.get(refused.status, "INTERNAL")]
         context.set_trailing_metadata(grpc_failure(code.value[0], refused.message, refused.retry_after_s))
         await context.abort(code, refused.message)
         raise AssertionError("abort always raises")
@@ -178,7 +171,7 @@ class GrpcServer:
             message = await asyncio.wait_for(context.read(), limits.request_s)
         except asyncio.TimeoutError:
             raise Refused(503, "the request took too long", retry_after_s=1) from None
-        if message is aio.EOF:
+        if message is self._grpc.aio.EOF:
             raise Refused(413, f"a gRPC message was broken off or has more than {largest:,.0f} bytes")
         reservation.shrink_to(len(message))
         return bytes(message)
@@ -187,6 +180,17 @@ class GrpcServer:
         with reservation:
             body = decompress_message(message, reservation, self._receiver.limits.request_bytes)
             return self._receiver.accept(signal, PROTOBUF, body)
+
+
+def _load_grpc() -> Any:
+    # Otherwise gRPC writes to the terminal on its own.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    logging.getLogger("grpc").addHandler(logging.NullHandler())
+    logging.getLogger("grpc").propagate = False
+    import grpc
+    import grpc.aio
+
+    return grpc
 
 
 def _bindable(host: str, port: int) -> str:

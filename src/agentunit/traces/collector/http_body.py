@@ -69,7 +69,7 @@ def read_body(
 
 
 def decompress_message(message: bytes, reservation: Reservation, request_bytes: float) -> bytes:
-    """A gRPC message as it was before its compression, which its first bytes tell: no export request begins so."""
+    """A gRPC message, decompressed if it begins as gzip or zlib do; no export request does."""
     if message.startswith(_GZIP) or (message.startswith(_ZLIB) and int.from_bytes(message[:2], "big") % 31 == 0):
         return _joined(_decompressed([message], request_bytes), reservation, request_bytes)
     return message
