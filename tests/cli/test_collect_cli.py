@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from agentunit.core.codec import decode_record
+from agentunit.traces.collector.request import grpc_installed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
 
@@ -62,7 +63,8 @@ def collect(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
     started: list[Collector] = []
 
     def start(*arguments: str, **options: int) -> Collector:
-        started.append(Collector(tmp_path, "--port", "0", *arguments, **options))
+        chosen = () if "--port" in arguments else ("--port", "0")
+        started.append(Collector(tmp_path, *chosen, *arguments, **options))
         return started[-1]
 
     yield start
@@ -72,7 +74,7 @@ def collect(tmp_path: Path) -> Iterator[Callable[..., Collector]]:
 
 
 def records(folder: Path) -> list[object]:
-    return [decode_record(path.read_bytes()) for path in sorted((folder / "traces").glob("*/*.jsonl"))]
+    return [decode_record(path.read_bytes()) for path in sorted(folder.glob("*/*.jsonl"))]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -82,12 +84,12 @@ def test_a_session_from_start_to_end(collect, tmp_path, number):
     assert collector.head[1].strip() == f"OTEL_EXPORTER_OTLP_ENDPOINT={collector.address}"
     assert collector.head[2].strip() == "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf"
     assert collector.post("search", "book") == 200
-    assert records(tmp_path) == []  # the trace is still open
+    assert records(tmp_path / "traces") == []  # the trace is still open
     code, stdout, stderr = collector.end(number)
     assert (code, stderr) == (0, "")
     assert "1 traces written to traces; 2 spans received" in stdout
     assert stdout.endswith("next: agentunit score traces\n")
-    (record,) = records(tmp_path)
+    (record,) = records(tmp_path / "traces")
     assert record.case.id == TRACE
 
 
@@ -95,7 +97,7 @@ def test_a_quiet_trace_is_written_while_it_runs(collect, tmp_path):
     collector = collect("--quiet-s", "0")
     collector.post("search")
     assert collector.process.stdout.readline() == "1 traces written · 0 open · 1 spans\n"
-    assert len(records(tmp_path)) == 1
+    assert len(records(tmp_path / "traces")) == 1
     assert collector.end()[1] == "1 traces written to traces; 1 spans received\nnext: agentunit score traces\n"
 
 
@@ -103,6 +105,92 @@ def test_a_session_without_spans_says_what_to_look_at(collect):
     code, stdout, _ = collect().end()
     assert code == 0
     assert "nothing arrived: were both variables set before the agent started" in stdout
+
+
+@pytest.mark.skipif(grpc_installed(), reason="with grpcio, gRPC is served")
+def test_without_the_extra_a_grpc_exporter_is_noticed_at_both_ports(collect):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        grpc_port = probe.getsockname()[1]
+    collector = collect("--grpc-port", str(grpc_port))
+    for port in (grpc_port, int(collector.address.rsplit(":", 1)[1])):
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as sender:
+            sender.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            assert b'pip install "agentunit-eval[collect]"' in sender.recv(65536)
+    code, stdout, stderr = collector.end()
+    assert code == 0
+    assert stderr.count('gRPC cannot be read here: pip install "agentunit-eval[collect]"') == 1
+    assert f"OTEL_EXPORTER_OTLP_ENDPOINT={collector.address}" in stderr
+    assert "nothing could be read: gRPC exporters connected 2 times (see above what to do)" in stdout
+    assert "nothing arrived" not in stdout
+
+
+def test_forwarded_spans_make_the_same_records_there(collect, tmp_path):
+    second = collect("--out", "second", "--quiet-s", "1000")
+    first = collect("--forward", second.address)
+    assert first.process.stdout.readline() == f"forwarding everything to {second.address} as it came\n"
+    assert first.post("search", "book") == 200
+    assert first.post("call Mia", trace_id="1" * 32) == 200
+    code, stdout, stderr = first.end()
+    assert (code, stderr) == (0, "")
+    assert f"2 requests forwarded to {second.address}\n" in stdout
+    assert "3 spans received" in second.end()[1]
+    kept = [records(tmp_path / "traces"), records(tmp_path / "second")]
+    assert len(kept[0]) == 2
+    assert kept[0] == kept[1]
+
+
+def test_what_could_not_be_forwarded_is_sent_at_the_next_start_masked_as_promised(collect, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    first = collect("--forward", f"http://127.0.0.1:{port}", "--mask")
+    line = f"forwarding everything to http://127.0.0.1:{port} with personal data masked\n"
+    assert first.process.stdout.readline() == line
+    assert first.post("search", "write to mia.li@example.com") == 200
+    code, stdout, stderr = first.end()
+    assert code == 0
+    assert "1 requests wait to be forwarded; the next start with --forward sends them" in stdout
+    assert "cannot connect: connection refused" in stderr
+    again = collect()
+    line = "1 requests wait in the spool to be forwarded: --forward URL sends them\n"
+    assert again.process.stdout.readline() == line
+    again.end()
+    second = collect("--port", str(port), "--out", "second", "--quiet-s", "1000")
+    # The request came in to be masked: that holds without the option, too.
+    first = collect("--forward", second.address)
+    assert "1 requests forwarded" in first.end()[1]
+    second.end()
+    (mine,), (theirs,) = records(tmp_path / "traces"), records(tmp_path / "second")
+    assert "mia.li@example.com" in str(mine)
+    assert "mia.li@example.com" not in str(theirs)
+    assert "<EMAIL_" in str(theirs)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--mask",), "--mask is for what --forward sends"),
+        (("--forward", "grpc://127.0.0.1:4317"), "name the backend's OTLP/HTTP port"),
+    ],
+)
+def test_usage_of_forwarding(invoke, arguments, message):
+    result = invoke("collect", "--port", "0", *arguments)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_collector_does_not_forward_to_itself(invoke):
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    result = invoke("collect", "--port", port, "--grpc-port", "0", "--forward", f"http://localhost:{port}")
+    assert result.exit_code == 2
+    assert "is this collector itself" in result.stderr
+
+
+def test_a_limit_that_is_none(invoke, monkeypatch):
+    monkeypatch.setenv("AGENTUNIT_MAX_SPOOL_MB", "much")
+    result = invoke("collect", "--port", "0")
+    assert result.exit_code == 2
+    assert "AGENTUNIT_MAX_SPOOL_MB must be a number above 0, or none" in result.stderr
 
 
 def test_a_terminal_gets_one_line_that_is_rewritten(collect):
@@ -223,7 +311,7 @@ def test_killed_under_load_every_acknowledged_span_is_there_once(tmp_path):
     assert (code, stderr) == (0, "")
     kept = Counter(
         event.payload["name"]
-        for record in records(tmp_path)
+        for record in records(tmp_path / "traces")
         for event in record.trace.events
         if event.type == "tool_call"
     )

@@ -15,8 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from agentunit.traces.collector.receiver import Receiver, ReceiverLimits
-from agentunit.traces.collector.spool import SpanSpool
+from agentunit.traces.collector.http_body import decompress_message
+from agentunit.traces.collector.limits import MemoryBudget, ReceiverLimits, Refused, receiver_limits
+from agentunit.traces.collector.receiver import Forwarding, Receiver
+from agentunit.traces.collector.recorder import TraceRecorder
+from agentunit.traces.collector.request import grpc_failure
+from agentunit.traces.collector.spool import Outgoing, SpanSpool
+from agentunit.traces.limits import LimitExceeded
 from agentunit.traces.spans import Span
 
 JSON = {"Content-Type": "application/json"}
@@ -24,14 +29,14 @@ PROTOBUF = {"Content-Type": "application/x-protobuf"}
 HEAD = b"POST /v1/traces HTTP/1.1\r\nContent-Type: application/json\r\n"
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 # No test waits for these to pass; each that is about time sets its own.
-LIMITS = ReceiverLimits(longest_request_bytes=1 << 20, in_flight_bytes=2 << 20)
+LIMITS = ReceiverLimits(request_bytes=1 << 20, under_way_bytes=2 << 20)
 
 
 class Running:
     def __init__(self, out: Path, limits: ReceiverLimits) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.spool = SpanSpool(out)
-        self.receiver = Receiver(self.spool, port=0, limits=limits, tell=self.told.append)
+        self.receiver = Receiver(self.spool, port=0, limits=limits, report=self.reported.append)
         self.receiver.start()
         self.port = int(self.receiver.address.rsplit(":", 1)[1])
 
@@ -202,7 +207,7 @@ REFUSED = {
     "no type": ("/v1/traces", b"{}", {}, 415),
     "another place": ("/v1/profiles", b"{}", JSON, 404),
     "protobuf at another place": ("/", b"", PROTOBUF, 404),
-    "too large": ("/v1/traces", b" " * (LIMITS.longest_request_bytes + 1), JSON, 413),
+    "too large": ("/v1/traces", b" " * (LIMITS.request_bytes + 1), JSON, 413),
     "a bomb": ("/v1/traces", gzip.compress(b" " * (50 << 20)), {**JSON, "Content-Encoding": "gzip"}, 413),
     "another bomb": ("/v1/logs", zlib.compress(bytes(9 << 20)), {**PROTOBUF, "Content-Encoding": "deflate"}, 413),
     "a length that is none": ("/v1/traces", b"", {**JSON, "Content-Length": "-5"}, 400),
@@ -224,7 +229,7 @@ def test_what_is_refused_is_not_to_be_sent_again(run, path, body, headers, statu
     assert message_of(answered, answer)
     assert "retry-after" not in answered
     assert running.receiver.counts.refused == 1
-    assert [line.startswith(f"a request was refused ({status}): ") for line in running.told] == [True]
+    assert [line.startswith(f"a request was refused ({status}): ") for line in running.reported] == [True]
     assert running.spans() == []
     assert running.post("/v1/traces", request(span()), JSON)[0] == 200
 
@@ -239,7 +244,7 @@ def test_a_part_that_cannot_be_read_does_not_cost_the_rest(run):
         assert partial["errorMessage"]
     assert [each.name for each in running.spans()] == ["step 1", "step 2", "step 3"]
     assert running.receiver.counts.unreadable == 2
-    assert len(running.told) == 1
+    assert len(running.reported) == 1
 
 
 def test_log_records_outside_of_any_trace_are_rejected_by_number(run):
@@ -253,28 +258,28 @@ def test_log_records_outside_of_any_trace_are_rejected_by_number(run):
     assert len(running.spans()[0].events) == 1
 
 
-def test_metrics_are_answered_and_dropped_which_is_said_once(run):
+def test_metrics_are_answered_and_dropped_which_is_reported_once(run):
     running = run()
     for _ in range(2):
         assert running.post("/v1/metrics", b"anything", PROTOBUF)[::2] == (200, b"")
     assert running.post("/v1/metrics", b"{}", JSON)[::2] == (200, b"{}")
-    assert running.told == ["metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)"]
+    assert running.reported == ["metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)"]
     assert running.receiver.counts.dropped_metrics == 3
 
 
 def test_protobuf_without_its_package(run, monkeypatch):
     running = run()
-    monkeypatch.setattr("agentunit.traces.collector.endpoint.protobuf_installed", lambda: False)
+    monkeypatch.setattr("agentunit.traces.collector.http_endpoint.protobuf_installed", lambda: False)
     status, answered, answer = running.post("/v1/traces", b"", PROTOBUF)
     assert status == 415
-    assert 'pip install "agentunit-eval[otel]"' in message_of(answered, answer)
+    assert 'pip install "agentunit-eval[collect]"' in message_of(answered, answer)
     assert running.post("/v1/traces", request(span()), JSON)[0] == 200
 
 
 def test_without_room_senders_are_held_off_before_their_body_is_read(run):
     running = run()
-    with running.receiver.room.share() as share:
-        share.grow_to(LIMITS.in_flight_bytes - 10)
+    with running.receiver.memory.reserve() as reservation:
+        reservation.grow_to(LIMITS.under_way_bytes - 10)
         with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sender:
             sender.sendall(HEAD + b"Content-Length: 99\r\n\r\n")
             answer = sender.recv(65536)
@@ -285,7 +290,7 @@ def test_without_room_senders_are_held_off_before_their_body_is_read(run):
     assert running.post("/v1/traces", request(span()), JSON)[0] == 200
 
 
-def test_the_go_ahead_is_given_only_where_there_is_room(run):
+def test_continue_is_sent_only_where_there_is_room(run):
     running = run()
     head = HEAD + b"Expect: 100-continue\r\nContent-Length: "
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sender:
@@ -302,8 +307,8 @@ def test_the_real_exporter_tries_again_until_there_is_room(run):
     running = run()
     exporter = exporter_of(running)
     results: list[str] = []
-    with running.receiver.room.share() as share:
-        share.grow_to(LIMITS.in_flight_bytes)
+    with running.receiver.memory.reserve() as reservation:
+        reservation.grow_to(LIMITS.under_way_bytes)
         threads = [
             threading.Thread(target=lambda: results.append(exporter.export(sdk_spans(4)).name)) for _ in range(3)
         ]
@@ -325,7 +330,7 @@ def test_the_real_exporter_tries_again_until_there_is_room(run):
     ids=["the one connection", "all the room"],
 )
 def test_a_slow_sender_does_not_hold_a_place_for_ever(run, part, connections, pace_s):
-    running = run(ReceiverLimits(in_flight_bytes=2 << 20, connections=connections, stall_s=0.2, request_s=0.3))
+    running = run(ReceiverLimits(under_way_bytes=2 << 20, calls=connections, stall_s=0.2, request_s=0.3))
     with contextlib.closing(_sender_in_the_way(running, part)) as slow:
         with contextlib.suppress(OSError):
             while pace_s is not None:
@@ -353,7 +358,7 @@ def _state(running: Running) -> tuple[int, bytes]:
         return 503, b""
 
 
-def test_a_full_disk_is_told_and_nothing_is_acknowledged(run):
+def test_a_full_disk_is_reported_and_nothing_is_acknowledged(run):
     running = run()
     running.post("/v1/traces", request(span(1)), JSON)
     running.spool._connection.execute("PRAGMA max_page_count = 1")
@@ -362,8 +367,8 @@ def test_a_full_disk_is_told_and_nothing_is_acknowledged(run):
         status, answered, answer = running.post("/v1/traces", large, JSON)
         assert (status, answered["retry-after"]) == (503, "5")
         assert "database or disk is full" in message_of(answered, answer)
-    assert len(running.told) == 1
-    assert "the senders were told to try again" in running.told[0]
+    assert len(running.reported) == 1
+    assert "senders were asked to try again" in running.reported[0]
     running.spool._connection.execute("PRAGMA max_page_count = 1000000")
     assert running.post("/v1/traces", large, JSON)[0] == 200
     assert len(running.spans()) == 2
@@ -407,3 +412,122 @@ def test_where_it_listens_is_an_address_that_works(tmp_path, host):
                 response = connection.getresponse()
                 assert (path, response.status, bool(response.read())) == (path, status, True)
         receiver.stop()
+
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+
+
+def test_a_grpc_exporter_at_the_http_port_is_told_where_to_go_once(run):
+    running = run()
+    running.receiver.grpc_problem = "gRPC cannot be read here: install it"
+    for _ in range(2):
+        with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sender:
+            sender.sendall(PREFACE)
+            sender.shutdown(socket.SHUT_WR)
+            answer = b"".join(iter(lambda: sender.recv(65536), b""))
+        settings, goaway = answer[:9], answer[9:]
+        assert settings == bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
+        assert (goaway[3], goaway[16]) == (7, 13)  # GOAWAY, HTTP_1_1_REQUIRED
+        assert int.from_bytes(goaway[:3], "big") == len(goaway) - 9
+        assert b"gRPC cannot be read here: install it" in goaway
+    assert len(running.reported) == 1
+    assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in running.reported[0]
+    assert (running.receiver.counts.unserved_grpc, running.receiver.counts.requests) == (2, 0)
+
+
+def test_a_sender_that_speaks_tls_is_reported(run):
+    running = run()
+    with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sender:
+        sender.sendall(b"\x16\x03\x01\x02\x00\x01")
+        with contextlib.suppress(ConnectionError):
+            assert sender.recv(10) == b""
+    assert "a sender speaks TLS" in running.reported[0]
+    assert "OTEL_EXPORTER_OTLP_INSECURE=true" in running.reported[0]
+
+
+def test_a_taken_grpc_port_does_not_stop_http(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken, SpanSpool(tmp_path) as spool:
+        receiver = Receiver(spool, port=0, grpc_port=taken.getsockname()[1])
+        receiver.start()
+        assert receiver.grpc_address is None
+        assert receiver.grpc_problem
+        with contextlib.closing(http.client.HTTPConnection(receiver.address[7:], timeout=10)) as connection:
+            connection.request("GET", "/health")
+            assert connection.getresponse().status == 200
+        receiver.stop()
+
+
+def test_a_full_spool_holds_senders_off_and_names_the_variable(run):
+    running = run()
+    running.spool.max_bytes = 100_000
+    large = {"attributes": [{"key": "x", "value": {"stringValue": "y" * 90_000}}]}
+    assert running.post("/v1/traces", request(span(1, **large)), JSON)[0] == 200
+    assert running.spool.is_nearly_full()
+    status, answered, answer = running.post("/v1/traces", request(span(2)), JSON)
+    assert (status, answered["retry-after"]) == (503, "5")
+    assert "AGENTUNIT_MAX_SPOOL_MB raises this limit" in message_of(answered, answer)
+    recorder = TraceRecorder(running.spool.folder.parent, running.spool, quiet_s=0, report=running.reported.append)
+    recorder.write_all()
+    recorder.write_due()
+    assert "spans of written traces are removed" in running.reported[-1]
+    assert running.post("/v1/traces", request(span(2)), JSON)[0] == 200
+
+
+def test_what_is_forwarded_waits_in_the_spool_as_it_came(run):
+    running = run()
+    running.receiver.forwarding = Forwarding(is_masked=True)
+    spans, other = request(span()), logs({"body": {"stringValue": "started"}})
+    assert running.post("/v1/traces", gzip.compress(spans), {**JSON, "Content-Encoding": "gzip"})[0] == 200
+    # A log record that is no use here is accepted: it goes on.
+    assert running.post("/v1/logs", other, JSON)[::2] == (200, b"{}")
+    assert running.post("/v1/metrics", b"anything", PROTOBUF)[::2] == (200, b"")
+    assert running.post("/v1/traces", b"{", JSON)[0] == 400
+    assert [each for _, each in running.spool.outgoing(9)] == [
+        Outgoing("traces", JSON["Content-Type"], spans, True),
+        Outgoing("logs", JSON["Content-Type"], other, True),
+        Outgoing("metrics", PROTOBUF["Content-Type"], b"anything", True),
+    ]
+    assert running.receiver.counts.dropped_metrics == 0
+
+
+def test_limits_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv("AGENTUNIT_MAX_REQUEST_MB", "2")
+    monkeypatch.setenv("AGENTUNIT_MAX_UNDER_WAY_MB", "none")
+    limits = receiver_limits()
+    assert (limits.request_bytes, limits.under_way_bytes, limits.spool_bytes) == (2 << 20, float("inf"), 4 << 30)
+    with MemoryBudget(limits.under_way_bytes).reserve() as reservation:
+        reservation.grow_to(1 << 60)
+    monkeypatch.setenv("AGENTUNIT_MAX_SPOOL_MB", "much")
+    with pytest.raises(LimitExceeded, match="AGENTUNIT_MAX_SPOOL_MB must be a number above 0, or none"):
+        receiver_limits()
+
+
+def test_memory_that_was_given_back_is_there_again():
+    budget = MemoryBudget(100)
+    with budget.reserve() as first, budget.reserve() as second:
+        first.grow_to(80)
+        with pytest.raises(Refused, match="AGENTUNIT_MAX_UNDER_WAY_MB"):
+            second.grow_to(30)
+        first.shrink_to(50)
+        second.grow_to(50)
+    with budget.reserve() as third:
+        third.grow_to(100)
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, zlib.compress, bytes])
+def test_a_grpc_message_is_decompressed_within_limits(compress):
+    message = b"\x0a\x05" + b"x" * 5000
+    with MemoryBudget(1 << 20).reserve() as reservation:
+        assert decompress_message(compress(message), reservation, 1 << 20) == message
+        if compress is not bytes:
+            with pytest.raises(Refused, match="also when decompressed"):
+                decompress_message(compress(bytes(2 << 20)), reservation, 1 << 20)
+
+
+def test_the_details_of_a_failed_call_say_when_to_try_again():
+    details = dict(grpc_failure(14, "full", 5))
+    # RetryInfo { retry_delay { seconds: 5 } }
+    assert details["google.rpc.retryinfo-bin"] == b"\x0a\x02\x08\x05"
+    assert details["grpc-status-details-bin"].startswith(b"\x08\x0e\x12\x04full\x1a")
+    assert details["grpc-status-details-bin"].endswith(b"google.rpc.RetryInfo\x12\x04\x0a\x02\x08\x05")
+    assert grpc_failure(3, "no", None) == ()

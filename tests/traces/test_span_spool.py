@@ -177,14 +177,16 @@ def test_recorded_spans_leave_after_their_time_and_the_record_stays(spool, tmp_p
 
 
 def test_unwritten_traces_are_never_swept(spool, monkeypatch):
-    told: list[str] = []
-    writer = recorder(spool, keep_s=0, tell=told.append)
+    reported: list[str] = []
+    writer = recorder(spool, keep_s=0, report=reported.append)
     spool.add([span(A)], now=NOW)
     monkeypatch.setattr("agentunit.traces.collector.recorder.encode_record", lambda record: 1 / 0)
     assert writer.write_due(NOW + 1000) == 0
     assert writer.write_due(NOW + 2000) == 0
     assert writer.counts.failed == 1
-    assert told == [f"trace '{A}' cannot be made a record (ZeroDivisionError: division by zero); its spans are kept"]
+    assert reported == [
+        f"trace '{A}' cannot be made a record (ZeroDivisionError: division by zero); its spans are kept"
+    ]
     monkeypatch.undo()
     spool.close()
     with SpanSpool(spool.folder.parent) as again:
@@ -192,22 +194,22 @@ def test_unwritten_traces_are_never_swept(spool, monkeypatch):
 
 
 def test_a_trace_without_end_is_told_and_kept(spool, tmp_path, monkeypatch):
-    told: list[str] = []
+    reported: list[str] = []
     spool.add([span(A, attributes={"text": "x" * (1 << 20)})], [log(text="y" * (1 << 20))])
     monkeypatch.setattr("agentunit.traces.collector.recorder.LARGEST_GROUP_BYTES", 2 << 20)
-    recorder(spool, tell=told.append).write_all()
-    assert told == [f"trace '{A}' cannot be made a record (it has more than 2 MiB); its spans are kept"]
+    recorder(spool, report=reported.append).write_all()
+    assert reported == [f"trace '{A}' cannot be made a record (it has more than 2 MiB); its spans are kept"]
     assert records(tmp_path) == {}
     assert len(spool.trace(A).spans) == 1
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(spool, tmp_path):
-    told: list[str] = []
-    writer = recorder(spool, tell=told.append)
+    reported: list[str] = []
+    writer = recorder(spool, report=reported.append)
     (tmp_path / DAY).write_text("a file is in the way")
     spool.add([span(A)], now=NOW)
     assert writer.write_due(NOW + 6) == 0
-    assert "the spans are kept, and it is tried again" in told[0]
+    assert "the spans are kept, and it is tried again" in reported[0]
     (tmp_path / DAY).unlink()
     assert write_all(writer) == 1
 

@@ -50,6 +50,7 @@ _EXTRAS = {
     "local": ("agentunit_local", "models that run on this machine, such as sentence embeddings"),
     "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
+    "collect": ("grpc", "gRPC for agentunit collect, on port 4317 (OTLP over HTTP needs nothing or otel)"),
 }
 
 

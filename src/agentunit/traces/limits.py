@@ -60,13 +60,20 @@ def read_limits() -> ReadLimits:
 def _limits_of(*values: str | None) -> ReadLimits:
     return ReadLimits(
         *(
-            default * factor if value is None or not value.strip() else _number(name, value) * factor
+            _number(name, value, default) * factor
             for (name, default, factor), value in zip(_VARIABLES, values, strict=True)
         )
     )
 
 
-def _number(name: str, text: str) -> float:
+def limit_of(variable: str, default: float) -> float:
+    """The limit that an environment variable sets, in the variable's unit."""
+    return _number(variable, os.environ.get(variable), default)
+
+
+def _number(name: str, text: str | None, default: float) -> float:
+    if text is None or not text.strip():
+        return default
     if text.strip().lower() == "none":
         return inf
     try:

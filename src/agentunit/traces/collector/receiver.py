@@ -1,46 +1,40 @@
-"""An OTLP/HTTP receiver: what it acknowledges is in the spool, and what it cannot keep it refuses at once.
+"""An OTLP receiver for HTTP and gRPC: what it acknowledges is in the spool, and what it cannot keep it refuses at once.
 
-One thread a connection, from the standard library: exporters hold few connections, each waits most of the time for
-SQLite or for its sender, and HTTP itself is parsed by code that has been in use for long.
+HTTP has one thread a connection, from the standard library: exporters hold few connections, each waits most of the time
+for SQLite or for its sender, and HTTP itself is parsed by code that has been in use for long.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Protocol
 
 from msgspec import Struct
 
-from agentunit.traces.collector.endpoint import OtlpServer
-from agentunit.traces.collector.request import Refused, Room, decode_request, success
-from agentunit.traces.collector.spool import SpanSpool, SpoolError
+from agentunit.traces.collector.http_endpoint import OtlpServer
+from agentunit.traces.collector.limits import MemoryBudget, ReceiverLimits, Refused
+from agentunit.traces.collector.request import INSTALL_HINT, decode_request, grpc_installed, success
+from agentunit.traces.collector.spool import Added, Outgoing, SpanSpool, SpoolError
+from agentunit.traces.spans import LogEvent, Span
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4318
+DEFAULT_GRPC_PORT = 4317
 
 _MOST_LINES = 200
-
-
-class ReceiverLimits(Struct, frozen=True):
-    """How much, and how long, a receiver lets itself be occupied by its senders."""
-
-    # The largest request that the OpenTelemetry SDK for Python sends.
-    longest_request_bytes: int = 64 << 20
-    in_flight_bytes: int = 128 << 20
-    connections: int = 200
-    idle_s: float = 60.0
-    stall_s: float = 5.0
-    request_s: float = 30.0
 
 
 class ReceiverCounts(Struct):
     """What a receiver took in and refused since it was started.
 
     ``unreadable`` are single spans or log records, ``other_logs`` such that say nothing about an agent's work,
-    ``refused`` whole requests, ``busy`` requests that were asked to come again.
+    ``refused`` whole requests, ``busy`` requests that were asked to come again, ``unserved_grpc`` connections of gRPC
+    exporters to a port that does not speak it.
     """
 
     requests: int = 0
+    grpc_requests: int = 0
     spans: int = 0
     logs: int = 0
     repeated_spans: int = 0
@@ -50,12 +44,25 @@ class ReceiverCounts(Struct):
     refused: int = 0
     busy: int = 0
     dropped_metrics: int = 0
+    unserved_grpc: int = 0
+
+
+class Forwarding(Struct, frozen=True):
+    """That requests are also put into the spool's queue of what is forwarded, and whether only masked."""
+
+    is_masked: bool = False
+
+
+class _Server(Protocol):
+    def start(self) -> None: ...
+    def stop(self, patience_s: float) -> None: ...
 
 
 class Receiver:
-    """Listens from construction on; serves between ``start`` and ``stop``. ``tell`` gets one line for each news.
+    """Listens from construction on; serves between ``start`` and ``stop``. ``report`` gets each message as a line.
 
     ``port`` 0 takes any free port; ``address`` says which. An ``OSError`` comes from an address that cannot be used.
+    With a ``grpc_port`` gRPC is served as well, at ``grpc_address``; why it is not is in ``grpc_problem``.
     """
 
     def __init__(
@@ -64,38 +71,58 @@ class Receiver:
         *,
         host: str = DEFAULT_HOST,
         port: int = DEFAULT_PORT,
+        grpc_port: int | None = None,
         limits: ReceiverLimits | None = None,
-        tell: Callable[[str], None] = lambda line: None,
+        forwarding: Forwarding | None = None,
+        report: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.spool = spool
         self.limits = limits or ReceiverLimits()
-        self.room = Room(self.limits.in_flight_bytes)
+        self.memory = MemoryBudget(self.limits.under_way_bytes)
         self.counts = ReceiverCounts()
         self.stopping = False
-        self._tell = tell
+        self.forwarding = forwarding
+        self.grpc_address: str | None = None
+        self.grpc_problem: str | None = None
+        self._report = report
         self._reported: set[str] = set()
         self._lock = threading.Lock()
-        self._server = OtlpServer(self, host, port)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
+        server = OtlpServer(self, host, port)
+        self.address = server.address
+        self._servers: list[_Server] = [server]
+        if grpc_port is not None:
+            self._listen_for_grpc(host, grpc_port)
 
-    @property
-    def address(self) -> str:
-        """Where it listens, as exporters want it."""
-        host, port = self._server.socket.getsockname()[:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    def _listen_for_grpc(self, host: str, port: int) -> None:
+        """Serve gRPC; where that is not possible, HTTP goes on alone."""
+        try:
+            if grpc_installed():
+                from agentunit.traces.collector.grpc_endpoint import GrpcServer
+
+                server = GrpcServer(self, host, port)
+                self.grpc_address = server.address
+                self._servers.append(server)
+            else:
+                self.grpc_problem = f"gRPC cannot be read here: {INSTALL_HINT} and start the collector again"
+                # Only to notice that an exporter tries; the port's usual owner may have it as well.
+                self._servers.append(OtlpServer(self, host, port))
+        except (OSError, ImportError) as error:
+            if self.grpc_problem is None:
+                reason = (getattr(error, "strerror", None) or str(error)).lower()
+                self.grpc_problem = (
+                    f"gRPC is not served: cannot listen on {host}, port {port}: {reason} (--grpc-port chooses another)"
+                )
 
     def start(self) -> None:
         """Serve in threads of its own."""
-        self._thread.start()
+        for server in self._servers:
+            server.start()
 
     def stop(self, patience_s: float = 5.0) -> None:
         """Take no new requests, let those under way be answered, and close all connections."""
         self.stopping = True
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.close_connections(patience_s)
-        self._server.server_close()
+        for server in self._servers:
+            server.stop(patience_s)
 
     def count(self, **changes: int) -> None:
         """Add to the counts."""
@@ -103,25 +130,44 @@ class Receiver:
             for name, change in changes.items():
                 setattr(self.counts, name, getattr(self.counts, name) + change)
 
-    def tell_once(self, line: str, topic: str | None = None) -> None:
-        """Say something that would be noise the second time."""
+    def count_refusal(self, refused: Refused) -> None:
+        """Count a request that is answered with an error; one that will not be sent again is also reported."""
+        if refused.retry_after_s:
+            self.count(busy=1)
+        else:
+            self.count(refused=1)
+            self.report_once(f"a request was refused ({refused.status}): {refused.message}")
+
+    def report_once(self, line: str, topic: str | None = None) -> None:
+        """Report something that would be noise the second time."""
         with self._lock:
-            # Lines are made of what strangers send: there must be an end to them.
+            # Lines are made of what strangers send, so their number is limited.
             if (topic or line) in self._reported or len(self._reported) >= _MOST_LINES:
                 return
             self._reported.add(topic or line)
-        self._tell(line)
+        self._report(line)
 
-    def take(self, signal: str, media_type: str, body: bytes) -> bytes:
+    def note_grpc_on_http(self) -> str:
+        """Count a gRPC exporter that connected to an HTTP port, and say where it should go."""
+        self.count(unserved_grpc=1)
+        over_http = f"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf OTEL_EXPORTER_OTLP_ENDPOINT={self.address}"
+        if self.grpc_address is not None:
+            way_out = f"gRPC is served at {self.grpc_address} (OTEL_EXPORTER_OTLP_ENDPOINT)"
+        else:
+            way_out = self.grpc_problem or "this port speaks HTTP"
+        line = f"a gRPC exporter connected and could not be served: {way_out}, or send over HTTP: {over_http}"
+        self.report_once(line, "grpc")
+        return line
+
+    def accept(self, signal: str, media_type: str, body: bytes) -> bytes:
         """Keep what a request holds, and give the answer to it. Everything that is not kept is ``Refused``."""
+        forward = None if self.forwarding is None else Outgoing(signal, media_type, body, self.forwarding.is_masked)
+        if signal == "metrics":
+            return self.accept_metrics(media_type, forward)
         decoded = decode_request(media_type, body)
         if decoded.unreadable and not (decoded.spans or decoded.logs):
             raise Refused(400, decoded.message())
-        try:
-            added = self.spool.add(decoded.spans, decoded.logs)
-        except SpoolError as error:
-            self.tell_once(f"not kept, and the senders were told to try again: {error}", "spool")
-            raise Refused(503, f"not kept: {error}", retry_after_s=5) from None
+        added = self._add(decoded.spans, decoded.logs, forward)
         self.count(
             spans=added.n_new,
             logs=added.n_new_logs,
@@ -131,5 +177,24 @@ class Receiver:
             other_logs=decoded.n_other_logs,
         )
         for reason in (*decoded.unreadable, *decoded.notes.problems):
-            self.tell_once(f"noticed in {signal}: {reason}")
+            self.report_once(f"noticed in {signal}: {reason}")
+        if forward is not None:
+            # What is no use here is accepted all the same: it goes on as it came.
+            decoded.n_other_logs = 0
         return success(media_type, signal, decoded.n_unreadable + decoded.n_other_logs, decoded.message())
+
+    def accept_metrics(self, media_type: str, forward: Outgoing | None = None) -> bytes:
+        """Answer a request of metrics, which are forwarded or dropped."""
+        if forward is not None:
+            self._add([], [], forward)
+        else:
+            self.report_once("metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)")
+            self.count(dropped_metrics=1)
+        return success(media_type, "metrics")
+
+    def _add(self, spans: list[Span], logs: list[LogEvent], forward: Outgoing | None) -> Added:
+        try:
+            return self.spool.add(spans, logs, forward=forward)
+        except SpoolError as error:
+            self.report_once(f"not kept, and senders were asked to try again: {error}", "spool")
+            raise Refused(503, f"not kept: {error}", retry_after_s=5) from None

@@ -35,7 +35,7 @@ class RecorderCounts(Struct):
 
 
 class TraceRecorder:
-    """Writes the records of a spool's traces to ``OUT/<day>/<trace id>.jsonl``; ``tell`` gets a line for each failure.
+    """Writes the records of a spool's traces to ``OUT/<day>/<trace id>.jsonl``; ``report`` gets each failure as a line.
 
     A trace is due ``quiet_s`` after its last span, or ``rootless_quiet_s`` when its root has not come. Recorded traces
     leave the spool after ``keep_s``.
@@ -49,7 +49,7 @@ class TraceRecorder:
         quiet_s: float = 5.0,
         rootless_quiet_s: float = 60.0,
         keep_s: float = 24 * 3600.0,
-        tell: Callable[[str], None] = lambda line: None,
+        report: Callable[[str], None] = lambda line: None,
     ) -> None:
         self.out = Path(out)
         self.counts = RecorderCounts()
@@ -57,12 +57,13 @@ class TraceRecorder:
         self._quiet_s = quiet_s
         self._rootless_quiet_s = max(quiet_s, rootless_quiet_s)
         self._keep_s = keep_s
-        self._tell = tell
+        self._report = report
         # A trace that is written anew is not counted twice, as long as it is among the last so many.
         self._notes: dict[str, ReadingNotes] = {}
         self._settled_notes = ReadingNotes()
         self._swept_at = -_FOREVER
         self._paused_until = -_FOREVER
+        self._made_room = False
 
     def write_due(self, now: float | None = None) -> int:
         """Write what is due, up to a batch of it, and sweep the spool now and then; says how many were written."""
@@ -70,7 +71,9 @@ class TraceRecorder:
         if now < self._paused_until:
             return 0
         with self._trying(now):
-            if now - self._swept_at >= _SWEEP_EVERY_S:
+            if self._spool.is_nearly_full():
+                self._make_room(now)
+            elif now - self._swept_at >= _SWEEP_EVERY_S:
                 self._spool.remove_recorded(before=now - self._keep_s)
                 self._swept_at = now
             return self._write_batch(now - self._quiet_s, now - self._rootless_quiet_s)
@@ -100,7 +103,7 @@ class TraceRecorder:
             yield
         except (OSError, SpoolError) as error:
             reason = str(error) if isinstance(error, SpoolError) else (error.strerror or str(error)).lower()
-            self._tell(f"cannot write records to {self.out}: {reason}; the spans are kept, and it is tried again")
+            self._report(f"cannot write records to {self.out}: {reason}; the spans are kept, and it is tried again")
             self._paused_until = now + _PAUSE_AFTER_FAILURE_S
 
     def _write(self, trace_id: str) -> bool:
@@ -125,8 +128,14 @@ class TraceRecorder:
         self._keep_notes(trace, notes)
         return line is not None
 
+    def _make_room(self, now: float) -> None:
+        """Rather than refuse new spans, forget recorded ones early: late ones then make a second record."""
+        if self._spool.remove_recorded(before=now) and not self._made_room:
+            self._report("the spool is nearly full: spans of written traces are removed before their --keep-h is over")
+            self._made_room = True
+
     def _give_up(self, trace_id: str, revision: int, reason: str) -> bool:
-        self._tell(f"trace {trace_id!r} cannot be made a record ({reason}); its spans are kept")
+        self._report(f"trace {trace_id!r} cannot be made a record ({reason}); its spans are kept")
         self.counts.failed += 1
         self._spool.mark_written(trace_id, revision, problem=reason)
         return False

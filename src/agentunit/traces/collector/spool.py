@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sqlite3
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from math import inf
+from math import inf, isinf
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-import msgspec
 from msgspec import Struct
 
 from agentunit.core.sqlite import SqliteFile, UnknownSchema, migrate, transaction
-from agentunit.traces.spans import LogEvent, Span, SpanEvent
+from agentunit.traces.collector.limits import spool_full
+from agentunit.traces.collector.rows import decode_event, decode_span, encode_kept, rows_of_logs
+from agentunit.traces.spans import LogEvent, Span
 
 FOLDER = ".spool"
 
@@ -47,10 +45,15 @@ _MIGRATIONS = (
         ) WITHOUT ROWID""",
         "CREATE INDEX unwritten ON traces (last_at, n_spans) WHERE revision > written",
     ),
+    (
+        """CREATE TABLE outgoing (
+            id INTEGER PRIMARY KEY, signal TEXT NOT NULL, media_type TEXT NOT NULL, body BLOB NOT NULL,
+            is_masked INTEGER NOT NULL
+        )""",
+    ),
 )
 _WAIT_FOR_LOCK_S = 5.0
-
-_Kept = TypeVar("_Kept", Span, SpanEvent)
+_NEARLY_FULL = 0.9
 
 
 class SpoolError(RuntimeError):
@@ -63,6 +66,19 @@ class Added(NamedTuple):
     n_new: int
     n_replaced: int
     n_new_logs: int
+
+
+class SpoolFull(SpoolError):
+    """The spool has reached its limit."""
+
+
+class Outgoing(Struct, frozen=True):
+    """A request to forward, as it came. ``is_masked``: only with its personal data masked."""
+
+    signal: str
+    media_type: str
+    body: bytes
+    is_masked: bool = False
 
 
 class SpooledTrace(Struct):
@@ -79,10 +95,11 @@ class SpooledTrace(Struct):
 class SpanSpool:
     """The spool of one folder, for one process at a time. What ``add`` took in survives a kill -9 after it returns.
 
-    All methods may be called from any thread.
+    Beyond ``max_bytes`` nothing is added. All methods may be called from any thread.
     """
 
-    def __init__(self, out: str | os.PathLike[str]) -> None:
+    def __init__(self, out: str | os.PathLike[str], *, max_bytes: float = inf) -> None:
+        self.max_bytes = max_bytes
         self.folder = Path(out) / FOLDER
         self.folder.mkdir(parents=True, exist_ok=True)
         self.path = self.folder / "spans.db"
@@ -119,8 +136,15 @@ class SpanSpool:
 
     # What comes in
 
-    def add(self, spans: Sequence[Span], logs: Sequence[LogEvent] = (), *, now: float | None = None) -> Added:
-        """Keep what one request brought, all of it or (with a ``SpoolError``) nothing.
+    def add(
+        self,
+        spans: Sequence[Span],
+        logs: Sequence[LogEvent] = (),
+        *,
+        forward: Outgoing | None = None,
+        now: float | None = None,
+    ) -> Added:
+        """Keep what one request brought, all of it or (with a ``SpoolError``) nothing; ``forward`` waits to be sent.
 
         A span that is there already is kept once; if it came with other content, the newer one is kept.
         """
@@ -129,13 +153,20 @@ class SpanSpool:
         span_rows: dict[str, list[tuple[str, str, bytes]]] = {}
         rooted = set()
         for span in spans:
-            row = (span.trace_id, span.span_id, _encoded(span))
+            row = (span.trace_id, span.span_id, encode_kept(span))
             span_rows.setdefault(span.trace_id, []).append(row)
             if span.parent_id is None:
                 rooted.add(span.trace_id)
-        log_rows = _log_rows(logs)
+        log_rows = rows_of_logs(logs)
         n_new = n_replaced = n_new_logs = 0
         with self._transaction() as connection:
+            if self._used_bytes() > self.max_bytes:
+                raise SpoolFull(spool_full(self.max_bytes))
+            if forward is not None:
+                connection.execute(
+                    "INSERT INTO outgoing (signal, media_type, body, is_masked) VALUES (?, ?, ?, ?)",
+                    (forward.signal, forward.media_type, forward.body, forward.is_masked),
+                )
             for trace_id in span_rows.keys() | log_rows.keys():
                 new, replaced = _add_spans(connection, span_rows.get(trace_id, []))
                 new_logs = _changed(
@@ -152,7 +183,41 @@ class SpanSpool:
                 n_new, n_replaced, n_new_logs = n_new + new, n_replaced + replaced, n_new_logs + new_logs
         return Added(n_new, n_replaced, n_new_logs)
 
-    # What goes out
+    def is_nearly_full(self) -> bool:
+        """Whether it is time to let go of what can be spared."""
+        with self._lock:
+            return self._used_bytes() > _NEARLY_FULL * self.max_bytes
+
+    def _used_bytes(self) -> int:
+        if isinf(self.max_bytes):
+            return 0
+        pages, free, page_bytes = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("page_count", "freelist_count", "page_size")
+        )
+        return int((pages - free) * page_bytes)
+
+    # What is forwarded
+
+    def outgoing(self, most: int) -> list[tuple[int, Outgoing]]:
+        """The requests that have waited longest, each with its number."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT id, signal, media_type, body, is_masked FROM outgoing ORDER BY id LIMIT ?", (most,)
+            ).fetchall()
+        return [(row[0], Outgoing(row[1], row[2], row[3], bool(row[4]))) for row in rows]
+
+    def remove_outgoing(self, number: int) -> None:
+        """Forget a request that was forwarded, or cannot be."""
+        with self._transaction() as connection:
+            connection.execute("DELETE FROM outgoing WHERE id = ?", (number,))
+
+    def n_outgoing(self) -> int:
+        """How many requests wait to be forwarded."""
+        with self._lock:
+            return int(self._connection.execute("SELECT count(*) FROM outgoing").fetchone()[0])
+
+    # What is recorded
 
     def due(self, *, rooted_before: float, rootless_before: float, most: int) -> list[str]:
         """Traces to write: quiet since these times, with and without their root. The longest quiet come first."""
@@ -177,11 +242,11 @@ class SpanSpool:
             log_rows = connection.execute(
                 "SELECT span_id, event FROM logs WHERE trace_id = ? ORDER BY rowid", (trace_id,)
             ).fetchall()
-        spans = [_decoded(data, _span_decoder, Span) for (data,) in span_rows]
+        spans = [decode_span(data) for (data,) in span_rows]
         by_id = {span.span_id: span for span in spans}
         joined = [(by_id[span_id], data) for span_id, data in log_rows if span_id in by_id]
         for span, data in joined:
-            span.events.append(_decoded(data, _event_decoder, SpanEvent))
+            span.events.append(decode_event(data))
         for span in {span.span_id: span for span, _ in joined}.values():
             span.events.sort(key=lambda event: inf if event.timestamp is None else event.timestamp)
         return SpooledTrace(trace_id, day, file, revision, spans, len(log_rows) - len(joined))
@@ -265,25 +330,6 @@ def _open_file(path: Path) -> sqlite3.Connection:
         raise SpoolError(f"{path} {reason}") from None
 
 
-_span_decoder = msgspec.msgpack.Decoder(Span)
-_event_decoder = msgspec.msgpack.Decoder(SpanEvent)
-_OPENS_JSON = b"{"
-
-
-def _encoded(kept: Span | SpanEvent) -> bytes:
-    try:
-        return msgspec.msgpack.encode(kept)
-    except (OverflowError, UnicodeError):
-        # A number of more than 64 bits, or half a surrogate pair: rare, but no reason to lose a span.
-        return json.dumps(msgspec.to_builtins(kept)).encode()
-
-
-def _decoded(data: bytes, decoder: msgspec.msgpack.Decoder[_Kept], kind: type[_Kept]) -> _Kept:
-    if data.startswith(_OPENS_JSON):
-        return msgspec.convert(json.loads(data), kind)
-    return decoder.decode(data)
-
-
 def _changed(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> int:
     before = connection.total_changes
     connection.executemany(statement, rows)
@@ -297,15 +343,3 @@ def _add_spans(connection: sqlite3.Connection, rows: Sequence[tuple[str, str, by
     changed = [(data, trace_id, span_id, data) for trace_id, span_id, data in rows]
     replace = "UPDATE spans SET span = ? WHERE trace_id = ? AND span_id = ? AND span <> ?"
     return n_new, _changed(connection, replace, changed)
-
-
-def _log_rows(logs: Sequence[LogEvent]) -> dict[str, list[tuple[str, str, bytes, int, bytes]]]:
-    """Log records have no id: a retry is known by its content, and equal ones within a request by their number."""
-    rows: dict[str, list[tuple[str, str, bytes, int, bytes]]] = {}
-    copies: Counter[tuple[str, str, bytes]] = Counter()
-    for trace_id, span_id, event in logs:
-        data = _encoded(event)
-        key = (trace_id, span_id, hashlib.blake2b(data, digest_size=16).digest())
-        rows.setdefault(trace_id, []).append((*key, copies[key], data))
-        copies[key] += 1
-    return rows

@@ -16,23 +16,17 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from agentunit.core.results import encode_json
-from agentunit.traces.collector.request import (
-    JSON,
-    PROTOBUF,
-    PROTOBUF_MISSING,
-    PatientSocket,
-    Refused,
-    failure,
-    protobuf_installed,
-    read_body,
-    skip_body,
-    success,
-)
+from agentunit.traces.collector.http_body import TimedSocket, read_body, skip_body
+from agentunit.traces.collector.limits import Refused
+from agentunit.traces.collector.request import JSON, PROTOBUF, PROTOBUF_MISSING, failure, protobuf_installed
 
 if TYPE_CHECKING:
     from agentunit.traces.collector.receiver import Receiver
 
 
+_TLS = b"\x16\x03"
+_HTTP2 = b"PRI * HTTP/2"
+_HTTP_1_1_REQUIRED = 0xD
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -113,7 +107,7 @@ _MEDIA_TYPES = (PROTOBUF, JSON)
 
 
 class OtlpServer(BoundedServer):
-    """The server of a receiver."""
+    """The HTTP server of a receiver. ``address`` is where it listens, as exporters want it."""
 
     def __init__(self, receiver: Receiver, host: str, port: int) -> None:
         self.receiver = receiver
@@ -121,15 +115,45 @@ class OtlpServer(BoundedServer):
             host,
             port,
             _Handler,
-            most_connections=receiver.limits.connections,
+            most_connections=receiver.limits.calls,
             on_full=lambda: receiver.count(busy=1),
         )
+        self.address = address_of(*self.socket.getsockname()[:2])
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
+
+    def start(self) -> None:
+        """Serve in threads of its own."""
+        self._thread.start()
+
+    def stop(self, patience_s: float) -> None:
+        """Take no new connections, let requests under way be answered, and close."""
+        if self._thread.is_alive():
+            self.shutdown()
+            self._thread.join()
+        self.close_connections(patience_s)
+        self.server_close()
+
+
+def address_of(host: str, port: int) -> str:
+    """The address of a port.
+
+    >>> address_of("::1", 4318)
+    'http://[::1]:4318'
+    """
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _settings_and_goaway(reason: bytes) -> bytes:
+    """What HTTP/2 has to say to a client that must use HTTP/1.1; gRPC clients show the reason."""
+    content = bytes(4) + _HTTP_1_1_REQUIRED.to_bytes(4, "big") + reason
+    return bytes((0, 0, 0, 4, 0)) + bytes(4) + len(content).to_bytes(3, "big") + bytes((7, 0)) + bytes(4) + content
 
 
 class _Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     server: OtlpServer
+    raw_requestline: bytes
     protocol_version = "HTTP/1.1"
     server_version = "agentunit"
     sys_version = ""
@@ -137,25 +161,43 @@ class _Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True
 
     def setup(self) -> None:
-        """Read through a socket that knows its limits of time."""
+        """Read through a socket with limits of time."""
         super().setup()
         self.rfile.close()
         limits = self.server.receiver.limits
-        self._patient = PatientSocket(
+        self._timed = TimedSocket(
             self.connection, idle_s=limits.idle_s, stall_s=limits.stall_s, request_s=limits.request_s
         )
-        self.rfile = io.BufferedReader(self._patient, 1 << 16)
+        self.rfile = self._reader = io.BufferedReader(self._timed, 1 << 16)
 
     def handle_one_request(self) -> None:
         """Wait for a request and answer it; a sender that went away needs no answer."""
-        self._patient.await_request()
+        self._timed.await_request()
         try:
+            if self._reader.peek(1).startswith(_TLS):
+                self.server.receiver.report_once(
+                    f"a sender speaks TLS, which is not spoken here: its endpoint must begin with http://, as in "
+                    f"{self.server.receiver.address} (gRPC: OTEL_EXPORTER_OTLP_INSECURE=true)"
+                )
+                self.close_connection = True
+                return
             super().handle_one_request()
         except (ConnectionError, TimeoutError):
             self.close_connection = True
 
+    def parse_request(self) -> bool:
+        """Read the head of a request; a gRPC client, which opens with the preface of HTTP/2, is sent away."""
+        if not self.raw_requestline.startswith(_HTTP2):
+            return super().parse_request()
+        reason = self.server.receiver.note_grpc_on_http().encode()
+        self.wfile.write(_settings_and_goaway(reason))
+        self.wfile.flush()
+        self.close_connection = True
+        self._drain()
+        return False
+
     def handle_expect_100(self) -> bool:
-        """The go-ahead is given when there is room for the body."""
+        """Agree to nothing yet: 100 Continue is sent when there is room for the body."""
         return True
 
     def log_message(self, format: str, *args: object) -> None:
@@ -174,11 +216,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.active(1)
         try:
             receiver.count(requests=1)
-            self._take(receiver)
+            self._accept(receiver)
         except Refused as refused:
-            receiver.count(**{"busy" if refused.retry_after_s else "refused": 1})
-            if not refused.retry_after_s:
-                receiver.tell_once(f"a request was refused ({refused.status}): {refused.message}")
+            receiver.count_refusal(refused)
             self._refuse(refused)
         except (ConnectionError, TimeoutError):
             # Without an answer the sender tries again, as it should.
@@ -186,12 +226,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         except Exception as error:  # noqa: BLE001  # one request that trips us up must not end the others
             receiver.count(refused=1)
-            receiver.tell_once(f"a request could not be read ({type(error).__name__}: {error}); it was refused")
+            receiver.report_once(f"a request could not be read ({type(error).__name__}: {error}); it was refused")
             self._refuse(Refused(500, f"{type(error).__name__}: {error}"))
         finally:
             self.server.active(-1)
 
-    def _take(self, receiver: Receiver) -> None:
+    def _accept(self, receiver: Receiver) -> None:
         limits = receiver.limits
         signal = _SIGNALS.get(self._path())
         if signal is None:
@@ -201,17 +241,15 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(415, f"Content-Type must be {PROTOBUF} or {JSON}; received {media_type[:100]!r}")
         if receiver.stopping:
             raise Refused(503, "the collector is being stopped", retry_after_s=1)
-        if signal == "metrics":
-            receiver.tell_once("metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)")
-            skip_body(self.rfile, self.headers, limits.longest_request_bytes, self._go_ahead)
-            receiver.count(dropped_metrics=1)
-            self._answer(200, success(media_type, signal), media_type)
+        if signal == "metrics" and receiver.forwarding is None:
+            skip_body(self.rfile, self.headers, limits.request_bytes, self._send_continue)
+            self._answer(200, receiver.accept_metrics(media_type), media_type)
             return
         if media_type == PROTOBUF and not protobuf_installed():
             raise Refused(415, PROTOBUF_MISSING)
-        with receiver.room.share() as share:
-            body = read_body(self.rfile, self.headers, share, limits.longest_request_bytes, self._go_ahead)
-            self._answer(200, receiver.take(signal, media_type, body), media_type)
+        with receiver.memory.reserve() as reservation:
+            body = read_body(self.rfile, self.headers, reservation, limits.request_bytes, self._send_continue)
+            self._answer(200, receiver.accept(signal, media_type, body), media_type)
 
     def _path(self) -> str:
         return self.path.split("?")[0].rstrip("/")
@@ -219,7 +257,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _media_type(self) -> str:
         return (self.headers.get("Content-Type") or "").split(";")[0].strip().lower()
 
-    def _go_ahead(self) -> None:
+    def _send_continue(self) -> None:
         if self.headers.get("Expect", "").lower() == "100-continue":
             self.send_response_only(100)
             self.end_headers()
@@ -250,7 +288,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _drain(self) -> None:
         """Let the sender finish: a connection closed over unread bytes loses the answer with them."""
         limits = self.server.receiver.limits
-        n_left = limits.longest_request_bytes
+        n_left = limits.request_bytes
         with suppress(OSError):
             self.connection.shutdown(socket.SHUT_WR)
             while n_left > 0 and (piece := self.rfile.read1(1 << 16)):

@@ -1,0 +1,191 @@
+"""A collector at work: what ``agentunit collect`` prints at its start, while it runs and at its end."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shlex
+import socket
+import sys
+import threading
+import time
+from typing import NamedTuple
+
+import click
+
+from agentunit.reports.printable import printable_line
+from agentunit.traces.collector.forward import Backend, Forwarder
+from agentunit.traces.collector.receiver import Receiver
+from agentunit.traces.collector.recorder import TraceRecorder
+from agentunit.traces.collector.request import PROTOBUF_MISSING, grpc_installed, protobuf_installed
+from agentunit.traces.collector.spool import SpanSpool
+from agentunit.traces.spans import ReadingNotes
+
+_LOOK_EVERY_S = 0.2
+_LINE_EVERY_S = 5.0
+_MOST_NOTES_SHOWN = 5
+_USUAL_WIDTH = 80
+_MANY = 1000
+
+
+class Screen:
+    """One line rewritten in place on a terminal; without one, a line now and then when something has changed."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._lock = threading.Lock()
+        self._shown: str | None = None
+        self._next_at = 0.0
+
+    def show(self, status: str) -> None:
+        """Print the status."""
+        now = time.monotonic()
+        if status == self._shown or (not self._live and now < self._next_at):
+            return
+        with self._lock:
+            if self._live:
+                # In a narrower terminal the line would wrap, and the next one could not take its place.
+                width = os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_WIDTH
+                click.echo(f"\r\x1b[K{status[: width - 1]}", nl=False, err=True)
+            elif self._shown is not None:
+                click.echo(status)
+                sys.stdout.flush()
+                self._next_at = now + _LINE_EVERY_S
+            self._shown = status
+
+    def print_line(self, line: str) -> None:
+        """Print a line that stays."""
+        self.clear()
+        with self._lock:
+            click.echo(printable_line(line, 1000), err=True)
+
+    def clear(self) -> None:
+        """Remove the status line."""
+        with self._lock:
+            if self._live and self._shown is not None:
+                click.echo("\r\x1b[K", nl=False, err=True)
+                self._shown = None
+
+
+class Session(NamedTuple):
+    """The parts of a running collector, and what it prints about them."""
+
+    receiver: Receiver
+    recorder: TraceRecorder
+    spool: SpanSpool
+    forwarder: Forwarder | None
+    backend: Backend | None
+
+    def introduce(self, out: str, host: str, mask: bool) -> None:
+        """Print where to send spans, and what is not as it could be."""
+        address = self.receiver.address
+        click.echo(f"listening on {address}, writing to {out} (Ctrl-C ends it). In the agent's process set:")
+        click.echo(f"  OTEL_EXPORTER_OTLP_ENDPOINT={address}")
+        click.echo(f"  OTEL_EXPORTER_OTLP_PROTOCOL={'http/protobuf' if protobuf_installed() else 'http/json'}")
+        if self.receiver.grpc_address is not None:
+            click.echo(f"or OTEL_EXPORTER_OTLP_ENDPOINT={self.receiver.grpc_address} OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
+        if self.backend is not None:
+            names = ", ".join(self.backend.headers)
+            how = ("with personal data masked" if mask else "as it came") + (f", headers: {names}" if names else "")
+            click.echo(f"forwarding everything to {self.backend.shown} {how}")
+        elif n_waiting := self.spool.n_outgoing():
+            click.echo(f"{n_waiting:,} requests wait in the spool to be forwarded: --forward URL sends them")
+        if not protobuf_installed():
+            click.echo(f"warning: {PROTOBUF_MISSING}", err=True)
+        if self.receiver.grpc_problem is not None and grpc_installed():
+            click.echo(f"warning: {self.receiver.grpc_problem}", err=True)
+        if not is_loopback(host):
+            click.echo(
+                f"warning: {host} is not loopback: whoever reaches this address can send spans, and nothing is "
+                "encrypted",
+                err=True,
+            )
+        sys.stdout.flush()
+
+    def run(self, screen: Screen, stop: threading.Event) -> None:
+        """Serve until the stop, then write what is open."""
+        screen.show(self.status())
+        self.receiver.start()
+        if self.forwarder is not None:
+            self.forwarder.start()
+        try:
+            n_written = 0
+            while not stop.wait(0 if n_written else _LOOK_EVERY_S):
+                n_written = self.recorder.write_due()
+                screen.show(self.status())
+        finally:
+            screen.clear()
+            self.receiver.stop()
+            if self.forwarder is not None:
+                self.forwarder.stop()
+        if (n_open := self.spool.n_open()) >= _MANY:
+            screen.print_line(f"writing {n_open:,} open traces (Ctrl-C leaves them for the next start)")
+        self.recorder.write_all()
+
+    def status(self) -> str:
+        """How it stands, in a line."""
+        counts = self.receiver.counts
+        written, n_open = self.recorder.counts.written, self.spool.n_open()
+        parts = [f"{written:,} traces written", f"{n_open:,} open", f"{counts.spans:,} spans"]
+        if counts.refused or counts.unreadable:
+            parts.append(f"{counts.refused:,} requests and {counts.unreadable:,} spans refused")
+        if counts.busy:
+            parts.append(f"{counts.busy:,} asked to retry")
+        if self.forwarder is not None:
+            parts.append(f"{self.forwarder.counts.sent:,} requests forwarded, {self.spool.n_outgoing():,} waiting")
+        return " · ".join(parts)
+
+    def conclude(self, out: str) -> int:
+        """Print what came of it and what to do next; returns how many traces are still open."""
+        written, counts, n_open = self.recorder.counts, self.receiver.counts, self.spool.n_open()
+        anew = f", {written.rewritten:,} written anew" if written.rewritten else ""
+        click.echo(f"{written.written:,} traces written to {out}{anew}; {counts.spans:,} spans received")
+        for count, line in (
+            (counts.logs, "{:,} log records joined them"),
+            (counts.replaced_spans, "{:,} spans came again with other content: the newer ones were kept"),
+            (counts.other_logs, "left out: {:,} log records without a trace, or not of a GenAI call"),
+            (counts.dropped_metrics, "dropped: {:,} requests of metrics"),
+        ):
+            if count:
+                click.echo(line.format(count))
+        if counts.refused or counts.unreadable:
+            click.echo(
+                f"refused: {counts.refused:,} requests, {counts.unreadable:,} spans or log records (reasons above)"
+            )
+        _print_notes(self.recorder.notes())
+        if self.forwarder is not None and self.backend is not None:
+            sent = self.forwarder.counts
+            refused = f", {sent.refused:,} not accepted there" if sent.refused else ""
+            click.echo(f"{sent.sent:,} requests forwarded to {self.backend.shown}{refused}")
+            if n_waiting := self.spool.n_outgoing():
+                click.echo(f"{n_waiting:,} requests wait to be forwarded; the next start with --forward sends them")
+        if n_open:
+            click.echo(
+                f"{n_open:,} traces could not be written; they are kept, and written at the next start", err=True
+            )
+        if written.written or written.rewritten:
+            click.echo(f"next: agentunit score {shlex.quote(out)}")
+        elif counts.unserved_grpc and not counts.requests:
+            click.echo(
+                f"nothing could be read: gRPC exporters connected {counts.unserved_grpc:,} times (see above what to do)"
+            )
+        elif not counts.requests:
+            click.echo("nothing arrived: were both variables set before the agent started, and did it make spans?")
+        return n_open
+
+
+def _print_notes(notes: ReadingNotes) -> None:
+    for label, counter in (("unplaced spans", notes.unplaced), ("noticed", notes.problems)):
+        for text, count in counter.most_common(_MOST_NOTES_SHOWN):
+            click.echo(f"{label}: {count:,} × {printable_line(text, 200)}")
+        if len(counter) > _MOST_NOTES_SHOWN:
+            click.echo(f"{label}: {len(counter) - _MOST_NOTES_SHOWN:,} more kinds")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine only."""
+    try:
+        found = {str(info[4][0]) for info in socket.getaddrinfo(host, None)}
+        return all(ipaddress.ip_address(address.split("%")[0]).is_loopback for address in found)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,263 @@
+"""What came in is sent on to an OTLP backend, from the spool: a backend that is down for a while misses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+
+from msgspec import Struct
+
+from agentunit.backends.http_client import (
+    PORTS,
+    HttpClient,
+    HttpFailure,
+    Response,
+    ascii_host,
+    basic_authorization,
+)
+from agentunit.traces.collector.masking import MaskTexts, mask_request
+from agentunit.traces.collector.request import JSON, PROTOBUF
+from agentunit.traces.collector.spool import Outgoing, SpanSpool, SpoolError
+
+_AT_ONCE = 4
+_LOOK_EVERY_S = 0.2
+_TRY_FOR_S = 30.0
+_JOIN_S = 0.05
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S, _LONGEST_ASKED_S = 0.5, 60.0, 300.0
+_LARGEST_ANSWER_BYTES = 1 << 20
+_LONGEST_REASON = 200
+# The request itself is at fault: sent again, it would be refused again.
+_REFUSED = (400, 413, 415, 422)
+# It may be the request or the server: after so many tries the next one gets its turn.
+_FAULTS = (500, 501)
+_MOST_TRIES = 8
+
+
+class Backend(NamedTuple):
+    """Where requests are forwarded to: ``base`` is the path before ``/v1/traces``. ``shown`` has no password."""
+
+    host: str
+    port: int
+    is_tls: bool
+    base: str
+    shown: str
+    headers: Mapping[str, str]
+
+
+def parse_backend(url: str, headers: str = "") -> Backend:
+    """A backend by its address and its headers (as in OTEL_EXPORTER_OTLP_HEADERS); ``ValueError`` says what is wrong.
+
+    >>> parse_backend("http://10.0.0.5:4318/otlp/", "api-key=a%20b").base
+    '/otlp'
+    """
+    try:
+        parts = urlsplit(url.strip())
+        port = parts.port
+        host = ascii_host(parts.hostname or "")
+    except ValueError:
+        raise ValueError(f"must be an address such as http://host:4318; received {url!r}") from None
+    if parts.scheme in ("grpc", "grpcs"):
+        raise ValueError("must begin with http:// or https://: name the backend's OTLP/HTTP port, usually 4318")
+    if parts.scheme not in PORTS or not host or parts.query or parts.fragment:
+        raise ValueError(f"must be an address such as http://host:4318, without a query; received {url!r}")
+    base = parts.path.rstrip("/")
+    for signal in ("traces", "logs", "metrics"):
+        base = base.removesuffix(f"/v1/{signal}")
+    sent = _parse_headers(headers)
+    login = basic_authorization(parts)
+    if login is not None:
+        sent["Authorization"] = login
+    return Backend(host, port or PORTS[parts.scheme], parts.scheme == "https", base, _without_login(parts), sent)
+
+
+def _without_login(parts: SplitResult) -> str:
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+def _parse_headers(text: str) -> dict[str, str]:
+    headers = {}
+    for pair in filter(str.strip, text.split(",")):
+        name, found, value = (unquote(part).strip() for part in pair.partition("="))
+        is_token = name.isascii() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
+        if not found or not is_token or not value.isprintable() or not value.isascii():
+            raise ValueError(
+                f"OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas; see the pair {name!r:.40}"
+            )
+        headers[name] = value
+    return headers
+
+
+class ForwardCounts(Struct):
+    """Requests that the backend accepted, and such that it refused for good."""
+
+    sent: int = 0
+    refused: int = 0
+
+
+class _Trouble(NamedTuple):
+    """Why a request has to wait, and for how long the backend asked to be left alone."""
+
+    reason: str
+    retry_after_s: float = 0.0
+
+
+class Forwarder:
+    """Sends what waits in a spool, oldest first, in a thread of its own; ``report`` gets each new trouble as a line.
+
+    A request leaves the spool when the backend has accepted it, or has refused it for good. ``mask`` replaces personal
+    data in the texts of those requests that came in to be forwarded masked.
+    """
+
+    def __init__(
+        self, spool: SpanSpool, backend: Backend, *, mask: MaskTexts, report: Callable[[str], None] = lambda line: None
+    ) -> None:
+        self.counts = ForwardCounts()
+        self.trouble: str | None = None
+        self._spool, self._backend, self._mask, self._report = spool, backend, mask, report
+        self._tries: dict[int, int] = {}
+        self._pause_s = 0.0
+        self._is_ending = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._serve, name="agentunit-forward", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def stop(self, patience_s: float = 5.0) -> None:
+        """Send what waits, unless that takes longer than this; the rest stays in the spool."""
+        self._is_ending = True
+        ends_at = time.monotonic() + patience_s
+        # A backend that is in trouble is not waited for.
+        while self._thread.is_alive() and self.trouble is None and time.monotonic() < ends_at:
+            self._thread.join(_JOIN_S)
+        if self._thread.is_alive() and self._loop is not None:
+            with suppress(RuntimeError):  # it has just ended
+                self._loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join()
+
+    def _serve(self) -> None:
+        with suppress(asyncio.CancelledError):
+            asyncio.run(self._run())
+
+    async def _run(self) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task, self._loop = task, asyncio.get_running_loop()
+        clients = {
+            media_type: HttpClient(
+                self._backend.host,
+                self._backend.port,
+                is_tls=self._backend.is_tls,
+                headers={**self._backend.headers, "Content-Type": media_type},
+                max_bytes=_LARGEST_ANSWER_BYTES,
+            )
+            for media_type in (PROTOBUF, JSON)
+        }
+        try:
+            await self._send_until_the_end(clients)
+        finally:
+            for client in clients.values():
+                client.close()
+            await asyncio.sleep(0)  # connections close in the loop's next turn
+
+    async def _send_until_the_end(self, clients: Mapping[str, HttpClient]) -> None:
+        while True:
+            # Asked before the spool is: what came in before the end was announced is found.
+            is_ending = self._is_ending
+            try:
+                waiting = self._spool.outgoing(_AT_ONCE)
+                results = await asyncio.gather(*(self._send(clients, *each) for each in waiting))
+            except Exception as error:  # noqa: BLE001  # what waits is still in the spool
+                results = [_Trouble(str(error))]
+            if results:
+                await self._rest([trouble for trouble in results if trouble is not None])
+            elif is_ending:
+                return
+            else:
+                await asyncio.sleep(_LOOK_EVERY_S)
+
+    async def _rest(self, troubles: list[_Trouble]) -> None:
+        """After a round in which something went wrong, wait, each time longer."""
+        if not troubles:
+            if self.trouble is not None:
+                self._report(f"forwarding to {self._backend.shown} goes on")
+            self.trouble, self._pause_s = None, 0.0
+            return
+        if self.trouble != troubles[0].reason:
+            self._report(f"forwarding to {self._backend.shown} waits, and is tried again: {troubles[0].reason}")
+        self.trouble = troubles[0].reason
+        self._pause_s = min(max(2 * self._pause_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+        asked_s = min(max(trouble.retry_after_s for trouble in troubles), _LONGEST_ASKED_S)
+        await asyncio.sleep(max(self._pause_s, asked_s))
+
+    async def _send(self, clients: Mapping[str, HttpClient], number: int, request: Outgoing) -> _Trouble | None:
+        """Send one request, which then leaves the spool unless there is trouble."""
+        body = request.body
+        if request.is_masked:
+            try:
+                body = await asyncio.to_thread(mask_request, request, self._mask)
+            except Exception as error:  # noqa: BLE001  # whatever goes wrong, nothing is sent unmasked
+                self._give_up(number, f"it cannot be masked ({type(error).__name__}: {error})")
+                return None
+        try:
+            target = f"{self._backend.base}/v1/{request.signal}"
+            response = await asyncio.wait_for(_exchange(clients[request.media_type], target, body), _TRY_FOR_S)
+        except HttpFailure as failure:
+            return _Trouble(str(failure))
+        except asyncio.TimeoutError:
+            return _Trouble(f"no answer within {_TRY_FOR_S:g} s")
+        if 200 <= response.status < 300:
+            self._finish(number)
+            self.counts.sent += 1
+            return None
+        reason = _described(response)
+        if response.status in _FAULTS:
+            self._tries[number] = self._tries.get(number, 0) + 1
+        if response.status in _REFUSED or self._tries.get(number, 0) >= _MOST_TRIES:
+            self._give_up(number, reason)
+            return None
+        return _Trouble(reason, _retry_after_s(response))
+
+    def _finish(self, number: int) -> None:
+        self._tries.pop(number, None)
+        try:
+            self._spool.remove_outgoing(number)
+        except SpoolError as error:
+            # It is sent once more then, which backends can tell by its span ids.
+            self._report(f"a forwarded request stays in the spool: {error}")
+
+    def _give_up(self, number: int, reason: str) -> None:
+        if self.counts.refused == 0:
+            self._report(f"a request was not accepted by {self._backend.shown} and is not sent again: {reason}")
+        self._finish(number)
+        self.counts.refused += 1
+
+
+async def _exchange(client: HttpClient, target: str, body: bytes) -> Response:
+    try:
+        return await client.send(target, body)
+    except HttpFailure as failure:
+        if not failure.was_stale:
+            raise
+    # The backend had closed a connection that was kept open.
+    return await client.send(target, body, on_new=True)
+
+
+def _described(response: Response) -> str:
+    if 300 <= response.status < 400:
+        place = response.headers.get("location", "another place")
+        return f"it answers {response.status}, a redirect to {place[:_LONGEST_REASON]}, which is not followed"
+    text = " ".join(response.body[:_LONGEST_REASON].decode("utf-8", "replace").split())
+    shown = f": {text}" if text.isprintable() and text else ""
+    return f"it answers {response.status} {response.reason}{shown}"
+
+
+def _retry_after_s(response: Response) -> float:
+    text = response.headers.get("retry-after", "").strip()
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 9 else 0.0

@@ -1,0 +1,240 @@
+"""Forwarding: what waits in the spool reaches a backend, whatever the backend does meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from agentunit.traces.collector import forward
+from agentunit.traces.collector.forward import Forwarder, parse_backend
+from agentunit.traces.collector.masking import mask_request
+from agentunit.traces.collector.spool import Outgoing, SpanSpool
+
+JSON, PROTOBUF = "application/json", "application/x-protobuf"
+
+
+class FakeBackend(ThreadingHTTPServer):
+    """Answers with the statuses of ``plan``, then with 200; keeps what it accepted."""
+
+    daemon_threads = True
+
+    def __init__(self, *plan: tuple[int, dict[str, str]]) -> None:
+        self.plan = list(plan)
+        self.accepted: list[tuple[str, str | None, bytes]] = []
+        self.headers: list[dict[str, str]] = []
+        self.lock = threading.Lock()
+        super().__init__(("127.0.0.1", 0), _Handler)
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: FakeBackend
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        with self.server.lock:
+            status, headers = self.server.plan.pop(0) if self.server.plan else (200, {})
+            self.server.headers.append(dict(self.headers))
+            if status == 200:
+                self.server.accepted.append((self.path, self.headers["Content-Type"], body))
+        self.send_response(status)
+        for name, value in {"Content-Length": "2", **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def backend() -> Iterator[Callable[..., FakeBackend]]:
+    with contextlib.ExitStack() as stack:
+
+        def start(*plan: tuple[int, dict[str, str]]) -> FakeBackend:
+            server = FakeBackend(*plan)
+            stack.callback(server.server_close)
+            stack.callback(server.shutdown)
+            return server
+
+        yield start
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forward, "_FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(forward, "_LONGEST_PAUSE_S", 0.02)
+    monkeypatch.setattr(forward, "_LOOK_EVERY_S", 0.01)
+
+
+def unmasked(texts):
+    return [text for _, text in texts]
+
+
+class Sending:
+    def __init__(self, spool: SpanSpool, url: str, headers: str = "", mask=unmasked) -> None:
+        self.reported: list[str] = []
+        self.spool = spool
+        self.forwarder = Forwarder(spool, parse_backend(url, headers), mask=mask, report=self.reported.append)
+        self.forwarder.start()
+
+    def until_empty(self) -> Sending:
+        deadline = time.monotonic() + 20
+        while self.spool.n_outgoing():
+            assert time.monotonic() < deadline, self.reported
+            time.sleep(0.005)
+        self.forwarder.stop()
+        return self
+
+
+def put(spool: SpanSpool, *bodies: bytes, **fields: object) -> None:
+    for body in bodies:
+        spool.add([], forward=Outgoing("traces", JSON, body, **fields))
+
+
+def test_everything_arrives_as_it_came_each_at_its_path(tmp_path, backend):
+    server = backend()
+    with SpanSpool(tmp_path) as spool:
+        requests = [
+            Outgoing("traces", JSON, b"{}"),
+            Outgoing("logs", PROTOBUF, b"\x0a\x00"),
+            Outgoing("metrics", JSON, b"[]"),
+        ]
+        for request in requests:
+            spool.add([], forward=request)
+        sending = Sending(spool, f"{server.url}/otlp/", "api-key=a%20b").until_empty()
+    assert sorted(server.accepted) == sorted(
+        (f"/otlp/v1/{each.signal}", each.media_type, each.body) for each in requests
+    )
+    assert {headers["api-key"] for headers in server.headers} == {"a b"}
+    assert (sending.forwarder.counts.sent, sending.reported) == (3, [])
+
+
+def test_a_backend_that_is_down_misses_nothing_also_over_a_restart(tmp_path, backend):
+    server = backend()
+    server.shutdown()
+    server.server_close()
+    bodies = [b'{"n": %d}' % number for number in range(9)]
+    with SpanSpool(tmp_path) as spool:
+        put(spool, *bodies[:5])
+        sending = Sending(spool, server.url)
+        while sending.forwarder.trouble is None:
+            time.sleep(0.005)
+        sending.forwarder.stop()
+        assert sending.reported == [
+            f"forwarding to {server.url} waits, and is tried again: cannot connect: connection refused"
+        ]
+        assert spool.n_outgoing() == 5
+    away = [(503, {"Retry-After": "0"}), (429, {}), (502, {}), (401, {}), (404, {})]
+    second = backend(*away)
+    with SpanSpool(tmp_path) as spool:
+        put(spool, *bodies[5:])
+        sending = Sending(spool, second.url).until_empty()
+    assert sorted(body for _, _, body in second.accepted) == bodies
+    assert sending.forwarder.counts.sent == 9
+    assert sending.reported[-1] == f"forwarding to {second.url} goes on"
+
+
+@pytest.mark.parametrize(("status", "n_times"), [(400, 1), (413, 1), (415, 1), (500, forward._MOST_TRIES)])
+def test_what_the_backend_will_never_take_does_not_hold_up_the_rest(tmp_path, backend, monkeypatch, status, n_times):
+    monkeypatch.setattr(forward, "_AT_ONCE", 1)
+    server = backend(*[(status, {})] * n_times)
+    with SpanSpool(tmp_path) as spool:
+        put(spool, b"bad", b"good")
+        sending = Sending(spool, server.url).until_empty()
+    assert [body for _, _, body in server.accepted] == [b"good"]
+    assert (sending.forwarder.counts.sent, sending.forwarder.counts.refused) == (1, 1)
+    assert any(f"is not sent again: it answers {status}" in line for line in sending.reported)
+
+
+def test_a_redirect_is_not_followed(tmp_path, backend):
+    other = backend()
+    server = backend((307, {"Location": f"{other.url}/v1/traces"}))
+    with SpanSpool(tmp_path) as spool:
+        put(spool, b"{}")
+        sending = Sending(spool, server.url, "authorization=secret").until_empty()
+    assert other.headers == []
+    assert "a redirect to" in sending.reported[0]
+    assert "secret" not in "".join(sending.reported)
+
+
+def test_only_what_came_to_be_masked_is_masked_and_nothing_else_is_sent_of_it(tmp_path, backend):
+    server = backend()
+    body = json.dumps({"resourceSpans": [{"key": "email", "value": {"stringValue": "mia"}}]}).encode()
+    with SpanSpool(tmp_path) as spool:
+        put(spool, body)
+        put(spool, body, b"no JSON", is_masked=True)
+        sending = Sending(spool, server.url, mask=lambda texts: ["<X>" for _ in texts]).until_empty()
+    assert sorted(each for _, _, each in server.accepted) == sorted(
+        [body.replace(b": ", b":").replace(b", ", b",").replace(b"mia", b"<X>"), body]
+    )
+    assert sending.forwarder.counts.refused == 1
+    assert "it cannot be masked" in sending.reported[0]
+
+
+def hide(texts):
+    return [text.replace("mia", f"<{field or '-'}>") for field, text in texts]
+
+
+def test_texts_of_json_are_masked_and_the_rest_stays():
+    attributes = [
+        {"key": "user", "value": {"stringValue": "mia"}},
+        {"key": "all", "value": {"arrayValue": {"values": [{"stringValue": "mia"}, {"intValue": "5"}]}}},
+    ]
+    span = {"traceId": "mia", "name": "ask mia", "attributes": attributes, "status": {"message": "mia failed"}}
+    content = {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+    masked = json.loads(mask_request(Outgoing("traces", JSON, json.dumps(content).encode()), hide))
+    (found,) = masked["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    assert found["name"] == "ask <->"
+    assert found["status"] == {"message": "<-> failed"}
+    assert found["attributes"][0] == {"key": "user", "value": {"stringValue": "<user>"}}
+    assert found["attributes"][1]["value"]["arrayValue"]["values"] == [{"stringValue": "<all>"}, {"intValue": "5"}]
+    assert found["traceId"] == "mia"
+
+
+def test_texts_of_protobuf_are_masked_and_the_rest_stays():
+    pytest.importorskip("opentelemetry.proto")
+    from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+
+    sent = ExportLogsServiceRequest()
+    record = sent.resource_logs.add().scope_logs.add().log_records.add(trace_id=b"mia" * 5, event_name="mia")
+    pair = record.body.kvlist_value.values.add(key="mia")
+    pair.value.array_value.values.add(string_value="mia")
+    masked = mask_request(Outgoing("logs", PROTOBUF, sent.SerializeToString()), hide)
+    pair.value.array_value.values[0].string_value = "<mia>"
+    assert ExportLogsServiceRequest.FromString(masked) == sent
+
+
+def test_where_to_forward():
+    backend = parse_backend("https://mia:pw@example.com/otlp/v1/traces", "a=b, c=d%2Ce")
+    assert backend[:5] == ("example.com", 443, True, "/otlp", "https://example.com/otlp/v1/traces")
+    assert backend.headers == {"a": "b", "c": "d,e", "Authorization": "Basic bWlhOnB3"}
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "message"),
+    [
+        ("grpc://127.0.0.1:4317", "", "name the backend's OTLP/HTTP port"),
+        ("127.0.0.1:4318", "", "must be an address such as http://host:4318"),
+        ("http://", "", "must be an address such as"),
+        ("http://host:99999", "", "must be an address such as"),
+        ("http://host/?a=b", "", "without a query"),
+        ("http://host", "key", "must be name=value pairs"),
+        ("http://host", "a=b%0D%0AHost: x", "must be name=value pairs"),
+        ("http://host", "a b=c", "must be name=value pairs"),
+    ],
+)
+def test_what_is_no_place_to_forward_to(url, headers, message):
+    with pytest.raises(ValueError, match=message):
+        parse_backend(url, headers)
