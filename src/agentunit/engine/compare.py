@@ -37,7 +37,7 @@ from agentunit.formulas.proportions import (
 )
 from agentunit.formulas.statistics import Interval
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import trust_words
+from agentunit.metrics.trust import describe_trust
 
 CLOCK_UNITS = frozenset({"s", "ms"})
 DEFAULT_ALPHA = 0.05
@@ -138,7 +138,7 @@ def _rescored_note(names: Sequence[str], before: ScoredRun, after: ScoredRun) ->
 
 def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:
     if informational:
-        return f"informational: {trust_words(info, backend)}"
+        return f"informational: {describe_trust(info, backend)}"
     if info.unit in CLOCK_UNITS:
         return "seconds differ from machine to machine: they count only when named (--metrics)"
     return None

@@ -12,7 +12,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import OwnPart
-from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.core.trace import TraceEvent, TraceLog, tool_status
 from agentunit.formulas.trajectory import json_equal
 
 _MISNAMED_OUTPUT = ("answer", "response", "result", "text", "content", "completion")
@@ -68,8 +68,8 @@ class Item:
     def context(self) -> list[str]:
         """The case's context; when it has none, the documents that the trace recorded as retrieved."""
         if self._context is _UNREAD:
-            given = self.case.context
-            passages = _passages(given) if given else None
+            received = self.case.context
+            passages = _passages(received) if received else None
             self._context = passages or retrieved_documents(self.trace)
         context: list[str] = self._context
         return context
@@ -93,9 +93,9 @@ class Item:
 
     @property
     def events(self) -> Sequence[Any]:
-        """The trace's events; plain dicts among them become events."""
+        """The trace's events; plain dicts among them become events, and tool calls have the status that is known."""
         if self._events is _UNREAD:
-            self._events = _events_of(self.trace)
+            self._events = _with_statuses(_events_of(self.trace))
         events: Sequence[Any] = self._events
         return events
 
@@ -158,9 +158,21 @@ def _uniform_trace(trace: Any) -> Any:
         if each.__class__ is not TraceEvent:
             # What is no event is for the metrics to refuse that read events.
             with suppress(InputProblem):
-                return msgspec.structs.replace(read, events=_events_of(read))
-            break
-    return read
+                return msgspec.structs.replace(read, events=_with_statuses(_events_of(read)))
+            return read
+    events = _with_statuses(read.events or ())
+    return read if events is read.events or not events else msgspec.structs.replace(read, events=events)
+
+
+def _with_statuses(events: Sequence[Any]) -> Sequence[Any]:
+    """The events, in which tool calls that say by other facts whether they failed have a status."""
+    known: dict[int, Any] = {}
+    for position, each in enumerate(events):
+        if each.type == "tool_call" and each.__class__ is TraceEvent and each.payload.__class__ is dict:
+            payload = each.payload
+            if payload.get("status") is None and (status := tool_status(payload)) is not None:
+                known[position] = msgspec.structs.replace(each, payload={**payload, "status": status})
+    return [known.get(position, each) for position, each in enumerate(events)] if known else events
 
 
 def _uniform_outcome(outcome: Any) -> Any:
@@ -213,11 +225,11 @@ def _mapping(place: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _passages(given: Any) -> list[str]:
+def _passages(received: Any) -> list[str]:
     """The context of a case: texts, or one text. A blank one says nothing, and would be found in every answer."""
-    texts = [given] if isinstance(given, str) else given
+    texts = [received] if isinstance(received, str) else received
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
-        raise InputProblem(f"case.context must be a list of texts; received {given!r:.80}")
+        raise InputProblem(f"case.context must be a list of texts; received {received!r:.80}")
     return [text for text in texts if text.strip()]
 
 

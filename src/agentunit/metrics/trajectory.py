@@ -58,7 +58,7 @@ class ToolTrajectoryMetric(ItemMetric):
                     f"ToolTrajectoryMetric: {parameter} must be one of {', '.join(allowed)}; received {value!r}"
                 )
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Compare the expected calls with the ones made."""
         listed = item.case_metadata.get("expected_tool_calls")
         if listed is None:
