@@ -20,6 +20,7 @@ _MISNAMED_EXPECTED = ("expected", "expected_answer", "reference", "ground_truth"
 NO_CONTENT = "the record holds no answer and no events"
 """Why a record says nothing about an agent: its outcome and its trace are empty."""
 
+_ASKING_ROLES = ("user", "human", "system", "developer")
 _UNREAD: Any = object()
 _LARGEST_AMOUNT = 1e100
 _OF_TRACE = "trace.metadata."
@@ -104,6 +105,7 @@ class Item:
         """Whether the record holds anything that an agent did: an answer, an error, a state left behind, an event.
 
         A success flag, a cost or a time is none: they say something to the metrics that read them, and to no other.
+        Nor is the question, also where it is recorded as a message, or a list of agents.
 
         >>> Item({"id": "q1"}, None, {"success": True}).has_content, Item({"id": "q1"}, None, "").has_content
         (False, True)
@@ -190,9 +192,16 @@ def _is_something(outcome: Any) -> bool:
 
 def _is_work(trace: Any) -> bool:
     # A user's own objects are for the metrics to judge.
-    return not isinstance(trace, TraceLog) or any(
-        (trace.events, trace.interactions, trace.handoffs, trace.conflicts, trace.agent_roles, trace.extra)
-    )
+    if not isinstance(trace, TraceLog) or any((trace.interactions, trace.handoffs, trace.conflicts, trace.extra)):
+        return True
+    return not all(map(_is_question, trace.events or ()))
+
+
+def _is_question(event: Any) -> bool:
+    """Whether an event is only what the agent was asked or instructed to be."""
+    if event.__class__ is not TraceEvent or event.type != "message" or event.payload.__class__ is not dict:
+        return False
+    return event.payload.get("role") in _ASKING_ROLES
 
 
 def _events_of(trace: Any) -> Sequence[Any]:

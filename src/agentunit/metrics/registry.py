@@ -43,6 +43,7 @@ _OWN_METRICS = {
     "tool_success": "agentunit.metrics.builtin:ToolSuccessMetric",
     "task_success": "agentunit.metrics.checks:TaskSuccessMetric",
     "tool_trajectory": "agentunit.metrics.trajectory:ToolTrajectoryMetric",
+    "tool_argument_validity": "agentunit.metrics.tools:ToolArgumentValidityMetric",
     "contains": "agentunit.metrics.assertions:ContainsMetric",
     "regex": "agentunit.metrics.assertions:RegexMetric",
     "json_schema": "agentunit.metrics.assertions:JsonSchemaMetric",
