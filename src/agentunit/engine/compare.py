@@ -19,6 +19,7 @@ from agentunit.engine.paired_scores import (
 )
 from agentunit.engine.rescoring import rescore_baseline
 from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.tool_changes import tool_changes
 from agentunit.formulas.paired import (
     Alternative,
     effect_size,
@@ -107,6 +108,7 @@ def compare_runs(
         old, new = answered_scores(baseline), answered_scores(candidate)
         found += _compare_metric(ANSWERED.name, ANSWERED, old, new, set(), settings)
     n_paired = len(baseline_cases & candidate_cases)
+    tools, not_compared = tool_changes(candidate, baseline, baseline_cases & candidate_cases)
     fingerprints = {run.header.settings.get("dataset_fingerprint") for run in (baseline, candidate)} - {None}
     return Comparison(
         baseline=baseline.header.id,
@@ -120,9 +122,11 @@ def compare_runs(
             [
                 *(["the datasets differ: cases of the same id may not be the same case"] * (len(fingerprints) > 1)),
                 *_rescored_note(rescored, before, baseline),
+                *([not_compared] if not_compared else []),
             ]
         )
         or None,
+        tools=tools,
     )
 
 
