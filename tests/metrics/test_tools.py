@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 import agentunit
+from agentunit import DatasetCase, Outcome, Record, TraceLog, decode_record, encode_record
+from agentunit.core.results import encode_json
 from agentunit.metrics.tools import DeclaredTool, ToolArgumentValidityMetric, declared_tools
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"], "additionalProperties": False}
@@ -127,3 +129,41 @@ def test_agrees_with_the_validator_call_by_call(arguments: list[dict[str, Any]])
     validator = Draft202012Validator(SCHEMA)
     expected = sum(validator.is_valid(each) for each in arguments) / len(arguments)
     assert checked([{"name": "t", "parameters": SCHEMA}], *[call("t", each) for each in arguments]).value == expected
+
+
+class Model:
+    """As Pydantic's models are, which MCP's SDK returns."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.fields = fields
+
+    def model_dump(self, *, mode: str, by_alias: bool) -> Any:
+        assert (mode, by_alias) == ("json", True)
+        return self.fields
+
+
+def test_objects_of_an_sdk_are_read_live_and_after_they_were_written() -> None:
+    trace = TraceLog(metadata={"tools": [Model(name="t", inputSchema=SCHEMA)]})
+    trace.record("tool_call", name="t", arguments={"n": 1}, result=Model(content=[], isError=True))
+    live = Record(DatasetCase("q1"), trace, Outcome(output="done"))
+    for record in (live, decode_record(encode_record(live))):
+        (case,) = agentunit.score([record], ["tool_argument_validity", "tool_success"])
+        assert {name: each.value for name, each in case.scores.items()} == {
+            "tool_argument_validity": 1.0,
+            "tool_success": 0.0,
+        }
+
+
+def test_what_cannot_be_dumped_is_written_as_text() -> None:
+    class Odd(Model):
+        def model_dump(self, *, mode: str, by_alias: bool) -> Any:
+            raise RuntimeError("cannot")
+
+        def __str__(self) -> str:
+            return "odd"
+
+    class Listed(Odd):
+        def model_dump(self, *, mode: str, by_alias: bool) -> Any:
+            return [self]
+
+    assert encode_json({"a": Odd(), "b": Listed(), "c": Model(x=1)}) == b'{"a":"odd","b":"odd","c":{"x":1}}'

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from agentunit.core.interactions import AgentInteraction, AgentRole, ConflictEvent, HandoffEvent
+from agentunit.core.results import model_data
 from agentunit.core.time import epoch_seconds
 
 
@@ -90,4 +91,6 @@ def _mcp_result(result: Any) -> dict[str, Any] | None:
             result = msgspec.json.decode(result)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return None
+    elif result is not None and not isinstance(result, dict):
+        result = model_data(result)
     return result if isinstance(result, dict) and "content" in result else None

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from agentunit.backends.json_schema import SchemaError, violations
-from agentunit.core.results import MetricResult
+from agentunit.core.results import MetricResult, model_data
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
@@ -57,7 +57,8 @@ def _declared(entry: Any) -> Iterator[DeclaredTool]:
     if isinstance(entry, str) and entry:
         yield DeclaredTool(entry)
     if not isinstance(entry, Mapping):
-        return
+        # A tool of MCP's SDK is a model.
+        entry = model_data(entry) or {}
     for key in _GROUPS:
         if isinstance(entry.get(key), (list, tuple)):
             for each in entry[key]:
