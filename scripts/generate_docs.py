@@ -95,7 +95,7 @@ def _card(metric: object) -> list[str]:
     prose = (type(metric).__doc__ or "").partition(">>>")[0]
     prose = "\n".join(line.strip() for line in prose.strip().splitlines()).replace("``", "`")
     defaults = parameter_defaults(metric)
-    spoken_parameters = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items()) or "none"
+    listed_parameters = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items()) or "none"
     trust = [
         f"`{backend}`: {describe_trust(info, backend, at_length=True)}"
         + (" (informational: shown, gated only when named)" if backend in info.informational else "")
@@ -111,7 +111,7 @@ def _card(metric: object) -> list[str]:
         f"- range: {describe_range(info)}; {describe_direction(info.direction)}",
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
         *_answer_keys(info),
-        f"- parameters: {spoken_parameters}",
+        f"- parameters: {listed_parameters}",
         f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}",
         f"- trust: {'; '.join(trust)}",
         "",

@@ -308,8 +308,9 @@ class RetrievalQualityMetric(_QualityMetric):
 class ToolSuccessMetric(ItemMetric):
     """The share of tool calls that ended with status ``success``.
 
-    A call without a status, or with any other, counts in the total. A run without tool calls is judged by
-    ``outcome.success``; ``detail["basis"]`` says so, and the two kinds are not averaged with each other.
+    A call without a status, or with any other, counts in the total. MCP's ``is_error`` and the ``exit_code`` of a
+    command stand for a status that is missing. A run without tool calls is scored by ``outcome.success``;
+    ``detail["basis"]`` says so, and the two kinds are not averaged with each other.
 
     >>> events = [{"type": "tool_call", "payload": {"name": "search", "status": s}} for s in ("success", "error")]
     >>> ToolSuccessMetric().evaluate({"id": "q1"}, {"events": events}, "done").value

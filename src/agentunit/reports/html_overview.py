@@ -72,7 +72,7 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
         if (resume := how_to_resume(header)) is not None:
             facts.append(("next", f"<code>{html_text(resume)}</code>"))
     if header.finished_at is not None and header.finished_at > header.created_at:
-        facts.append(("took", duration(header.finished_at - header.created_at)))
+        facts.append(("duration", duration(header.finished_at - header.created_at)))
     facts += [
         (name, f"<code>{html_text(str(header.settings[name]), 120)}</code>")
         for name in ("agent", "dataset")
