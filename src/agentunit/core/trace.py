@@ -61,6 +61,9 @@ class TraceLog(Struct, forbid_unknown_fields=True, omit_defaults=True):
         return event
 
 
+_FAILURE_FACTS = frozenset(("is_error", "isError", "exit_code", "result"))
+
+
 def tool_status(payload: dict[str, Any]) -> Any:
     """The status of a tool call: as it was recorded, else what its other facts say; ``None`` when nothing says it.
 
@@ -72,7 +75,7 @@ def tool_status(payload: dict[str, Any]) -> Any:
     ('success', 'error')
     """
     status = payload.get("status")
-    if status is not None:
+    if status is not None or _FAILURE_FACTS.isdisjoint(payload):
         return status
     failed = [each for key in ("is_error", "isError") if isinstance(each := payload.get(key), bool)]
     exit_code = payload.get("exit_code")

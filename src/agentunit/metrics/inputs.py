@@ -96,7 +96,9 @@ class Item:
     def events(self) -> Sequence[Any]:
         """The trace's events; plain dicts among them become events, and tool calls have the status that is known."""
         if self._events is _UNREAD:
-            self._events = _with_statuses(_events_of(self.trace))
+            read = _events_of(self.trace)
+            # A trace of the data model has the statuses already.
+            self._events = read if isinstance(self.trace, TraceLog) else _with_statuses(read)
         events: Sequence[Any] = self._events
         return events
 
@@ -156,14 +158,18 @@ def _uniform_trace(trace: Any) -> Any:
     if not isinstance(read, TraceLog):
         return read if type(read) is OwnPart else OwnPart(read, TraceLog)
     # A trace that was read holds events only; one that was built by hand may hold anything.
+    lacks_status = False
     for each in read.events or ():
         if each.__class__ is not TraceEvent:
             # What is no event is for the metrics to refuse that read events.
             with suppress(InputProblem):
                 return msgspec.structs.replace(read, events=_with_statuses(_events_of(read)))
             return read
-    events = _with_statuses(read.events or ())
-    return read if events is read.events or not events else msgspec.structs.replace(read, events=events)
+        if each.type == "tool_call" and each.payload.__class__ is dict and each.payload.get("status") is None:
+            lacks_status = True
+    if lacks_status and (events := _with_statuses(read.events)) is not read.events:
+        return msgspec.structs.replace(read, events=events)
+    return read
 
 
 def _with_statuses(events: Sequence[Any]) -> Sequence[Any]:
