@@ -13,7 +13,7 @@ from textwrap import dedent
 from agentunit.formulas.sustainability import KM_PER_KG, TREES_PER_KG
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, MetricRegistry, import_path, parameter_defaults
-from agentunit.metrics.trust import trust_words
+from agentunit.metrics.trust import describe_trust
 from agentunit.multiagent import CoordinationMetrics, EmergentBehaviorMetrics, NetworkMetrics
 from agentunit.privacy.detectors import TABLES
 from agentunit.privacy.findings import PII_TYPES
@@ -84,7 +84,7 @@ def _row(info: MetricInfo) -> str:
         f"[`{info.name}`](#{info.name}){mark}{star}",
         info.family,
         describe_range(info),
-        trust_words(info, info.backend),
+        describe_trust(info, info.backend),
         info.summary,
     )
     return f"| {' | '.join(cells)} |"
@@ -95,9 +95,9 @@ def _card(metric: object) -> list[str]:
     prose = (type(metric).__doc__ or "").partition(">>>")[0]
     prose = "\n".join(line.strip() for line in prose.strip().splitlines()).replace("``", "`")
     defaults = parameter_defaults(metric)
-    spoken_parameters = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items()) or "none"
+    listed_parameters = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items()) or "none"
     trust = [
-        f"`{backend}`: {trust_words(info, backend, at_length=True)}"
+        f"`{backend}`: {describe_trust(info, backend, at_length=True)}"
         + (" (informational: shown, gated only when named)" if backend in info.informational else "")
         for backend in known_backends(info)
     ]
@@ -111,7 +111,7 @@ def _card(metric: object) -> list[str]:
         f"- range: {describe_range(info)}; {describe_direction(info.direction)}",
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
         *_answer_keys(info),
-        f"- parameters: {spoken_parameters}",
+        f"- parameters: {listed_parameters}",
         f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}",
         f"- trust: {'; '.join(trust)}",
         "",

@@ -13,8 +13,8 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import OwnPart, Record
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.metrics.base import CompositeMetric, MetricResult
-from agentunit.metrics.builtin import AnswerCorrectnessMetric
+from agentunit.metrics.base import CompositeMetric, ItemMetric, MetricInfo, MetricResult, evaluate_item
+from agentunit.metrics.builtin import AnswerCorrectnessMetric, ToolSuccessMetric
 from agentunit.metrics.checks import TaskSuccessMetric
 from agentunit.metrics.inputs import Item
 
@@ -110,3 +110,74 @@ def test_direct_calls_take_plain_text() -> None:
 def test_a_check_gets_the_output_of_plain_text() -> None:
     metric = TaskSuccessMetric(check=lambda output, outcome: output == outcome.output == "Paris")
     assert metric.evaluate({"id": "q1"}, None, "Paris").value == 1.0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        ({"is_error": True}, "error"),
+        ({"is_error": False}, "success"),
+        ({"isError": True}, "error"),
+        ({"exit_code": 0}, "success"),
+        ({"exit_code": 127}, "error"),
+        ({"exit_code": 0, "is_error": True}, "error"),
+        ({"result": {"isError": True, "content": [{"type": "text", "text": "no such file"}]}}, "error"),
+        ({"result": {"isError": False, "content": []}}, "success"),
+        ({"result": '{"content": [], "isError": true}'}, "error"),
+        ({"status": "success", "is_error": True}, "success"),
+        ({"status": None, "exit_code": 2}, "error"),
+        # What says neither stays unknown: in the total, and listed.
+        ({}, None),
+        ({"exit_code": True}, None),
+        ({"is_error": "yes"}, None),
+        ({"result": {"content": []}}, None),
+        ({"result": '"isError" is a field of MCP'}, None),
+        ({"result": {"isError": True}}, None),
+    ],
+)
+def test_tool_calls_have_the_status_that_their_facts_state(facts: dict[str, Any], status: str | None) -> None:
+    event = TraceEvent("tool_call", {"name": "read", **facts})
+    trace = TraceLog(events=[event])
+    for item in (
+        Item({"id": "q1"}, trace, "done"),
+        Item({"id": "q1"}, {"events": [{"type": "tool_call", "payload": {"name": "read", **facts}}]}, "done"),
+        Item({"id": "q1"}, SimpleNamespace(events=[event]), "done"),
+    ):
+        assert item.tool_calls[0].get("status") == status
+        assert ToolSuccessMetric().measure(item).value == float(status == "success")
+    seeing = Seeing()
+    evaluate_item(seeing, Item({"id": "q1"}, trace, "done"))
+    assert seeing.seen[0][1].events[0].payload.get("status") == status
+    # The record itself is not changed.
+    assert event.payload == {"name": "read", **facts}
+
+
+def test_a_metric_that_implements_judge_still_works():
+    class Old(ItemMetric):
+        info = MetricInfo("old", "custom", "")
+        name = "old"
+
+        def judge(self, item):
+            return MetricResult(self.name, 0.25)
+
+    class Older(ToolSuccessMetric):
+        def judge(self, item):
+            result = super().judge(item)
+            return MetricResult(self.name, 1.0 - result.value)
+
+    class Newer(Older):
+        def score_item(self, item):
+            return MetricResult(self.name, 0.5 * super().score_item(item).value)
+
+    class Mixin:
+        def judge(self, item):
+            return MetricResult("mixed", 0.75)
+
+    class Mixed(Mixin, ItemMetric):
+        info = MetricInfo("mixed", "custom", "")
+        name = "mixed"
+
+    trace = {"events": [{"type": "tool_call", "payload": {"name": "a", "status": "error"}}]}
+    values = [metric.evaluate({"id": "q1"}, trace, "done").value for metric in (Old(), Older(), Newer(), Mixed())]
+    assert values == [0.25, 1.0, 0.5, 0.75]
+    assert Newer().judge(Item({"id": "q1"}, trace, "done")).value == 0.5

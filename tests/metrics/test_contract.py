@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import agentunit
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record, decode_record, encode_record
 from agentunit.core.outcome import Outcome
@@ -40,7 +41,7 @@ RICH: dict[str, Any] = {
         "query": "When does my parcel arrive?",
         "expected_output": '{"city": "Paris"}',
         "context": ["Paris", "Parcels take two days."],
-        "tools": ["find_order", "track"],
+        "tools": ["find_order", {"name": "track", "inputSchema": {"properties": {"fast": {"type": "boolean"}}}}],
         "metadata": {
             "expected_tool_calls": [{"name": "find_order", "arguments": {"id": "A-1"}}, "track"],
             "contains": ["Paris"],
@@ -109,6 +110,7 @@ RICH: dict[str, Any] = {
             {"type": "message", "payload": {"role": "assistant", "content": "Two days, Jane."}, "timestamp": 103.5},
         ],
         "metadata": {
+            "tools": [{"name": "find_order", "parameters": {"type": "object", "required": ["id"]}}],
             "cost": 0.01,
             "usage": {"input_tokens": 10, "output_tokens": 5},
             "duration_s": 3.5,
@@ -608,3 +610,45 @@ def test_a_trace_built_by_hand_of_what_are_no_events(name: str) -> None:
 def test_the_rich_item_is_a_record_that_round_trips() -> None:
     record = typed(RICH)
     assert decode_record(encode_record(record)) == record
+
+
+QUESTION = {"type": "message", "payload": {"role": "user", "content": "Where is it?"}, "timestamp": 100.0}
+NOTHING_DONE: dict[str, dict[str, Any]] = {
+    "nothing": {"case": {"id": "blank"}},
+    "a question": {"case": {"id": "blank", "query": "Where is it?"}},
+    "all that graders know": {"case": RICH["case"]},
+    "empty parts": {"case": RICH["case"], "trace": {"events": []}, "outcome": {}},
+    "the question as a message": {"case": RICH["case"], "trace": {"events": [QUESTION]}},
+    "instructions and the question": {
+        "case": RICH["case"],
+        "trace": {"events": [{"type": "message", "payload": {"role": "system", "content": "Be short."}}, QUESTION]},
+    },
+    "names of agents and tools": {
+        "case": RICH["case"],
+        "trace": {"agent_roles": {"planner": "planner"}, "metadata": {"session_id": "s1", "tools": ["track"]}},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", NOTHING_DONE)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_record_in_which_no_agent_did_anything_has_no_score(name: str, kind: str) -> None:
+    record = deepcopy(NOTHING_DONE[kind])
+    if name == "privacy_budget" and "metadata" in record["case"]:
+        # What a case says that it spends is spent, whatever the agent does: it is a balance and no average.
+        del record["case"]["metadata"]["epsilon"]
+    run = agentunit.score([record], [REGISTRY.create(name)])
+    (case,) = run
+    result = case.scores[name].result
+    assert (result.value, case.scores[name].status) == (None, "not_applicable")
+    assert_keeps_contract(result, describe(REGISTRY.create(name)))
+    assert run.summary().n_without_content == 1
+    assert [row.mean for row in run.summary().metrics] in ([], [None])
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMES) - {"privacy_budget"}))
+def test_nor_has_it_one_when_the_metric_is_called_directly(name: str) -> None:
+    for kind, record in NOTHING_DONE.items():
+        result = evaluate(REGISTRY.create(name), {"trace": None, "outcome": None, **deepcopy(record)})
+        assert result.value is None, f"{name} gave {result.value} for {kind}"
+        assert "error" not in result.detail

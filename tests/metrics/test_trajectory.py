@@ -13,7 +13,7 @@ def ask(metric: ToolTrajectoryMetric, expected: Any, made: list[Any]) -> Any:
     payloads = [{"name": call} if isinstance(call, str) else call for call in made]
     trace = TraceLog([TraceEvent("tool_call", payload) for payload in payloads])
     case = DatasetCase("q1", metadata={} if expected is ... else {"expected_tool_calls": expected})
-    return metric.evaluate(case, trace, None)
+    return metric.evaluate(case, trace, "done")
 
 
 def find(**arguments: Any) -> dict[str, Any]:

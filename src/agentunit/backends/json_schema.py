@@ -104,14 +104,23 @@ def _validator(schema: Any) -> Any:
     if not isinstance(schema, bool | Mapping):
         raise SchemaError(f"a schema must be an object, true or false; received {schema!r:.80}")
     try:
-        return _made_validator(json.dumps(schema, allow_nan=False))
+        made = _made_or_refused(json.dumps(schema, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        if isinstance(error, SchemaError):
-            raise
         raise SchemaError(f"a schema must be JSON: {error}"[:_LONGEST_MESSAGE]) from None
+    if isinstance(made, str):
+        raise SchemaError(made)
+    return made
 
 
 @lru_cache(maxsize=256)
+def _made_or_refused(text: str) -> Any:
+    """A validator, or why there is none: a schema that is refused is looked at once, too."""
+    try:
+        return _made_validator(text)
+    except SchemaError as error:
+        return str(error)
+
+
 def _made_validator(text: str) -> Any:
     from jsonschema import exceptions, validators
     from referencing import Registry

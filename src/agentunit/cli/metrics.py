@@ -12,7 +12,7 @@ from agentunit.cli.options import json_option
 from agentunit.core.results import encode_json
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import DEFAULT_METRICS, UnknownMetricError, import_path, parameter_defaults, registry
-from agentunit.metrics.trust import trust_words
+from agentunit.metrics.trust import describe_trust
 from agentunit.reports.console import Terminal
 from agentunit.reports.figures import DIRECTION_MARK, describe_direction, describe_range
 from agentunit.reports.json_report import info_as_data, known_backends
@@ -49,7 +49,7 @@ def _show_all() -> None:
             family = info.family
             table.add_row(Text(family, style="dim italic"))
         starred = name + DIRECTION_MARK[info.direction] + (" *" if name in DEFAULT_METRICS else "")
-        table.add_row(starred, trust_words(info, info.backend), Text(info.summary))
+        table.add_row(starred, describe_trust(info, info.backend), Text(info.summary))
     Terminal().print(table)
     click.echo("\n↑ higher is better, ↓ lower is better, * in the standard set")
     click.echo("next: agentunit metrics NAME   or   agentunit score FILE -m NAME,NAME")
@@ -79,7 +79,7 @@ def _show_one(name: str, as_json: bool) -> None:
     }
     for backend in known_backends(info):
         note = "; informational: shown, gated only when named" if backend in info.informational else ""
-        rows[f"trust ({backend})"] = trust_words(info, backend, at_length=True) + note
+        rows[f"trust ({backend})"] = describe_trust(info, backend, at_length=True) + note
     if info.stateful:
         rows["order"] = "keeps state: cases are scored in their order"
     table = Table(box=None, pad_edge=False, show_header=False)

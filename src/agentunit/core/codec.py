@@ -52,7 +52,7 @@ _OF_THE_PAYLOAD = frozenset(
     (
         "name", "arguments", "status", "result", "error", "cost", "model", "usage", "documents", "query", "role",
         "content", "agent", "to_agent", "energy_kwh", "prompt_tokens", "completion_tokens", "input_tokens",
-        "output_tokens", "total_tokens",
+        "output_tokens", "total_tokens", "is_error", "exit_code", "server", "server_version", "tool_version",
     )
 )  # fmt: skip
 

@@ -199,12 +199,28 @@ class RunRecord(Struct):
 
 
 def json_fallback(value: object) -> Any:
-    """How a detail that JSON does not know is written: numbers of other libraries as numbers, the rest as text."""
+    """How a value that JSON does not know is written: numbers of other libraries as numbers, Pydantic's models as data.
+
+    The rest is text. The objects of MCP's SDK are such models.
+    """
     if isinstance(value, type) or callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
     if hasattr(value, "tolist"):
         return value.tolist()
-    return str(value)
+    data = model_data(value)
+    return str(value) if data is None else data
+
+
+def model_data(value: object) -> dict[str, Any] | None:
+    """The fields of a Pydantic model under the names that its JSON has; ``None`` for anything else."""
+    dump = getattr(value, "model_dump", None)
+    if isinstance(value, type) or not callable(dump):
+        return None
+    try:
+        data = dump(mode="json", by_alias=True)
+    except Exception:  # noqa: BLE001  # a foreign object that cannot be dumped is written as text
+        return None
+    return data if isinstance(data, dict) else None
 
 
 _plain_decoder = msgspec.json.Decoder()

@@ -15,7 +15,7 @@ from agentunit.engine.margins import are_shares, possible_range
 from agentunit.formulas.repeats import JudgeVariance, between_within_variance
 from agentunit.formulas.running import RunningStatistics
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import trust_words
+from agentunit.metrics.trust import describe_trust
 
 if TYPE_CHECKING:
     from agentunit.store.sqlite import ScoreRow
@@ -245,7 +245,7 @@ class MetricAggregate:
             maximum=records.maximum,
             total=records.total,
             exact_quantiles=records.exact,
-            trust=trust_words(self.info, backend),
+            trust=describe_trust(self.info, backend),
             worst_cases=scored.worst.case_ids(),
             **repeats,
             elapsed_s=scored.elapsed_s,
@@ -284,16 +284,16 @@ def _repeats(groups: list[list[float]]) -> dict[str, Any]:
     if not groups:
         return {}
     between, within = between_within_variance(groups)
-    told: dict[str, Any] = {
+    found: dict[str, Any] = {
         "n_repeats": max(len(group) for group in groups),
         "within_case_sd": None if within is None else sqrt(within),
         "between_cases_sd": None if between is None else sqrt(between),
     }
     if all(value in (0.0, 1.0) for group in groups for value in group):
         passed = [(sum(group), len(group)) for group in groups]
-        told["pass_all"] = sum(count == n for count, n in passed) / len(passed)
-        told["pass_any"] = sum(count > 0 for count, n in passed) / len(passed)
-    return told
+        found["pass_all"] = sum(count == n for count, n in passed) / len(passed)
+        found["pass_any"] = sum(count > 0 for count, n in passed) / len(passed)
+    return found
 
 
 def amount_of(info: MetricInfo, detail: Mapping[str, Any]) -> float | None:

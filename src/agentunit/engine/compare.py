@@ -19,6 +19,7 @@ from agentunit.engine.paired_scores import (
 )
 from agentunit.engine.rescoring import rescore_baseline
 from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.tool_changes import tool_changes
 from agentunit.formulas.paired import (
     Alternative,
     effect_size,
@@ -37,7 +38,7 @@ from agentunit.formulas.proportions import (
 )
 from agentunit.formulas.statistics import Interval
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import trust_words
+from agentunit.metrics.trust import describe_trust
 
 CLOCK_UNITS = frozenset({"s", "ms"})
 DEFAULT_ALPHA = 0.05
@@ -107,6 +108,7 @@ def compare_runs(
         old, new = answered_scores(baseline), answered_scores(candidate)
         found += _compare_metric(ANSWERED.name, ANSWERED, old, new, set(), settings)
     n_paired = len(baseline_cases & candidate_cases)
+    tools, not_compared = tool_changes(candidate, baseline, baseline_cases & candidate_cases)
     fingerprints = {run.header.settings.get("dataset_fingerprint") for run in (baseline, candidate)} - {None}
     return Comparison(
         baseline=baseline.header.id,
@@ -120,9 +122,11 @@ def compare_runs(
             [
                 *(["the datasets differ: cases of the same id may not be the same case"] * (len(fingerprints) > 1)),
                 *_rescored_note(rescored, before, baseline),
+                *([not_compared] if not_compared else []),
             ]
         )
         or None,
+        tools=tools,
     )
 
 
@@ -138,7 +142,7 @@ def _rescored_note(names: Sequence[str], before: ScoredRun, after: ScoredRun) ->
 
 def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:
     if informational:
-        return f"informational: {trust_words(info, backend)}"
+        return f"informational: {describe_trust(info, backend)}"
     if info.unit in CLOCK_UNITS:
         return "seconds differ from machine to machine: they count only when named (--metrics)"
     return None

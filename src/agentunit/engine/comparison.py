@@ -12,6 +12,16 @@ from agentunit.metrics.base import Direction
 _CASES_NAMED = 5
 _ROUNDING = 1e-12
 
+ToolChangeKind = Literal[
+    "offered only now",
+    "no longer offered",
+    "called only now",
+    "no longer called",
+    "schema",
+    "version",
+    "server",
+    "server version",
+]
 CompareVerdict = Literal["regression", "no worse", "better", "cannot tell", "not compared", "shown only"]
 
 
@@ -66,8 +76,21 @@ class MetricComparison:
 
 
 @dataclass(frozen=True)
+class ToolChange:
+    """What differs about a tool (or a server of tools) between two runs, and what each of them says, where it helps."""
+
+    name: str
+    change: ToolChangeKind
+    baseline: str | None = None
+    candidate: str | None = None
+
+
+@dataclass(frozen=True)
 class Comparison:
-    """A candidate run against a baseline. ``note`` is a doubt about the comparison as a whole."""
+    """A candidate run against a baseline. ``note`` is a doubt about the comparison as a whole.
+
+    ``tools`` are changes of tools over the cases that both runs have; they never count for the exit code.
+    """
 
     baseline: str
     candidate: str
@@ -77,6 +100,7 @@ class Comparison:
     alpha: float
     metrics: tuple[MetricComparison, ...]
     note: str | None = None
+    tools: tuple[ToolChange, ...] = ()
 
     @property
     def regressions(self) -> list[MetricComparison]:

@@ -205,8 +205,8 @@ def _decided(
         return Decision(code, None, undecided, **facts)
     verdict = _VERDICTS[code]
     # Beside a failure or errors, what the data cannot tell is no news: the reasons list it.
-    told = [text for each, text in headlines if each != EXIT_CANNOT_TELL or code == EXIT_CANNOT_TELL]
-    said = passed if code == EXIT_PASS else "; ".join(told)
+    parts = [text for each, text in headlines if each != EXIT_CANNOT_TELL or code == EXIT_CANNOT_TELL]
+    said = passed if code == EXIT_PASS else "; ".join(parts)
     return Decision(code, verdict, f"{verdict.upper()}: {said}", tuple(reasons), **facts)
 
 

@@ -15,7 +15,7 @@ from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import trust_words
+from agentunit.metrics.trust import describe_trust
 from agentunit.store.sqlite import ScoreRow
 
 DEFAULT_MIN_COVERAGE = 0.8
@@ -112,7 +112,7 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         unit="score" if gate.aggregate in ("all", "any") or gate.aggregate.startswith("pass") else info.unit,
     )
     if any(row.status == "informational" for row in scored):
-        verdict = replace(verdict, note=f"informational: {trust_words(info, backend)}")
+        verdict = replace(verdict, note=f"informational: {describe_trust(info, backend)}")
     by_case = _by_case(scored)
     if gate.aggregate.startswith("pass"):
         elsewhere = {row.position for row in rows if row.value is not None} - by_case.keys()

@@ -62,7 +62,7 @@ def plan_sending(
     settings = configured()
     if not judged or settings is None or n_cases == 0:
         return None
-    items = [item for given in sample if (item := _item(given, answered)) is not None]
+    items = [item for received in sample if (item := _item(received, answered)) is not None]
     # Metrics with the same measure ask the same questions, which are sent once.
     different = {
         (getattr(each, "measure_asked", each.name), getattr(each, "current_backend", "")): each for each in judged
@@ -91,9 +91,9 @@ def plan_sending(
     )
 
 
-def _item(given: Any, answered: bool) -> Item | None:
+def _item(received: Any, answered: bool) -> Item | None:
     try:
-        record = as_record(given)
+        record = as_record(received)
     except RecordError:
         return None
     return Item(record.case, record.trace, record.outcome if answered else Outcome(output=_ASSUMED_ANSWER))

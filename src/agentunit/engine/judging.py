@@ -78,10 +78,10 @@ def total_spend(parts: Iterable[JudgeSpend | None], problems: Sequence[str] = ()
     if not known:
         return None
     # Where some called and others were answered by the cache, the zeros of these say nothing about the price.
-    told = [part for part in known if part.n_calls] or known
-    prompts = [part.prompt_tokens for part in told if part.prompt_tokens is not None]
-    completions = [part.completion_tokens for part in told if part.completion_tokens is not None]
-    costs = [part.cost_usd for part in told if part.cost_usd is not None]
+    counted = [part for part in known if part.n_calls] or known
+    prompts = [part.prompt_tokens for part in counted if part.prompt_tokens is not None]
+    completions = [part.completion_tokens for part in counted if part.completion_tokens is not None]
+    costs = [part.cost_usd for part in counted if part.cost_usd is not None]
     return JudgeSpend(
         models=list(dict.fromkeys(model for part in known for model in part.models)),
         n_scores=sum(part.n_scores for part in known),

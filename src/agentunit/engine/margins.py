@@ -14,26 +14,26 @@ Margin = float | str
 """A margin in the metric's unit, or a text like ``"10%"``: a share of the baseline's mean."""
 
 
-def parse_margin(given: Margin) -> float:
+def parse_margin(received: Margin) -> float:
     """The number of a margin; a share for one in percent.
 
     >>> parse_margin("10%"), parse_margin("0.02")
     (0.1, 0.02)
     """
     try:
-        text = str(given).strip()
+        text = str(received).strip()
         number = float(text[:-1]) / 100.0 if text.endswith("%") else float(text)
     except ValueError:
         number = math.nan
     if not 0.0 < number < math.inf:
-        raise ValueError(f"margin: must be a number above 0, such as 0.02 or 10%; received {given!r}")
+        raise ValueError(f"margin: must be a number above 0, such as 0.02 or 10%; received {received!r}")
     return number
 
 
 def margin_in_unit(
     metric: str,
     backend: str | None,
-    given: Margin | Mapping[str, Margin] | None,
+    received: Margin | Mapping[str, Margin] | None,
     width: float | None,
     scale: float,
 ) -> float:
@@ -41,15 +41,16 @@ def margin_in_unit(
 
     ``width`` is that of its range, None for a raw quantity; ``scale`` the size that a share is of.
     """
-    if isinstance(given, Mapping):
-        given = given.get(f"{metric}[{backend}]", given.get(metric))
-    if given is None:
+    if isinstance(received, Mapping):
+        received = received.get(f"{metric}[{backend}]", received.get(metric))
+    if received is None:
         return QUANTITY_MARGIN * scale if width is None else SCORE_MARGIN * width
-    margin = parse_margin(given)
-    amount = margin * scale if isinstance(given, str) and given.strip().endswith("%") else margin
+    margin = parse_margin(received)
+    amount = margin * scale if isinstance(received, str) and received.strip().endswith("%") else margin
     if width is not None and amount >= width:
         raise ValueError(
-            f"compare_runs: the margin of {metric} must be below {width:g}, the width of its range; received {given!r}"
+            f"compare_runs: the margin of {metric} must be below {width:g}, the width of its range; "
+            f"received {received!r}"
         )
     return amount
 

@@ -127,7 +127,7 @@ def plan_run(
         "limit": limit,
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
         "dataset_fingerprint": fingerprint(cases),
-        "agent": spoken_agent(suite.agent),
+        "agent": describe_agent(suite.agent),
         "grader_fields": list(suite.grader_fields),
         "agent_fields": None if suite.agent_fields is None else list(suite.agent_fields),
     }
@@ -172,10 +172,10 @@ def _usable_agent(suite: Suite) -> Agent:
         raise AgentError(f"agent: {describe_error(error)}") from None
 
 
-def spoken_agent(agent: Any) -> str:
+def describe_agent(agent: Any) -> str:
     """What a run says about its agent: enough to know it by, and nothing that may be secret.
 
-    >>> spoken_agent("https://me:hunter2@desk.example/ask?key=sk-1"), spoken_agent("command: desk --token=sk-1")
+    >>> describe_agent("https://me:hunter2@desk.example/ask?key=sk-1"), describe_agent("command: desk --token=sk-1")
     ('https://desk.example/ask', 'command: desk')
     """
     if isinstance(agent, str):

@@ -171,12 +171,12 @@ def _as_gates(gates: Any) -> Sequence[str]:
     return listed
 
 
-def _judge_section(given: Any) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        raise SuiteError(f"Suite: judge must be a mapping of settings such as url and model; received {given!r:.80}")
-    if "api_key" in given:
+def _judge_section(received: Any) -> dict[str, Any]:
+    if not isinstance(received, Mapping):
+        raise SuiteError(f"Suite: judge must be a mapping of settings such as url and model; received {received!r:.80}")
+    if "api_key" in received:
         raise SuiteError("Suite: a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY in the environment")
-    section = dict(given)
+    section = dict(received)
     if isinstance(section.get("cache"), bool):  # YAML reads "off" so
         section["cache"] = "default" if section["cache"] else None
     return section

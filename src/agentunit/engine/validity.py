@@ -160,11 +160,11 @@ class LabelJoin:
         self.n_repeated_records = 0
 
     def __iter__(self) -> Iterator[tuple[Any, Label] | InputError]:
-        for given in self._records:
-            if isinstance(given, InputError):
-                yield given
+        for received in self._records:
+            if isinstance(received, InputError):
+                yield received
                 continue
-            case_id = str(getattr(getattr(given, "case", None), "id", None) or "")
+            case_id = str(getattr(getattr(received, "case", None), "id", None) or "")
             label = self._labels.get(case_id)
             if label is None:
                 self.n_records_without_label += 1
@@ -172,7 +172,7 @@ class LabelJoin:
                 self.n_repeated_records += 1
             else:
                 self._seen.add(case_id)
-                yield given, label
+                yield received, label
 
     @property
     def labels_without_record(self) -> list[str]:
@@ -239,10 +239,10 @@ def _records_of(labelled: Iterable[tuple[Any, Label] | InputError], labels: list
         if isinstance(each, InputError):
             yield each
             continue
-        given, label = each
+        received, label = each
         try:
             # Converted here, so that a record that is refused takes no label with it and the rest stay in step.
-            record = as_record(given)
+            record = as_record(received)
         except RecordError as error:
             yield InputError("records", None, str(error))
             continue

@@ -61,7 +61,7 @@ class ContainsMetric(ItemMetric):
         if self.values is not None and not _texts(self.values):
             raise ValueError(f"ContainsMetric: values must be one or more texts; received {self.values!r}")
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Look for each text."""
         wanted = self.values if self.values is not None else item.case_metadata.get(self.name)
         if wanted is None:
@@ -105,7 +105,7 @@ class RegexMetric(ItemMetric):
         if self.pattern is not None:
             _own_pattern(self.pattern)
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Search the answer."""
         pattern = self.pattern if self.pattern is not None else item.case_metadata.get(self.name)
         if pattern is None:
@@ -150,7 +150,7 @@ class JsonSchemaMetric(ItemMetric):
             except SchemaError as error:
                 raise ValueError(f"JsonSchemaMetric: {error}") from None
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Parse the answer and check it."""
         schema = self.schema if self.schema is not None else item.case_metadata.get(self.name)
         if schema is None:
@@ -195,7 +195,7 @@ class ExactMatchMetric(ItemMetric):
         ("expected", "answer"),
     )
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Compare with each acceptable answer."""
         expected = item.case.expected_output
         if not acceptable_answers(expected):

@@ -104,10 +104,21 @@ class MetricInfo:
 class ItemMetric(Metric):
     """The base of AgentUnit's own metrics: ``measure`` reads an item whose readings all metrics of a run share.
 
-    A user's metric needs none of this: ``name`` and ``evaluate`` are enough.
+    A user's metric needs none of this: ``name`` and ``evaluate`` are enough. ``score_item`` was called ``judge``;
+    subclasses that define or call it under that name still work.
     """
 
     info: ClassVar[MetricInfo]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for kind in cls.__mro__:
+            found = vars(kind).get("score_item") or vars(kind).get("judge")
+            if found is not None:
+                # A method that an ItemMetric above defines is inherited under both names already.
+                if kind is cls or ItemMetric not in kind.__mro__:
+                    cls.score_item = cls.judge = found  # type: ignore[attr-defined,method-assign]
+                return
 
     def evaluate(self, case: DatasetCase, trace: TraceLog, outcome: Any) -> MetricResult:
         """Score one case. Plain dicts are welcome for all three."""
@@ -116,12 +127,12 @@ class ItemMetric(Metric):
     def measure(self, item: Item) -> MetricResult:
         """Score one item; an input that is there but unusable becomes a result that says so."""
         try:
-            return self.judge(item)
+            return self.score_item(item)
         except InputProblem as problem:
             return self.unscored(str(problem), error=problem)
 
     @abstractmethod
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Read the declared inputs, stop with a reason if one is missing, call formulas, build the result."""
 
     def provenance(self, result: MetricResult) -> tuple[str, bool]:
@@ -337,7 +348,7 @@ class CompositeMetric(ItemMetric):
         parts: Sequence[Any] = self.metrics
         return StartedComposite(self, items, {part.name: part.start_batch(items) for part in parts if _starts(part)})
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Average what the parts say."""
         return self.averaged({metric.name: evaluate_item(metric, item) for metric in self.metrics})
 

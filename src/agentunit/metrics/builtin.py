@@ -64,7 +64,7 @@ class _QualityMetric(ItemMetric):
         """Whether what it scores is sent to a service."""
         return self._resolved is not None and self._resolved.name in SERVICES
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Score one item with the resolved backend."""
         if self._resolved is not None:
             return self.evaluate_batch([item])[0]
@@ -78,9 +78,9 @@ class _QualityMetric(ItemMetric):
             return [self.measure(item) for item in items]
         prepared = [self._prepared(item, backend) for item in items]
         asked = [each for each in prepared if isinstance(each, QualityQuestion)]
-        given = _one_each(backend.judge(self.measure_asked, asked) if asked else [], asked, backend)
+        received = _one_each(backend.judge(self.measure_asked, asked) if asked else [], asked, backend)
         return [
-            each if isinstance(each, MetricResult) else self._from_verdict(next(given), item, backend)
+            each if isinstance(each, MetricResult) else self._from_verdict(next(received), item, backend)
             for each, item in zip(prepared, items, strict=True)
         ]
 
@@ -105,9 +105,9 @@ class _QualityMetric(ItemMetric):
         asked = [each for each in prepared if isinstance(each, QualityQuestion)]
 
         def finish(verdicts: Sequence[Verdict]) -> list[MetricResult]:
-            given = _one_each(verdicts, asked, backend)
+            received = _one_each(verdicts, asked, backend)
             return [
-                each if isinstance(each, MetricResult) else finished(next(given), item)
+                each if isinstance(each, MetricResult) else finished(next(received), item)
                 for each, item in zip(prepared, items, strict=True)
             ]
 
@@ -308,8 +308,9 @@ class RetrievalQualityMetric(_QualityMetric):
 class ToolSuccessMetric(ItemMetric):
     """The share of tool calls that ended with status ``success``.
 
-    A call without a status, or with any other, counts in the total. A run without tool calls is judged by
-    ``outcome.success``; ``detail["basis"]`` says so, and the two kinds are not averaged with each other.
+    A call without a status, or with any other, counts in the total. MCP's ``is_error`` and the ``exit_code`` of a
+    command stand for a status that is missing. A run without tool calls is scored by ``outcome.success``;
+    ``detail["basis"]`` says so, and the two kinds are not averaged with each other.
 
     >>> events = [{"type": "tool_call", "payload": {"name": "search", "status": s}} for s in ("success", "error")]
     >>> ToolSuccessMetric().evaluate({"id": "q1"}, {"events": events}, "done").value
@@ -329,7 +330,7 @@ class ToolSuccessMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Count the calls that say they succeeded."""
         calls = item.tool_calls
         if calls:
@@ -373,7 +374,7 @@ class CostMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Take the recorded total, or add up what is known."""
         recorded = recorded_total(item)
         if recorded.cost is not None:
@@ -432,7 +433,7 @@ class TokenUsageMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Read the recorded counts."""
         found = find_usage(item)
         if found is None:

@@ -57,7 +57,7 @@ class TaskSuccessMetric(ItemMetric):
             if value is not None and not callable(value):
                 raise ValueError(f"TaskSuccessMetric: {parameter} must be callable; received {value!r}")
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Use the best evidence there is."""
         check = self._check_of(item)
         if check is not None:

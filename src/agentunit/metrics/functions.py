@@ -83,7 +83,7 @@ class FunctionMetric(ItemMetric):
         refuse_unknown(parameters, list(self.options), f"metric {self.name!r}")
         return FunctionMetric(self._function, self.name, {**self.options, **parameters})
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Call the function with what it asks for."""
         arguments = dict(self.options)
         for name, default in self._read.items():

@@ -12,7 +12,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import OwnPart
-from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.core.trace import TraceEvent, TraceLog, tool_status
 from agentunit.formulas.trajectory import json_equal
 
 _MISNAMED_OUTPUT = ("answer", "response", "result", "text", "content", "completion")
@@ -20,6 +20,7 @@ _MISNAMED_EXPECTED = ("expected", "expected_answer", "reference", "ground_truth"
 NO_CONTENT = "the record holds no answer and no events"
 """Why a record says nothing about an agent: its outcome and its trace are empty."""
 
+_ASKING_ROLES = ("user", "human", "system", "developer")
 _UNREAD: Any = object()
 _LARGEST_AMOUNT = 1e100
 _OF_TRACE = "trace.metadata."
@@ -68,8 +69,8 @@ class Item:
     def context(self) -> list[str]:
         """The case's context; when it has none, the documents that the trace recorded as retrieved."""
         if self._context is _UNREAD:
-            given = self.case.context
-            passages = _passages(given) if given else None
+            received = self.case.context
+            passages = _passages(received) if received else None
             self._context = passages or retrieved_documents(self.trace)
         context: list[str] = self._context
         return context
@@ -93,9 +94,11 @@ class Item:
 
     @property
     def events(self) -> Sequence[Any]:
-        """The trace's events; plain dicts among them become events."""
+        """The trace's events; plain dicts among them become events, and tool calls have the status that is known."""
         if self._events is _UNREAD:
-            self._events = _events_of(self.trace)
+            read = _events_of(self.trace)
+            # A trace of the data model has the statuses already.
+            self._events = read if isinstance(self.trace, TraceLog) else _with_statuses(read)
         events: Sequence[Any] = self._events
         return events
 
@@ -104,6 +107,7 @@ class Item:
         """Whether the record holds anything that an agent did: an answer, an error, a state left behind, an event.
 
         A success flag, a cost or a time is none: they say something to the metrics that read them, and to no other.
+        Nor is the question, also where it is recorded as a message, or a list of agents.
 
         >>> Item({"id": "q1"}, None, {"success": True}).has_content, Item({"id": "q1"}, None, "").has_content
         (False, True)
@@ -154,13 +158,29 @@ def _uniform_trace(trace: Any) -> Any:
     if not isinstance(read, TraceLog):
         return read if type(read) is OwnPart else OwnPart(read, TraceLog)
     # A trace that was read holds events only; one that was built by hand may hold anything.
+    lacks_status = False
     for each in read.events or ():
         if each.__class__ is not TraceEvent:
             # What is no event is for the metrics to refuse that read events.
             with suppress(InputProblem):
-                return msgspec.structs.replace(read, events=_events_of(read))
-            break
+                return msgspec.structs.replace(read, events=_with_statuses(_events_of(read)))
+            return read
+        if each.type == "tool_call" and each.payload.__class__ is dict and each.payload.get("status") is None:
+            lacks_status = True
+    if lacks_status and (events := _with_statuses(read.events)) is not read.events:
+        return msgspec.structs.replace(read, events=events)
     return read
+
+
+def _with_statuses(events: Sequence[Any]) -> Sequence[Any]:
+    """The events, in which tool calls that say by other facts whether they failed have a status."""
+    known: dict[int, Any] = {}
+    for position, each in enumerate(events):
+        if each.type == "tool_call" and each.__class__ is TraceEvent and each.payload.__class__ is dict:
+            payload = each.payload
+            if payload.get("status") is None and (status := tool_status(payload)) is not None:
+                known[position] = msgspec.structs.replace(each, payload={**payload, "status": status})
+    return [known.get(position, each) for position, each in enumerate(events)] if known else events
 
 
 def _uniform_outcome(outcome: Any) -> Any:
@@ -178,9 +198,16 @@ def _is_something(outcome: Any) -> bool:
 
 def _is_work(trace: Any) -> bool:
     # A user's own objects are for the metrics to judge.
-    return not isinstance(trace, TraceLog) or any(
-        (trace.events, trace.interactions, trace.handoffs, trace.conflicts, trace.agent_roles, trace.extra)
-    )
+    if not isinstance(trace, TraceLog) or any((trace.interactions, trace.handoffs, trace.conflicts, trace.extra)):
+        return True
+    return not all(map(_is_question, trace.events or ()))
+
+
+def _is_question(event: Any) -> bool:
+    """Whether an event is only what the agent was asked or instructed to be."""
+    if event.__class__ is not TraceEvent or event.type != "message" or event.payload.__class__ is not dict:
+        return False
+    return event.payload.get("role") in _ASKING_ROLES
 
 
 def _events_of(trace: Any) -> Sequence[Any]:
@@ -213,11 +240,11 @@ def _mapping(place: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _passages(given: Any) -> list[str]:
+def _passages(received: Any) -> list[str]:
     """The context of a case: texts, or one text. A blank one says nothing, and would be found in every answer."""
-    texts = [given] if isinstance(given, str) else given
+    texts = [received] if isinstance(received, str) else received
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
-        raise InputProblem(f"case.context must be a list of texts; received {given!r:.80}")
+        raise InputProblem(f"case.context must be a list of texts; received {received!r:.80}")
     return [text for text in texts if text.strip()]
 
 

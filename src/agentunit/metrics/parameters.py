@@ -23,11 +23,11 @@ def named_with_parameters(entry: Mapping[Any, Any]) -> tuple[str, dict[str, Any]
     if len(entry) != 1:
         keys = ", ".join(str(key) for key in entry) or "none"
         raise ParameterError(f"{rule}; received the keys {keys} (parameters are indented below the name)")
-    ((name, given),) = entry.items()
-    given = {} if given is None else given
-    if not isinstance(name, str) or not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+    ((name, values),) = entry.items()
+    values = {} if values is None else values
+    if not isinstance(name, str) or not isinstance(values, Mapping) or not all(isinstance(key, str) for key in values):
         raise ParameterError(f"{rule}; received {dict(entry)!r:.80}")
-    return name, dict(given)
+    return name, dict(values)
 
 
 def made_with(make: Callable[..., Any], parameters: Mapping[str, Any], who: str) -> Any:

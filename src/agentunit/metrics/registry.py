@@ -43,6 +43,7 @@ _OWN_METRICS = {
     "tool_success": "agentunit.metrics.builtin:ToolSuccessMetric",
     "task_success": "agentunit.metrics.checks:TaskSuccessMetric",
     "tool_trajectory": "agentunit.metrics.trajectory:ToolTrajectoryMetric",
+    "tool_argument_validity": "agentunit.metrics.tools:ToolArgumentValidityMetric",
     "contains": "agentunit.metrics.assertions:ContainsMetric",
     "regex": "agentunit.metrics.assertions:RegexMetric",
     "json_schema": "agentunit.metrics.assertions:JsonSchemaMetric",
@@ -153,7 +154,7 @@ class MetricRegistry:
         if metrics is None:
             metrics = DEFAULT_METRICS
         if isinstance(metrics, Mapping):
-            metrics = [{name: given} for name, given in metrics.items()]
+            metrics = [{name: values} for name, values in metrics.items()]
         if isinstance(metrics, str) or _can_be_metric(metrics) or not isinstance(metrics, Iterable):
             metrics = [metrics]
         resolved = [self._resolve_one(each) for each in metrics]
@@ -207,8 +208,8 @@ class MetricRegistry:
 
     def _resolve_one(self, source: Any) -> Metric:
         if isinstance(source, (str, Mapping)):
-            name, given = (source, None) if isinstance(source, str) else named_with_parameters(source)
-            return instantiate(_load(name), f"metric {name!r}", given) if ":" in name else self.create(name, given)
+            name, values = (source, None) if isinstance(source, str) else named_with_parameters(source)
+            return instantiate(_load(name), f"metric {name!r}", values) if ":" in name else self.create(name, values)
         if _can_be_metric(source):
             return instantiate(source, f"metric {getattr(source, '__name__', type(source).__name__)}")
         raise TypeError(

@@ -62,7 +62,7 @@ class RubricMetric(ItemMetric):
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"RubricMetric: name must be a text; received {self.name!r}")
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Score one item."""
         return self.evaluate_batch([item])[0]
 
@@ -78,9 +78,10 @@ class RubricMetric(ItemMetric):
         def finish(verdicts: Sequence[Verdict]) -> list[MetricResult]:
             if len(verdicts) != len(asked):
                 raise ValueError(f"the judge gave {len(verdicts)} verdicts on {len(asked)} questions")
-            given = iter(verdicts)
+            answers = iter(verdicts)
             return [
-                self._from_verdict(each, next(given)) if isinstance(each, RubricQuestion) else each for each in prepared
+                self._from_verdict(each, next(answers)) if isinstance(each, RubricQuestion) else each
+                for each in prepared
             ]
 
         return StartedBatch(self._verdicts(asked), finish)
@@ -129,12 +130,12 @@ class RubricMetric(ItemMetric):
     def _criteria(self, item: Item) -> list[str]:
         if self.criteria is not None:
             return _texts(self.criteria)
-        given = item.case_metadata.get(self.name)
-        if given is None:
+        received = item.case_metadata.get(self.name)
+        if received is None:
             return []
-        texts = _texts(given)
+        texts = _texts(received)
         if not texts:
-            raise InputProblem(f"case.metadata[{self.name!r}] must be one or more texts; received {given!r:.80}")
+            raise InputProblem(f"case.metadata[{self.name!r}] must be one or more texts; received {received!r:.80}")
         return texts
 
     def _from_verdict(self, question: RubricQuestion, verdict: Verdict) -> MetricResult:
@@ -152,8 +153,8 @@ class RubricMetric(ItemMetric):
         return MetricResult(self.name, verdict.value, detail)
 
 
-def _texts(given: Any) -> list[str]:
-    texts = [given] if isinstance(given, str) else given
+def _texts(received: Any) -> list[str]:
+    texts = [received] if isinstance(received, str) else received
     if not isinstance(texts, (list, tuple)) or not all(isinstance(each, str) and each.strip() for each in texts):
         return []
     return list(texts)

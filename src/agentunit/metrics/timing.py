@@ -37,7 +37,7 @@ class ResponseTimeMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Take the recorded duration, else the time between the first and the last event."""
         for place, value in (
             ("trace.metadata['duration_s']", item.trace_metadata.get("duration_s")),

@@ -11,7 +11,7 @@ import msgspec
 from agentunit.core.results import MetricResult
 from agentunit.formulas.trajectory import ArgumentRule, Mode, ToolCall, alignment_score, match_trajectory
 from agentunit.metrics.base import ItemMetric, MetricInfo
-from agentunit.metrics.inputs import InputProblem, Item
+from agentunit.metrics.inputs import NO_CONTENT, InputProblem, Item
 
 _EXPECTED_AT = "case.metadata['expected_tool_calls']"
 
@@ -58,13 +58,15 @@ class ToolTrajectoryMetric(ItemMetric):
                     f"ToolTrajectoryMetric: {parameter} must be one of {', '.join(allowed)}; received {value!r}"
                 )
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Compare the expected calls with the ones made."""
         listed = item.case_metadata.get("expected_tool_calls")
         if listed is None:
             return self.unscored(f"nothing to compare with: no {_EXPECTED_AT}")
         if not isinstance(listed, (list, tuple)):
             raise InputProblem(f"{_EXPECTED_AT} must be a list of calls; received {listed!r:.80}")
+        if not item.has_content:
+            return self.unscored(NO_CONTENT)
         expected = [_expected_call(position, entry) for position, entry in enumerate(listed)]
         actual = [ToolCall(_name_of(call), _arguments(call.get("arguments")) or {}) for call in item.tool_calls]
         match = match_trajectory(expected, actual, self.mode, self.arguments)

@@ -54,10 +54,10 @@ def measured_figures() -> dict[tuple[str, str], TrustFigure]:
     return {(figure.metric, figure.backend): figure for figure in figures}
 
 
-def trust_words(info: MetricInfo, backend: str, *, at_length: bool = False) -> str:
+def describe_trust(info: MetricInfo, backend: str, *, at_length: bool = False) -> str:
     """What to print beside a score: the measured figure, the metric's own words, or that nobody has measured it.
 
-    >>> trust_words(MetricInfo("mine", "custom", ""), "custom")
+    >>> describe_trust(MetricInfo("mine", "custom", ""), "custom")
     'not measured'
     """
     figure = measured_figures().get((info.name, backend))

@@ -66,7 +66,7 @@ class StepRepetitionMetric(ItemMetric):
                 f"StepRepetitionMetric: threshold must be above 0 and at most 1; received {self.threshold!r}"
             )
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Find the steps that come again."""
         steps = [step for step in steps_of(item.trace) if not step.by_human and not step.is_task]
         alike = _alike_by_agent(steps, self.threshold)
@@ -114,7 +114,7 @@ class PingPongMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Find the longest stretch of two."""
         steps = [step for step in _acts(item) if step.kind != "task_result"]
         speakers = [step.agent for step in steps]
@@ -159,7 +159,7 @@ class AgentDominanceMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Compare the busiest agent with an even split."""
         steps = Counter(step.agent for step in _acts(item) if step.agent is not None)
         for agent in derived(item.trace).roles:
@@ -204,7 +204,7 @@ class UnansweredRequestsMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Match requests with answers."""
         found = derived(item.trace)
         messages = [

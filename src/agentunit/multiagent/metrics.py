@@ -89,7 +89,7 @@ class CoordinationEfficiencyMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Compute the components, and weigh those that are known."""
         interactions = interactions_of(item.trace)
         analyzer = InteractionAnalyzer(
@@ -143,7 +143,7 @@ class SwarmIntelligenceMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Detect the four behaviours, and weigh those that are known."""
         interactions = interactions_of(item.trace)
         detector = EmergentBehaviorDetector(interactions.messages, interactions.roles)
@@ -208,7 +208,7 @@ class NetworkFaultToleranceMetric(ItemMetric):
         if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
             raise ValueError(f"NetworkFaultToleranceMetric: hub_threshold must be from 0 to 1; received {threshold!r}")
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Measure the network."""
         interactions = interactions_of(item.trace)
         network = NetworkAnalyzer(interactions.graph())

@@ -9,6 +9,7 @@ import msgspec
 
 from agentunit.core.codec import as_trace
 from agentunit.core.results import json_fallback
+from agentunit.core.trace import tool_status
 from agentunit.metrics.inputs import Item, payload_of
 
 HUMANS = frozenset(("user", "human"))
@@ -97,7 +98,7 @@ def receivers_in(value: Any) -> tuple[str, ...]:
 
 def call_failed(payload: dict[str, Any]) -> bool | None:
     """Whether a tool call failed: by its status, else by an error; ``None`` when it says neither."""
-    status = payload.get("status")
+    status = tool_status(payload)
     if isinstance(status, str):
         return status != "success"
     return True if payload.get("error") else None

@@ -88,7 +88,7 @@ class ImageCaptionAccuracyMetric(ItemMetric):
         """Whether the engine should hand over many items at once."""
         return self._similarity is not None
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Compare the caption with each reference, and keep the best."""
         backend = self.current_backend
         references = [text for text in references_of(item, _PLACES) if text.strip()]

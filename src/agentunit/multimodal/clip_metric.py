@@ -79,7 +79,7 @@ class ClipMetric(ItemMetric):
         # Paths were confined when the case was read, each to what its own case allows.
         return MediaAccess(None, self.allow_urls)
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Score one item."""
         return self.evaluate_batch([item])[0]
 

@@ -60,7 +60,7 @@ class MultimodalCoherenceMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Look for each modality's keywords, and for words that join."""
         present = _modalities(item)
         if not present:

@@ -73,7 +73,7 @@ class AudioTranscriptionMetric(ItemMetric):
     def _recogniser(self) -> tuple[str, Recogniser] | None:
         return recogniser_of(self.recognizer, "AudioTranscriptionMetric")
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Take the reference with the fewest errors."""
         references = references_of(item, _PLACES)
         if item.answer is None:

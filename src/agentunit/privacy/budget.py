@@ -89,7 +89,7 @@ class PrivacyBudgetMetric(ItemMetric):
         made._in_run = True
         return made
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Spend what the case says it spent."""
         epsilons = list(spent_epsilons(item))
         with self._lock:

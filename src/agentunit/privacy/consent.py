@@ -121,7 +121,7 @@ class ConsentComplianceMetric(PrivacyMetric):
     def _used(self) -> Detector:
         return self.detector or detector_named("patterns", "ConsentComplianceMetric")
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Look for values of denied fields wherever the agent used something."""
         denied = _denied(item)
         if denied is None:

@@ -113,7 +113,7 @@ class PIILeakageMetric(PrivacyMetric):
             kinds |= {"tool_argument", "interaction"} if self.scope == "trace" else set()
         return frozenset(kinds | ({"input"} if self.check_input else set()))
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Scan one item."""
         return self.evaluate_batch([item])[0]
 

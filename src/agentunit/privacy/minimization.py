@@ -74,7 +74,7 @@ class DataMinimizationMetric(PrivacyMetric):
                 f"DataMinimizationMetric: coverage must be above 0 and up to 1; received {self.coverage!r}"
             )
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Look for each sensitive value wherever the agent passed something on."""
         values = held_values(item, tuple(self.sensitive_keys))
         listed, statements = _listed(item)

@@ -34,7 +34,7 @@ class PrivacyMetric(ItemMetric):
     def measure(self, item: Item) -> MetricResult:
         """Score one item; an input that is there but unusable becomes a result that says so."""
         try:
-            return self.judge(item)
+            return self.score_item(item)
         except InputProblem as problem:
             return self.refused(problem)
 

@@ -15,6 +15,7 @@ from msgspec import Struct, field, to_builtins
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import Record
 from agentunit.core.results import Score, json_fallback
+from agentunit.core.trace import tool_status
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
 from agentunit.multiagent.lanes import Lanes, lanes_of
@@ -280,7 +281,7 @@ def _read_or_none(read: Callable[[Record], _View], record: Record) -> _View | No
 
 
 def _tool_call(payload: dict[str, Any]) -> ToolCallView:
-    status = _text_or_none(payload.get("status"))
+    status = _text_or_none(tool_status(payload))
     error = _text_or_none(payload.get("error"))
     return ToolCallView(
         name=_text_or_none(payload.get("name")) or "(unnamed)",

@@ -89,8 +89,8 @@ def print_run(
     if summary.n_without_content:
         cases += f", {summary.n_without_content:,} records without content"
     # A stored run may have been stopped and resumed: it has no one duration.
-    took = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
-    console.print(f"{cases}{took}", style="dim", highlight=False)
+    elapsed = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
+    console.print(f"{cases}{elapsed}", style="dim", highlight=False)
     print_next(next_steps, console)
 
 

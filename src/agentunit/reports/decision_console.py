@@ -18,6 +18,7 @@ from agentunit.reports.figures import (
     describe_difference,
     describe_mean,
     describe_pairs,
+    describe_tool_changes,
     number,
     with_interval,
 )
@@ -91,6 +92,11 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
             line = Text(f"  {name}: ", style="bold").append(printable_line(each.reason), style="not bold")
             console.print(line, soft_wrap=True)
     _print_changed_cases(zip(names, comparison.metrics, strict=True), console)
+    if comparison.tools:
+        console.print("\n[bold]Tools[/bold]")
+    for change, tools in describe_tool_changes(comparison):
+        line = Text(f"  {change}: ", style="bold").append(printable_line(tools), style="not bold")
+        console.print(line, soft_wrap=True)
 
 
 def print_verdict(decision: Decision, console: Console, *next_steps: str) -> None:

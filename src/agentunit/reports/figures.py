@@ -22,6 +22,8 @@ GATE_WORDS = {"pass": "met", "fail": "FAIL", "error": "ERROR"}
 _PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
 _MODELS_NAMED = 3
 _CASES_NAMED = 5
+_TOOLS_NAMED = 20
+_CHANGED = {key: f"{key} changed" for key in ("schema", "version", "server", "server version")}
 
 
 class MetricCells(NamedTuple):
@@ -323,6 +325,23 @@ def describe_pairs(comparison: Comparison) -> str:
         if n
     ]
     return f"{counted_cases(comparison.n_paired)} in both{''.join(f', {each}' for each in alone)}"
+
+
+def describe_tool_changes(comparison: Comparison) -> list[tuple[str, str]]:
+    """How the tools of two runs differ: what changed, with the names of the tools and what is known about each."""
+    by_kind: dict[str, list[str]] = {}
+    for each in comparison.tools:
+        if each.change == "called only now":
+            known = f" ({each.candidate})"
+        elif each.change == "no longer called":
+            known = f" ({each.baseline} before)"
+        else:
+            known = "" if each.baseline is None else f" ({each.baseline} → {each.candidate})"
+        by_kind.setdefault(_CHANGED.get(each.change, each.change), []).append(each.name + known)
+    for names in by_kind.values():
+        if len(names) > _TOOLS_NAMED:
+            names[_TOOLS_NAMED:] = [f"and {len(names) - _TOOLS_NAMED} more"]
+    return [(kind, ", ".join(names)) for kind, names in by_kind.items()]
 
 
 def describe_mean(value: float | None, unit: str) -> str:

@@ -24,6 +24,7 @@ from agentunit.reports.figures import (
     describe_reason,
     describe_spending,
     describe_spread,
+    describe_tool_changes,
     duration,
     errors_first,
     gate_rule,
@@ -71,7 +72,7 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
         if (resume := how_to_resume(header)) is not None:
             facts.append(("next", f"<code>{html_text(resume)}</code>"))
     if header.finished_at is not None and header.finished_at > header.created_at:
-        facts.append(("took", duration(header.finished_at - header.created_at)))
+        facts.append(("duration", duration(header.finished_at - header.created_at)))
     facts += [
         (name, f"<code>{html_text(str(header.settings[name]), 120)}</code>")
         for name in ("agent", "dataset")
@@ -110,7 +111,10 @@ def _comparison(comparison: Comparison | None) -> str:
     head = "".join(f'<th scope="col">{each}</th>' for each in headings)
     table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{"".join(rows)}</tbody>\n</table>'
     title = f"Against {html_text(comparison.baseline)}, {describe_pairs(comparison)}"
-    return f'<h2 id="comparison">{title}</h2>\n<div class="card">{table}</div>\n'
+    changes = describe_tool_changes(comparison)
+    facts = "".join(f"<div><dt>{change}</dt><dd>{html_text(names)}</dd></div>\n" for change, names in changes)
+    tools = f'<h3>Tools</h3>\n<dl class="facts">\n{facts}</dl>\n' if facts else ""
+    return f'<h2 id="comparison">{title}</h2>\n<div class="card">{table}</div>\n{tools}'
 
 
 def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str:

@@ -10,7 +10,7 @@ from agentunit.core.results import MetricSummary
 from agentunit.engine.decision import Decision
 from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
-from agentunit.metrics.trust import measured_figures, trust_words
+from agentunit.metrics.trust import describe_trust, measured_figures
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.store.sqlite import RunHeader
 
@@ -72,7 +72,7 @@ def info_as_data(info: MetricInfo, defaults: dict[str, Any], path: str) -> dict[
         **{name: list(value) if isinstance(value, tuple) else value for name, value in facts.items()},
         "class": path,
         "metadata_inputs": dict(info.metadata_inputs),
-        "trust": {backend: trust_words(info, backend, at_length=True) for backend in known_backends(info)},
+        "trust": {backend: describe_trust(info, backend, at_length=True) for backend in known_backends(info)},
         "informational": sorted(info.informational),
         "informational_backends": sorted(info.informational),
         "amount": None if info.amount is None else {"detail_key": info.amount[0], "unit": info.amount[1]},

@@ -30,6 +30,7 @@ from agentunit.reports.figures import (
     describe_reason,
     describe_spending,
     describe_spread,
+    describe_tool_changes,
     errors_first,
     gate_rule,
     is_about,
@@ -161,6 +162,9 @@ def _comparison(comparison: Comparison | None) -> Iterator[str]:
     if comparison.note:
         title += f" ({comparison.note})"
     yield "\n".join([title, "", *lines])
+    if comparison.tools:
+        tools = (f"- {change}: {inline(names, _TEXT_LENGTH)}" for change, names in describe_tool_changes(comparison))
+        yield "\n".join(["**Tools**", "", *tools])
 
 
 def _unscored(summary: RunSummary) -> Iterator[str]:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from agentunit.core.interactions import AgentInteraction, ConflictEvent, HandoffEvent
 from agentunit.core.outcome import Outcome, outcome_text
-from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.core.trace import TraceEvent, TraceLog, tool_status
 from agentunit.metrics.inputs import InputProblem
 from agentunit.metrics.usage import read_tokens
 from agentunit.reports.printable import printable_line
@@ -53,7 +53,8 @@ def timeline_of(trace: TraceLog) -> list[TimelineEntry]:
 def _of_event(event: TraceEvent) -> TimelineEntry:
     payload = event.payload
     error = payload.get("error")
-    failed = bool(error) or payload.get("status") in ("error", "failed", "failure", "timeout")
+    status = tool_status(payload) if event.type == "tool_call" else payload.get("status")
+    failed = bool(error) or status in ("error", "failed", "failure", "timeout")
     describe = _LABELS.get(event.type, _describe_any)
     return TimelineEntry(event.type, printable_line(describe(payload), _LABEL_LENGTH), failed=failed)
 
@@ -64,7 +65,7 @@ def _describe_tool_call(payload: dict[str, Any]) -> str:
         inside = ", ".join(f"{key}={short_json(value)}" for key, value in arguments.items())
     else:
         inside = "" if arguments is None else short_json(arguments)
-    status = payload.get("status")
+    status = tool_status(payload)
     outcome = ": ".join(str(each) for each in (status, payload.get("error")) if each)
     return f"{payload.get('name') or '(unnamed)'}({inside})" + (f" → {outcome}" if outcome else "")
 

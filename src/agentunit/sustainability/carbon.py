@@ -130,7 +130,7 @@ class CarbonMetric(ItemMetric):
                 f"function of time; received {intensity!r}"
             )
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Take the recorded carbon, else that of the energy."""
         recorded = number_at("trace.metadata['carbon_kg']", item.trace_metadata.get("carbon_kg"))
         if recorded is not None:

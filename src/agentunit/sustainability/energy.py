@@ -225,7 +225,7 @@ class EnergyMetric(ItemMetric):
         check_positive("EnergyMetric", "threshold_kwh", self.threshold_kwh)
         checked_interval("EnergyMetric", "sample_interval", self.sample_interval)
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Add up what is known of the run's energy."""
         used = used_energy(item)
         total = used.total

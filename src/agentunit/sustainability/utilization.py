@@ -51,7 +51,7 @@ class ResourceUtilizationMetric(ItemMetric):
         for parameter in ("target_cpu_percent", "target_memory_gb", "target_gpu_percent"):
             check_positive("ResourceUtilizationMetric", parameter, getattr(self, parameter))
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Compare what was used with the targets."""
         resources = resources_of(item)
         detail: dict[str, Any] = {"scores": {}, "shared": resources.get("shared") is True, "backend": "recorded"}
