@@ -262,3 +262,20 @@ def test_a_link_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     suite = written(inside, {"prompts": ["{{q}}"], "tests": [{"vars": {"q": "file://note.txt"}}]})
     assert suite.cases[0].query == "file://note.txt"
     assert suite.unmapped == {"variable of file://note.txt": 1}
+
+
+def test_templates_are_filled_in_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTUNIT_MAX_ITEM_MB", "1")
+    with pytest.raises(DatasetError, match="longer than 1 MiB"):
+        written(tmp_path, {"prompts": ["{{q}}" * 100], "tests": [{"vars": {"q": "x" * 20_000}}]})
+
+
+@pytest.mark.parametrize(
+    ("assertion", "name"),
+    [
+        ({"type": "word-count", "value": {"most": 3}}, "word-count (its value is no number)"),
+        ({"type": "is-json", "value": {"type": "colour"}}, "is-json (its value is no schema that can be used)"),
+    ],
+)
+def test_what_a_run_could_not_check_is_refused_at_once(tmp_path: Path, assertion: Any, name: str) -> None:
+    assert of_assertion(tmp_path, assertion).unmapped == {name: 1}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import Any, NamedTuple
 
+from agentunit.backends.json_schema import SchemaError, check_schema
 from agentunit.datasets.structured import YamlProblem, plain_yaml
 from agentunit.formulas.patterns import PatternError, linear_pattern
 
@@ -51,8 +53,10 @@ def _schema(value: Any) -> Any:
             value = plain_yaml(value.encode())
         except YamlProblem:
             raise ValueError("its value is no schema") from None
-    if not isinstance(value, (dict, bool)):
-        raise ValueError("its value is no schema")
+    try:
+        check_schema(value)
+    except SchemaError:
+        raise ValueError("its value is no schema that can be used") from None
     return value
 
 
@@ -65,7 +69,9 @@ def _as_is(value: Any) -> Any:
 def _count(value: Any) -> Any:
     if isinstance(value, str) and value.strip().isdigit():
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float, dict)):
+    bounds = value if isinstance(value, dict) else {"min": value}
+    numbers = [bounds[name] for name in ("min", "max") if bounds.get(name) is not None]
+    if not numbers or not all(type(each) in (int, float) and each >= 0 for each in numbers):
         raise ValueError("its value is no number")
     return value
 
@@ -169,7 +175,7 @@ class Assertions:
         value, threshold = assertion.get("value"), _number(assertion.get("threshold"))
         if isinstance(value, str) and value.startswith("file://"):
             raise NotMapped(f"{name} (its value is code or cannot be read)")
-        if (isinstance(value, str) and "{{" in value) or (isinstance(value, str) and "{%" in value):
+        if isinstance(value, str) and ("{{" in value or "{%" in value):
             raise NotMapped(f"{name} (its value is a template that plain substitution does not fill)")
         try:
             if kind in _PLAIN:
@@ -282,9 +288,10 @@ def _flat(assertions: list[Any], unmapped: Counter[str]) -> list[Mapping[str, An
 
 def _number(value: Any) -> float | None:
     try:
-        return None if value is None or isinstance(value, bool) else float(value)
-    except (TypeError, ValueError):
+        number = None if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError, OverflowError):
         return None
+    return number if number is not None and isfinite(number) else None
 
 
 _IN_A_CELL = re.compile(r"(?:(not-)?([a-z][a-z:-]*))(?:\(([0-9.]+)\))?(?::\s*(.*))?", re.DOTALL)

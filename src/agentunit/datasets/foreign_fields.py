@@ -289,7 +289,8 @@ def _tool_call(call: Any) -> Any:
 
 def _offer(case: dict[str, Any]) -> None:
     """Choices are part of the question, and a letter that names one is as good as its text."""
-    choices = [_text(each) for each in case.pop("choices")]
+    given = case.pop("choices")
+    choices = [_text(each) for each in (given if isinstance(given, list) else [given])]
     case["metadata"]["choices"] = choices
     offered = [f"{letter}) {choice}" for letter, choice in zip(_LETTERS, choices, strict=False)]
     case["query"] = "\n".join([case.get("query") or "", *offered])

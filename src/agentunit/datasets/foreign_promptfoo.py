@@ -13,15 +13,15 @@ from typing import Any
 from agentunit.datasets.foreign import CODE, ForeignSuite, load_cases, read_document
 from agentunit.datasets.foreign_assertions import Assertions, assertion_of_cell
 from agentunit.datasets.foreign_fields import asked
+from agentunit.datasets.foreign_templates import chat_of, fill, variables_of, without_comments
 from agentunit.datasets.rows import DatasetError
-from agentunit.datasets.structured import plain_yaml
 from agentunit.traces.limits import read_limits
 
 _FILE = "file://"
 _TEXTS = (".txt", ".md", ".j2", ".html", ".xml", ".sql")
 _DATA = (".json", ".yaml", ".yml", ".jsonl", ".csv")
-_VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.\[\]]*)\s*-?\}\}")
-_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+# What an assertion reads: the names in a template, and in code that is not run.
+_READ_BY_GRADERS = re.compile(r"(?:\{\{|vars)([^}]{0,200})")
 # Settings that say how promptfoo runs, not what is tested.
 _SETTINGS = frozenset(
     [
@@ -110,18 +110,18 @@ class _Reader:
 
     def _case(self, case_id: str, template: str, variables: Mapping[str, Any], asserts: list[Any]) -> dict[str, Any]:
         case: dict[str, Any] = {"id": case_id, "metadata": {}}
-        shown = {match.split(".")[0].split("[")[0] for match in _VARIABLE.findall(template)}
+        shown = variables_of(template)
         if template:
-            query, rest = asked(_chat(self._rendered(template, variables, "prompt").strip()))
+            query, rest = asked(chat_of(self._rendered(template, variables, "prompt").strip()))
         else:
             query, rest = asked(dict(variables)) if variables else ("", {})
             rest.pop("inputs", None)
         case["query"] = query
         case["metadata"].update(rest)
-        graded = json.dumps(asserts, default=str)
+        graded = set(re.findall(r"\w+", " ".join(_READ_BY_GRADERS.findall(json.dumps(asserts, default=str)))))
         for name, value in variables.items():
             # What the prompt does not show and an assertion reads is an answer key; agents do not receive it.
-            hidden = name not in shown and re.search(rf"(?:\{{\{{|vars)[^}}]*\b{re.escape(name)}\b", graded)
+            hidden = name not in shown and name in graded
             case["metadata"].setdefault("expected_vars" if hidden else "vars", {})[name] = value
         context = variables.get("context")
         if isinstance(context, str) or (isinstance(context, list) and all(isinstance(each, str) for each in context)):
@@ -135,7 +135,7 @@ class _Reader:
         if isinstance(made.get("assert"), list):
             made["assert"] = [self._rendered_assertion(each, variables) for each in made["assert"]]
         if "value" in made:
-            made["value"] = _fill(made["value"], variables)
+            made["value"] = fill(made["value"], variables)
         return made
 
     def _assertion(self, assertion: Any) -> Any:
@@ -153,7 +153,7 @@ class _Reader:
         return assertion
 
     def _rendered(self, template: str, variables: Mapping[str, Any], where: str) -> str:
-        text = _fill(_COMMENT.sub("", template), variables)
+        text = fill(without_comments(template), variables)
         if "{{" in text or "{%" in text:
             self._unmapped[f"template in a {where} that plain substitution does not fill"] += 1
         return str(text)
@@ -305,47 +305,13 @@ def _merged(default: Mapping[str, Any], test: Mapping[str, Any]) -> dict[str, An
 def _combinations(variables: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A variable that is a list stands for one test a value."""
     if options.get("disableVarExpansion"):
-        yield dict(_fill(variables, variables))
+        yield dict(fill(variables, variables))
         return
     lists = [value if isinstance(value, list) and value else [value] for value in variables.values()]
     for values in itertools.islice(itertools.product(*lists), int(min(read_limits().cases, 1 << 30)) + 1):
         chosen = dict(zip(variables, values, strict=True))
         # A variable may name others.
-        yield dict(_fill(chosen, chosen))
-
-
-def _fill(value: Any, variables: Mapping[str, Any]) -> Any:
-    """Plain substitution of ``{{name}}`` and ``{{name.field}}``; whatever else a template says stays as it is."""
-    if isinstance(value, list):
-        return [_fill(each, variables) for each in value]
-    if isinstance(value, Mapping):
-        return {name: _fill(each, variables) for name, each in value.items()}
-    if not isinstance(value, str) or "{{" not in value:
-        return value
-
-    def filled(match: re.Match[str]) -> str:
-        found: Any = variables
-        for step in re.findall(r"\w+", match[1]):
-            if isinstance(found, Mapping) and step in found:
-                found = found[step]
-            elif isinstance(found, list) and step.isdigit() and int(step) < len(found):
-                found = found[int(step)]
-            else:
-                return match[0]
-        return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
-
-    return _VARIABLE.sub(filled, value)
-
-
-def _chat(text: str) -> Any:
-    """A prompt that lists messages, as JSON or YAML, is a conversation."""
-    if not text.startswith(("[", "- role:")):
-        return text
-    try:
-        found = json.loads(text) if text.startswith("[") else plain_yaml(text.encode())
-    except (ValueError, RecursionError):
-        return text
-    return found if isinstance(found, list) and found else text
+        yield dict(fill(chosen, chosen))
 
 
 def _items(value: Any) -> list[Any]:
