@@ -226,6 +226,34 @@ def test_a_limit_that_differs_stays_with_its_case(tmp_path: Path) -> None:
     assert suite.gates == ["assertions all == 1"]
 
 
+def test_a_limit_of_every_case_is_a_gate_and_nothing_else(tmp_path: Path) -> None:
+    suite = of_assertion(tmp_path, *[{"type": "cost", "threshold": 0.01}] * 2)
+    assert (suite.metrics, suite.gates) == (["cost"], ["cost max <= 0.01"])
+    assert "assertions" not in suite.cases[0].metadata
+
+
+def test_a_limit_that_stands_twice_on_one_case_is_none_of_the_others(tmp_path: Path) -> None:
+    twice = [{"type": "cost", "threshold": 0.01}] * 2
+    tests = [{"vars": {"q": "a"}, "assert": twice}, {"vars": {"q": "b"}}]
+    suite = written(tmp_path, {"prompts": ["{{q}}"], "tests": tests})
+    assert suite.gates == ["assertions all == 1 coverage 0.5"]
+
+
+@pytest.mark.parametrize(("n_cases", "gates"), [(2, ["faithfulness all >= 0.8"]), (1, [])])
+def test_a_score_of_the_whole_run_is_gated_only_where_every_case_asks_for_it(
+    tmp_path: Path, n_cases: int, gates: list[str]
+) -> None:
+    graded = [{"type": "context-faithfulness", "threshold": 0.8}]
+    tests = [{"vars": {"q": "?", "context": "c"}, "assert": graded if n < n_cases else []} for n in range(2)]
+    suite = written(tmp_path, {"prompts": ["{{q}}"], "tests": tests})
+    assert suite.metrics == [{"faithfulness": {"backend": "judge"}}]
+    assert suite.gates == gates
+    assert suite.cases[0].context == ["c"]
+    assert [metric for _, metric in suite.became] == [
+        "faithfulness" if gates else "faithfulness, no gate: it stands on 1 of 2 cases"
+    ]
+
+
 def test_a_transformed_output_is_not_what_the_agent_says(tmp_path: Path) -> None:
     suite = of_assertion(tmp_path, {"type": "equals", "value": "4"}, options={"transform": "output.trim()"})
     assert suite.unmapped == {"equals (the test transforms the output)": 1}

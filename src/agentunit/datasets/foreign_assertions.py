@@ -141,7 +141,8 @@ class Assertions:
         self._n_cases = 0
         self._n_with: Counter[str] = Counter()
         self._limits: defaultdict[str, list[tuple[list[Any], dict[str, Any]]]] = defaultdict(list)
-        self._thresholds: defaultdict[str, list[float]] = defaultdict(list)
+        self._thresholds: defaultdict[str, dict[int, float]] = defaultdict(dict)
+        self._checked: list[list[Any]] = []
         self._rubrics: dict[str, float | None] = {}
 
     def add(self, assertions: list[Any], case: dict[str, Any], *, transformed: bool) -> None:
@@ -156,7 +157,8 @@ class Assertions:
                 self.unmapped[str(error)] += 1
         if plain:
             metadata["assertions"] = plain
-        for name in {"assertions", *self._rubrics} & metadata.keys():
+            self._checked.append(plain)
+        for name in self._rubrics.keys() & metadata.keys():
             self._n_with[name] += 1
 
     def _add(self, assertion: Mapping[str, Any], case: dict[str, Any], plain: list[Any], transformed: bool) -> None:
@@ -183,7 +185,9 @@ class Assertions:
             elif kind in _JUDGED:
                 self._add_judged(name, value, threshold, case["metadata"])
             elif kind in _WHOLE:
-                self._thresholds[kind].append(threshold or 0.0)
+                if self._n_cases in self._thresholds[kind]:
+                    raise ValueError("the case has one already")
+                self._thresholds[kind][self._n_cases] = threshold or 0.0
             else:
                 self._add_similar(value, case)
         except ValueError as error:
@@ -223,6 +227,7 @@ class Assertions:
         metrics: list[Any] = []
         gates: list[str] = []
         self._settle_limits(metrics, gates)
+        self._n_with["assertions"] = sum(map(bool, self._checked))
         if self._n_with["assertions"]:
             metrics.insert(0, "assertions")
             gates.insert(0, self._gate("assertions", "== 1"))
@@ -231,7 +236,7 @@ class Assertions:
             metrics.append({"rubric": {**({} if name == "rubric" else {"name": name}), "scale": scale}})
             gates.append(self._gate(name, "== 1" if threshold is None else f">= {threshold:g}"))
         for kind, metric in _WHOLE.items():
-            thresholds = self._thresholds[kind]
+            thresholds = list(self._thresholds[kind].values())
             if not thresholds:
                 continue
             metrics.append({metric: {"backend": "judge"}})
@@ -248,7 +253,7 @@ class Assertions:
         for kind, found in self._limits.items():
             limits = {made["threshold"] for _, made in found}
             metric = _LIMITS[kind]
-            if len(limits) == 1 and len(found) == self._n_cases:
+            if len(limits) == 1 and len({id(plain) for plain, _ in found}) == self._n_cases:
                 for plain, made in found:
                     # By identity: an equal assertion may stand there twice.
                     plain[:] = [each for each in plain if each is not made]
