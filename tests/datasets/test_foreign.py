@@ -259,6 +259,16 @@ def test_a_transformed_output_is_not_what_the_agent_says(tmp_path: Path) -> None
     assert suite.unmapped == {"equals (the test transforms the output)": 1}
 
 
+def test_answer_keys_among_the_variables_are_kept_from_agents(tmp_path: Path) -> None:
+    variables = {"q": "Capital?", "right": "Paris", "Expected": "Paris", "customer": "c7"}
+    code = {"type": "javascript", "value": "output == context.vars.right"}
+    suite = written(tmp_path, {"prompts": ["{{q}}"], "tests": [{"vars": variables, "assert": [code]}]})
+    assert suite.cases[0].metadata == {
+        "vars": {"q": "Capital?", "customer": "c7"},
+        "expected_vars": {"right": "Paris", "Expected": "Paris"},
+    }
+
+
 def test_every_prompt_makes_a_case_and_a_chat_asks_its_last_question(tmp_path: Path) -> None:
     chat = json.dumps([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "{{q}}"}])
     suite = written(

@@ -121,7 +121,7 @@ class _Reader:
         graded = set(re.findall(r"\w+", " ".join(_READ_BY_GRADERS.findall(json.dumps(asserts, default=str)))))
         for name, value in variables.items():
             # What the prompt does not show and an assertion reads is an answer key; agents do not receive it.
-            hidden = name not in shown and name in graded
+            hidden = name not in shown and (name in graded or name.lower().startswith("expected"))
             case["metadata"].setdefault("expected_vars" if hidden else "vars", {})[name] = value
         context = variables.get("context")
         if isinstance(context, str) or (isinstance(context, list) and all(isinstance(each, str) for each in context)):
