@@ -234,6 +234,9 @@ def test_an_import_that_cannot_be_is_one_line(verb):
         assert result.exit_code == 3
         assert len(result.stderr.splitlines()) == 1
     assert verb("import", "notes.json", "--as", " ").exit_code == 2
+    assert verb("import", "notes.json", "--as", "main").exit_code == 2
+    verb("export", "20250101", "--to", "main.json")
+    assert verb("import", "main.json", "--out", "x").exit_code == 2
 
 
 def test_a_file_serves_as_a_run(verb):

@@ -39,7 +39,7 @@ _VERBS = {
     "rerun": "Run some cases of a run once more.",
     "promote": "Make test cases of a run's bad cases.",
     "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
-    "import": "Take an exported run into the store.",
+    "import": "Take in an exported run, or the tests of another tool.",
     "metrics": "List the metrics, or everything about one.",
     "doctor": "What is installed and missing; with FILE: what traces hold, lack, and the setting that adds it.",
     "validity": "How well metrics agree with your own labels.",

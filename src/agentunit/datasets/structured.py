@@ -163,6 +163,25 @@ def collect_yaml(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
         cases.refuse(None, "not readable: nested too deeply")
 
 
+class YamlProblem(ValueError):
+    """A text that is no YAML that can be read; the message says why."""
+
+
+def plain_yaml(text: bytes) -> Any:
+    """A YAML document as plain data, read as safely as a dataset is."""
+    import yaml
+
+    try:
+        if len(text) > _YAML_NODES_FREE and sum(map(text.count, (b"\n", b",", b": ", b"- "))) > _most_yaml_nodes():
+            raise too_many_nodes(_most_yaml_nodes())
+        loader = _yaml_loader()(text)
+        root = loader.get_single_node()
+        _check_aliases(root)
+        return None if root is None else loader.construct_document(root)
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError, TypeError, RecursionError) as error:
+        raise YamlProblem(f"not YAML: {_yaml_problem(error)}") from None
+
+
 def _most_yaml_nodes() -> float:
     return read_limits().nodes / 5
 

@@ -142,6 +142,11 @@ def _from_yaml(file: Path) -> Suite:
     for required in ("dataset", "agent"):
         if required not in content:
             raise SuiteError(f"{file}: {required!r} is missing")
+    if content["agent"] is None:
+        raise SuiteError(
+            f"{file}: 'agent' is empty: name yours there, as module:function (found beside the suite), "
+            '"command: …" or an https:// address'
+        )
     for key in ("metrics", "name"):
         if key in content and content[key] is None:
             raise SuiteError(f"{file}: {key!r} is empty; name something, or leave the line out for the default")

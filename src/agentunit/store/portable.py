@@ -22,6 +22,7 @@ from agentunit.store.sqlite import RunHeader, Store
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
 
 PORTABLE_VERSION = 1
+_LOOKED_INTO = 1 << 12
 _RUN_ID = re.compile(r"(?!last(~|$))[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 
 
@@ -104,6 +105,15 @@ def _take_in(store: Store, header: RunHeader, run_id: str, cases: Iterator[Porta
         if case.scores:
             store.add_scores(run_id, case.position, case.repeat, case.scores)
     store.set_status(run_id, header.status, finished_at=header.finished_at)
+
+
+def is_portable(path: str | os.PathLike[str]) -> bool:
+    """Whether a file calls itself an exported run, or cannot be looked into; reading it says what is wrong with it."""
+    try:
+        with open(path, "rb") as raw:
+            return b'"agentunit_run"' in decompressed(raw).readline(_LOOKED_INTO)
+    except (ZstandardMissing, OSError, *BROKEN_STREAM):
+        return True
 
 
 def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[PortableCase]]:

@@ -1,0 +1,173 @@
+"""The tests people already have, as cases: what a file of another tool holds, and what becomes of it here."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.results import decode_json
+from agentunit.datasets.foreign_fields import ROW_FORMATS, RowFormat, case_of_row
+from agentunit.datasets.readers import load_dataset
+from agentunit.datasets.rows import DatasetError, listed
+from agentunit.datasets.structured import YamlProblem, plain_yaml
+from agentunit.datasets.tables import bounded_text
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed, read_whole
+from agentunit.traces.limits import LimitExceeded, check_nodes
+
+CODE = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".py", ".rb", ".sh")
+_LISTS = ("data", "items", "examples", "samples", "goldens", "test_cases")
+
+
+@dataclass
+class ForeignSuite:
+    """What was read from a file of another tool.
+
+    ``became`` counts, by name, what turned into a metric (``gated`` when a gate decides by it); ``unmapped`` counts
+    what did not, with the reason; ``kept`` counts fields that stay with the cases although nothing reads them.
+    """
+
+    tool: str
+    cases: list[DatasetCase] = field(default_factory=list)
+    metrics: list[Any] = field(default_factory=list)
+    gates: list[str] = field(default_factory=list)
+    grader_fields: list[str] = field(default_factory=list)
+    became: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unmapped: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    asks_judge: bool = False
+
+
+def read_foreign(path: str | os.PathLike[str]) -> ForeignSuite:
+    """The cases of a promptfoo, DeepEval, RAGAS, LangSmith, Langfuse, Inspect or OpenAI evals file.
+
+    Nothing in the file is run, and no other file is read but those beside it that a promptfoo configuration names.
+    What is no such file, or holds a case that cannot be used, raises ``DatasetError``.
+    """
+    file = Path(path)
+    content = read_document(file)
+    if _is_promptfoo(content):
+        from agentunit.datasets.foreign_promptfoo import read_promptfoo
+
+        return read_promptfoo(content, file)
+    rows = _rows(content)
+    for row_format in ROW_FORMATS:
+        if rows and row_format.knows(rows[0]):
+            return _read_rows(rows, row_format, file)
+    has = f"it has the fields {listed(rows[0])}" if rows else "no list of objects was found in it"
+    if rows and {"query", "question"} & rows[0].keys():
+        has += "; a dataset of AgentUnit's own needs no import: name it in a suite"
+    raise DatasetError(
+        f"{file}: neither an exported run nor tests of promptfoo, {', '.join(each.tool for each in ROW_FORMATS)}; {has}"
+    )
+
+
+def read_document(file: Path) -> Any:
+    """A JSON, JSONL, YAML, CSV or TSV file as plain data; a file that is code is refused, never run."""
+    name = file.name.lower().removesuffix(".gz").removesuffix(".zst")
+    suffix = Path(name).suffix
+    if suffix in CODE:
+        raise DatasetError(f"{file}: is code, which is never run here; export its tests as YAML, JSON or CSV")
+    try:
+        with open(file, "rb") as raw:
+            stream = decompressed(raw)
+            if suffix in (".csv", ".tsv"):
+                with bounded_text(stream) as lines:
+                    return list(csv.DictReader(lines, delimiter="\t" if suffix == ".tsv" else ","))
+            if suffix in (".jsonl", ".ndjson"):
+                return [_line(number, line) for number, line in bounded_lines(stream)]
+            text = read_whole(stream)
+    except (OSError, UnicodeError, csv.Error, ZstandardMissing, LimitExceeded, ValueError, *BROKEN_STREAM) as error:
+        raise DatasetError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
+    try:
+        if suffix in (".yaml", ".yml"):
+            return plain_yaml(text)
+        check_nodes(text)
+        return decode_json(text.removeprefix(b"\xef\xbb\xbf"))
+    except (YamlProblem, msgspec.DecodeError, UnicodeError, RecursionError, LimitExceeded) as error:
+        raise DatasetError(f"{file}: {error}") from None
+
+
+def _line(number: int, line: bytes | str) -> Any:
+    if isinstance(line, str):
+        raise LimitExceeded(f"line {number}: {line}")
+    try:
+        check_nodes(line)
+        return decode_json(line)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise ValueError(f"line {number}: not JSON ({error})") from None
+
+
+def _is_promptfoo(content: Any) -> bool:
+    if isinstance(content, Mapping):
+        says = {"tests", "scenarios", "defaultTest", "redteam"} & content.keys()
+        return bool(says and {"prompts", "providers", "targets"} & content.keys()) or (
+            "prompts" in content and "providers" in content
+        )
+    first = content[0] if isinstance(content, list) and content else None
+    if not isinstance(first, Mapping):
+        return False
+    return isinstance(first.get("vars"), Mapping) or any(str(name).startswith("__expected") for name in first)
+
+
+def _rows(content: Any) -> list[Mapping[str, Any]]:
+    """The list of objects in a document: the document itself, or the list that it holds under a usual name."""
+    if isinstance(content, Mapping):
+        content = next((content[name] for name in _LISTS if isinstance(content.get(name), list)), [])
+    return content if isinstance(content, list) and all(isinstance(each, Mapping) for each in content) else []
+
+
+def _read_rows(rows: list[Mapping[str, Any]], row_format: RowFormat, file: Path) -> ForeignSuite:
+    suite = ForeignSuite(row_format.tool, grader_fields=list(row_format.grader_fields))
+    from_cells = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
+    cases: list[dict[str, Any]] = []
+    for row in rows:
+        fields = {str(name): _of_cell(value) if from_cells else value for name, value in row.items()}
+        if str(fields.get("status", "")).upper() == "ARCHIVED":
+            suite.unmapped["archived item"] += 1
+            continue
+        cases.append(case_of_row(fields, row_format, suite.kept, suite.unmapped))
+    suite.cases = load_cases(cases, file)
+    for metric, source, holds in (
+        ("answer_correctness", "expected outputs", lambda case: case.expected_output is not None),
+        ("faithfulness", "contexts", lambda case: bool(case.context)),
+        ("tool_trajectory", "expected tool calls", lambda case: "expected_tool_calls" in case.metadata),
+    ):
+        n_cases = sum(map(holds, suite.cases))
+        if n_cases:
+            suite.metrics.append(metric)
+            suite.became[source, metric] += n_cases
+    suite.metrics += ["response_time"]
+    if not any(case.context for case in suite.cases):
+        suite.grader_fields = []
+    return suite
+
+
+def load_cases(cases: list[dict[str, Any]], file: Path) -> list[DatasetCase]:
+    """Cases that obey the rules of a dataset; what is wrong with one is said with the file's name."""
+    try:
+        return load_dataset(cases)
+    except DatasetError as error:
+        raise DatasetError(f"{file}: {str(error).removeprefix('dataset, ').removeprefix('dataset: ')}") from None
+
+
+def _of_cell(cell: Any) -> Any:
+    """A cell that is JSON data becomes it; an empty one says nothing."""
+    if not isinstance(cell, str):
+        return cell
+    if not cell.strip():
+        return None
+    if cell.lstrip()[0] in "[{":
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+    return cell

@@ -1,0 +1,299 @@
+"""Datasets of other tools, row by row: which field is what, as tables."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import json
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agentunit.datasets.rows import SPELLINGS
+
+# Where a field goes: a field of the case, "metadata.NAME", or one of these.
+KEPT = "kept with the case, read by nothing"
+MERGED = "its fields are metadata"
+UNMAPPED = "what it asks for is not done here"
+
+_ASKED = ("query", "question", "input", "prompt", "user_input", "message", "text", "messages", "content")
+_ANSWERED = ("answer", "output", "expected_output", "expected", "response", "result", "text", "content", "messages")
+_ROLES_OF_USERS = ("user", "human")
+_LETTERS = string.ascii_uppercase
+
+
+@dataclass(frozen=True)
+class RowFormat:
+    """One tool's rows. ``marks`` are sets of fields, one of which every row of its files has.
+
+    Of several fields that go to one place, the first that holds something wins; the others are kept.
+    """
+
+    tool: str
+    marks: tuple[frozenset[str], ...]
+    fields: Mapping[str, str]
+    grader_fields: tuple[str, ...] = ()
+    passages_between: str | None = None
+
+    def knows(self, row: Mapping[str, Any]) -> bool:
+        """Whether a row looks like one of this tool's."""
+        names = {str(name).split(".")[0] for name in row}
+        return any(mark <= names for mark in self.marks)
+
+
+def _marks(*marks: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(mark.split()) for mark in marks)
+
+
+ROW_FORMATS = (
+    RowFormat(
+        "RAGAS",
+        _marks("user_input"),
+        {
+            "user_input": "query",
+            "reference": "expected_output",
+            "reference_contexts": "context",
+            "retrieved_contexts": "context",
+            "reference_tool_calls": "metadata.expected_tool_calls",
+            "rubrics": UNMAPPED,
+            "reference_topics": UNMAPPED,
+            "persona_name": "metadata.persona_name",
+            "query_style": "metadata.query_style",
+            "query_length": "metadata.query_length",
+            "synthesizer_name": "metadata.synthesizer_name",
+        },
+        grader_fields=("context",),
+    ),
+    RowFormat(
+        "LangSmith",
+        _marks("inputs outputs", "inputs dataset_id"),
+        {
+            "id": "id",
+            "inputs": "query",
+            "outputs": "expected_output",
+            "metadata": MERGED,
+            "split": "metadata.split",
+            "attachments": UNMAPPED,
+        },
+    ),
+    RowFormat(
+        "Langfuse",
+        _marks("input expectedOutput", "input datasetId"),
+        {
+            "id": "id",
+            "input": "query",
+            "expectedOutput": "expected_output",
+            "metadata": MERGED,
+            "mediaReferences": UNMAPPED,
+        },
+    ),
+    RowFormat(
+        "OpenAI evals", _marks("input ideal"), {"input": "query", "ideal": "expected_output", "metadata": MERGED}
+    ),
+    RowFormat(
+        "Inspect",
+        _marks("input target"),
+        {
+            "id": "id",
+            "input": "query",
+            "target": "expected_output",
+            "choices": "choices",
+            "metadata": MERGED,
+            "files": UNMAPPED,
+            "setup": UNMAPPED,
+            "sandbox": UNMAPPED,
+        },
+    ),
+    RowFormat(
+        "DeepEval",
+        _marks("input expected_output", "input actual_output", "scenario expected_outcome"),
+        {
+            "turns": "query",
+            "input": "query",
+            "scenario": "query",
+            "expected_output": "expected_output",
+            "expected_outcome": "expected_output",
+            "context": "context",
+            "retrieval_context": "context",
+            "expected_tools": "metadata.expected_tool_calls",
+            "additional_metadata": MERGED,
+            "custom_column_key_values": MERGED,
+            "name": "metadata.name",
+            "source_file": "metadata.source_file",
+            "user_description": "metadata.user_description",
+            "expectations": UNMAPPED,
+        },
+        grader_fields=("context",),
+        passages_between="|",
+    ),
+)
+
+
+def case_of_row(
+    row: Mapping[str, Any], row_format: RowFormat, kept: Counter[str], unmapped: Counter[str]
+) -> dict[str, Any]:
+    """A row as the fields of a case. What has no place among them keeps its name, and no agent receives it."""
+    row = _gathered(row)
+    case: dict[str, Any] = {"metadata": {}}
+    rest = {}
+    for name in sorted(row, key=lambda each: _position(each, row_format)):
+        value = row[name]
+        if value is None or value == [] or value == {} or value == "":
+            continue
+        place = row_format.fields.get(name, KEPT)
+        taken = place in case or place.removeprefix("metadata.") in case["metadata"]
+        if place == MERGED and isinstance(value, Mapping):
+            for key, each in value.items():
+                case["metadata"].setdefault(str(key), each)
+        elif place in (KEPT, UNMAPPED, MERGED) or taken:
+            rest[name] = value
+            (unmapped if place == UNMAPPED else kept)[name] += 1
+        else:
+            _put(case, place, value, row_format)
+    if "choices" in case:
+        _offer(case)
+    # Names that a case has itself would be read as such.
+    for name, value in rest.items():
+        case[name if name not in _CASE_NAMES else f"{name} ({row_format.tool})"] = value
+    return case
+
+
+_CASE_NAMES = frozenset(["metadata", *itertools.chain.from_iterable(SPELLINGS.values())])
+
+
+def _position(name: str, row_format: RowFormat) -> int:
+    known = list(row_format.fields)
+    return known.index(name) if name in known else len(known)
+
+
+def _gathered(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns such as ``inputs.question`` as one field ``inputs``."""
+    gathered: dict[str, Any] = {}
+    for name, value in row.items():
+        head, dot, tail = name.partition(".")
+        if dot and head in ("inputs", "outputs", "metadata"):
+            if value is not None:
+                gathered.setdefault(head, {})[tail] = value
+        else:
+            gathered[name] = value
+    return gathered
+
+
+def _put(case: dict[str, Any], place: str, value: Any, row_format: RowFormat) -> None:
+    if place == "query":
+        case["query"], rest = asked(value)
+        case["metadata"].update(rest)
+    elif place == "expected_output":
+        case[place] = _answer(value)
+    elif place == "context":
+        case[place] = _passages(value, row_format.passages_between)
+    elif place == "metadata.expected_tool_calls":
+        case["metadata"]["expected_tool_calls"] = [_tool_call(each) for each in _listed(value)]
+    elif place.startswith("metadata."):
+        case["metadata"][place.removeprefix("metadata.")] = value
+    else:
+        case[place] = value
+
+
+def asked(value: Any) -> tuple[str, dict[str, Any]]:
+    """The question in whatever a tool calls its input, and the metadata with what else it holds.
+
+    >>> asked({"question": "Where is A-1?", "customer": "c7"})
+    ('Where is A-1?', {'inputs': {'customer': 'c7'}})
+    >>> asked([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"}])[0]
+    '2 + 2?'
+    """
+    if isinstance(value, str):
+        return value, {}
+    if isinstance(value, Mapping):
+        name = next((each for each in _ASKED if value.get(each)), next(iter(value)) if len(value) == 1 else None)
+        if name is None:
+            return _text(value), {"inputs": dict(value)}
+        query, found = asked(value[name])
+        others = {key: each for key, each in value.items() if key != name}
+        return query, {**found, **({"inputs": others} if others else {})}
+    if isinstance(value, Sequence) and value and all(_is_message(each) for each in value):
+        last = max((n for n, each in enumerate(value) if _role(each) in _ROLES_OF_USERS), default=len(value) - 1)
+        found = {"messages": list(value[: last + 1])} if last else {}
+        if value[last + 1 :]:
+            # What was answered then is an answer key now.
+            found["expected_messages"] = list(value[last + 1 :])
+        return _text(value[last]["content"]), found
+    return _text(value), {}
+
+
+def _answer(value: Any) -> Any:
+    """The expected answer: of an object with one usual name, what stands there; of messages, the last."""
+    if isinstance(value, Mapping):
+        name = next((each for each in _ANSWERED if value.get(each) is not None), None)
+        return _answer(value[name]) if name is not None and len(value) == 1 else _only(value)
+    if isinstance(value, list) and value and all(_is_message(each) for each in value):
+        return _text(value[-1]["content"])
+    return value
+
+
+def _only(value: Mapping[str, Any]) -> Any:
+    return next(iter(value.values())) if len(value) == 1 else dict(value)
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, Mapping) and "content" in value
+
+
+def _role(message: Mapping[str, Any]) -> str:
+    return str(message.get("role") or message.get("type") or "").lower()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and any(
+        isinstance(each, Mapping) and isinstance(each.get("text"), str) for each in value
+    ):
+        return "\n".join(each["text"] for each in value if isinstance(each, Mapping) and "text" in each)
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _passages(value: Any, between: str | None) -> Any:
+    if isinstance(value, str):
+        written = _literal(value)
+        return written if isinstance(written, list) else value.split(between) if between else [value]
+    return [_text(each) for each in value] if isinstance(value, list) else value
+
+
+def _literal(text: str) -> Any:
+    """A list that a table holds as Python would write it; nothing in it is run."""
+    if not text.startswith("["):
+        return None
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _listed(value: Any) -> list[Any]:
+    found = _literal(value) if isinstance(value, str) else value
+    return found if isinstance(found, list) else [value]
+
+
+def _tool_call(call: Any) -> Any:
+    """A call as ``tool_trajectory`` expects it: a name, with arguments where they are stated."""
+    if not isinstance(call, Mapping) or "name" not in call:
+        return call
+    names = ("inputParameters", "input_parameters", "args", "arguments")
+    arguments = next((call[each] for each in names if call.get(each) is not None), None)
+    return {"name": call["name"], **({} if arguments is None else {"arguments": arguments})}
+
+
+def _offer(case: dict[str, Any]) -> None:
+    """Choices are part of the question, and a letter that names one is as good as its text."""
+    given = case.pop("choices")
+    choices = [_text(each) for each in (given if isinstance(given, list) else [given])]
+    case["metadata"]["choices"] = choices
+    offered = [f"{letter}) {choice}" for letter, choice in zip(_LETTERS, choices, strict=False)]
+    case["query"] = "\n".join([case.get("query") or "", *offered])
+    target = case.get("expected_output")
+    if isinstance(target, str) and len(target) == 1 and target in _LETTERS[: len(choices)]:
+        case["expected_output"] = [target, choices[_LETTERS.index(target)]]

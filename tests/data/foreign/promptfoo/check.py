@@ -1,0 +1,1 @@
+raise SystemExit("this file must never be run")
