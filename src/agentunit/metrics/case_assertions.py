@@ -53,7 +53,7 @@ class AssertionsMetric(ItemMetric):
     )
     name = info.name
 
-    def judge(self, item: Item) -> MetricResult:
+    def score_item(self, item: Item) -> MetricResult:
         """Check one after the other; all that fail are named."""
         given = item.case_metadata.get("assertions")
         if given is None or given == []:
