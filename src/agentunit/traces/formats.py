@@ -47,12 +47,17 @@ _OWN_FORMATS = {
     "inspect": "agentunit.traces.chats.inspect_logs:INSPECT_LOG",
     "inspect-eval": "agentunit.traces.chats.inspect_logs:INSPECT_ARCHIVE",
     "adk-session": "agentunit.traces.chats.adk_sessions:ADK_SESSION",
+    "adk-eval-set": "agentunit.traces.chats.adk_sessions:ADK_EVAL_SET",
+    "browser-use": "agentunit.traces.chats.browser_use:BROWSER_USE",
+    "anthropic-managed": "agentunit.traces.chats.event_logs:ANTHROPIC_MANAGED",
+    "claude-stream": "agentunit.traces.chats.event_logs:CLAUDE_STREAM",
+    "bedrock-agent": "agentunit.traces.chats.event_logs:BEDROCK_AGENT",
     "tau2": "agentunit.traces.chats.benchmarks:TAU2",
     "tau-bench": "agentunit.traces.chats.benchmarks:TAU_BENCH",
     "marble": "agentunit.traces.chats.benchmarks:MARBLE",
     "autogen-console": "agentunit.traces.chats.autogen:AUTOGEN_CONSOLE",
     "autogen": "agentunit.traces.chats.autogen:AUTOGEN",
-    "chat": "agentunit.traces.chats.chat_logs:CHAT",
+    "chat": "agentunit.traces.chats.chat_rows:CHAT",
 }
 
 

@@ -3,34 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import msgspec
 
-Paths = tuple[str, ...]
-
-
-def at(row: Mapping[str, Any], path: str) -> Any:
-    """What stands at a place in a row; ``None`` when there is nothing. ``*`` is the only member of an object."""
-    if path in row:
-        return row[path]
-    name, dot, rest = path.partition(".")
-    inner = next(iter(row.values())) if name == "*" and len(row) == 1 else row.get(name)
-    if not dot:
-        return inner
-    return at(inner, rest) if isinstance(inner, dict) else None
-
-
-def first_at(row: Mapping[str, Any], paths: Iterable[str]) -> Any:
-    """What stands at the first of several places that holds something, be it an empty text only if no other does."""
-    empty = None
-    for path in paths:
-        value = at(row, path)
-        if value is not None and value != "":
-            return value
-        empty = value if empty is None else empty
-    return empty
+from agentunit.traces.places import Paths, first_at, names_in
 
 
 class OwnWords(NamedTuple):
@@ -95,10 +73,6 @@ _WEAVE_TYPES = {
 }  # fmt: skip
 
 
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 LANGSMITH_WORDS = OwnWords(
     tool="langsmith",
     type=("run_type",),
@@ -128,7 +102,7 @@ LANGSMITH_WORDS = OwnWords(
         "gen_ai.usage.cache_read.input_tokens": ("prompt_token_details.cache_read",),
         "gen_ai.usage.reasoning.output_tokens": ("completion_token_details.reasoning",),
     },
-    known=_names(
+    known=names_in(
         "id name start_time end_time run_type extra error serialized events inputs outputs "
         "reference_example_id parent_run_id tags attachments session_id session_name child_run_ids child_runs "
         "feedback_stats app_path manifest_id status prompt_tokens completion_tokens total_tokens "
@@ -152,7 +126,7 @@ WEAVE_WORDS = OwnWords(
     ),
     facts={"session.id": ("thread_id",), "error.message": ("exception",)},
     call_facts={"gen_ai.request.model": ("inputs.model",), "gen_ai.response.model": ("output.model",)},
-    known=_names(
+    known=names_in(
         "id op_name trace_id project_id parent_id inputs output exception summary display_name attributes "
         "started_at ended_at deleted_at thread_id turn_id wb_user_id wb_username wb_run_id wb_run_step "
         "wb_run_step_end storage_size_bytes total_storage_size_bytes weave_task_id created_timestamp "
@@ -169,7 +143,7 @@ OPIK_WORDS = OwnWords(
     costs=(("total_estimated_cost",),),
     facts={"session.id": ("thread_id",), "error.message": ("error_info.message", "error_info.exception_type")},
     call_facts={"gen_ai.request.model": ("model",), "gen_ai.provider.name": ("provider",)},
-    known=_names(
+    known=names_in(
         "id project_name project_id trace_id parent_span_id name type start_time end_time input output "
         "metadata model provider tags usage error_info created_at last_updated_at created_by last_updated_by "
         "feedback_scores comments total_estimated_cost total_estimated_cost_version duration ttft source "

@@ -8,10 +8,11 @@ from itertools import zip_longest
 from typing import Any
 
 from agentunit.core.results import InputError
-from agentunit.traces.exports.own_words import at, attributes_in, first_at, short_name
+from agentunit.traces.exports.own_words import attributes_in, short_name
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_in, shown, spans_of_file
 from agentunit.traces.exports.spellings import SPELLINGS, Spelling, spelling_of
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.places import at, first_at
 from agentunit.traces.spans import (
     ReadingNotes,
     Span,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from agentunit.traces.exports.own_words import LANGSMITH_WORDS, OPIK_WORDS, WEAVE_WORDS, OwnWords, Paths, at
+from agentunit.traces.exports.own_words import LANGSMITH_WORDS, OPIK_WORDS, WEAVE_WORDS, OwnWords
+from agentunit.traces.places import Paths, at
 
 MICROSECOND, NANOSECOND = 1e-6, 1e-9
 
