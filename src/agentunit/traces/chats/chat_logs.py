@@ -39,7 +39,7 @@ def looks_like_message(value: Any) -> bool:
     kind = value.get("type")
     if kind in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
         return bool(value.keys() & {"content", "call_id"})
-    return kind in _CALL_ITEMS and bool(value.keys() & {"id", "call_id"})
+    return isinstance(kind, str) and kind in _CALL_ITEMS and bool(value.keys() & {"id", "call_id"})
 
 
 # Items of OpenAI's Responses API: calls of the caller's tools and their results, of OpenAI's own tools, and thoughts.
