@@ -34,6 +34,7 @@ _OWN_FORMATS = {
     "otlp-protobuf": "agentunit.traces.otlp.protobuf_requests:OTLP_PROTOBUF",
     "mlflow": "agentunit.traces.exports.mlflow:MLFLOW_TRACES",
     "langfuse": "agentunit.traces.exports.langfuse:LANGFUSE_EXPORT",
+    "logfire": "agentunit.traces.exports.rows:LOGFIRE",
     "span-json": "agentunit.traces.exports.rows:SPAN_JSON",
     "span-json-camel": "agentunit.traces.exports.rows:SPAN_JSON_CAMEL",
     "clickhouse": "agentunit.traces.exports.rows:CLICKHOUSE",

@@ -1,4 +1,4 @@
-"""Opik: a trace with its spans as ``opik export`` of opik 2.2.122 (PyPI) writes it, through its own types and writer."""
+"""Opik: a trace with its spans as ``opik export`` of opik 2.2.122 (PyPI) writes it, through its types and writer."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -27,6 +27,10 @@ def span(number, name, kind, given, returned, **more):
     )
 
 
+def said(**message):
+    return {"choices": [{"message": {"role": "assistant", **message}}]}
+
+
 model = {"model": "gpt-4.1-mini", "provider": "openai"}
 counted = {"prompt_tokens": 211, "completion_tokens": 17, "total_tokens": 228, "original_usage.prompt_tokens": 211}
 more = {"prompt_tokens": 352, "completion_tokens": 31, "total_tokens": 383}
@@ -36,11 +40,11 @@ asked = {"messages": [{"role": "user", "content": QUESTION}]}
 calls = [{"id": "c1", "type": "function", "function": {"name": "lookup", "arguments": '{"order": "A-1"}'}}]
 failed = ErrorInfoPublic(exception_type="ValueError", message="refunds need a supervisor", traceback="…")
 spans = [
-    span(1, "chat_completion_create", "llm", asked, {"choices": [{"message": {"role": "assistant", "tool_calls": calls}}]},
+    span(1, "chat_completion_create", "llm", asked, said(tool_calls=calls),
          usage=counted, total_estimated_cost=0.0012, **model),
     span(2, "lookup", "tool", {"order": "A-1"}, {"output": "ch_1, ch_2"}),
     span(3, "refund", "tool", {"charge": "ch_2"}, None, error_info=failed),
-    span(4, "chat_completion_create", "llm", asked, {"choices": [{"message": {"role": "assistant", "content": ANSWER}}]},
+    span(4, "chat_completion_create", "llm", asked, said(content=ANSWER),
          usage=more, total_estimated_cost=0.0024, **model),
 ]  # fmt: skip
 trace = TracePublic(
