@@ -56,7 +56,11 @@ def _matches(opening: Opening) -> bool:
 
 def _has_named_speakers(messages: list[Any]) -> bool:
     """Whether these are chat messages of several speakers with names of their own; a user may have one anywhere."""
-    speakers = [each for each in messages if looks_like_message(each) and each.get("role") not in ("tool", "function")]
+    speakers = [
+        each
+        for each in messages
+        if looks_like_message(each) and each.get("role", each.get("type")) not in ("tool", "function")
+    ]
     names = {each["name"] for each in speakers if isinstance(each.get("name"), str) and each["name"]}
     an_agent = any(each.get("role") == "assistant" and as_name(each.get("name")) for each in speakers)
     return len(names) > 1 or an_agent or any(_role_names_agent(each.get("role")) for each in speakers)

@@ -38,7 +38,7 @@ def looks_like_message(value: Any) -> bool:
         )
     kind = value.get("type")
     if kind in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
-        return bool(value.keys() & {"content", "call_id"})
+        return bool(value.keys() & {"content", "call_id"}) or isinstance(value.get("data"), dict)
     return isinstance(kind, str) and kind in _CALL_ITEMS and bool(value.keys() & {"id", "call_id"})
 
 
@@ -72,6 +72,9 @@ def add_message(
     if not looks_like_message(message):
         talk.notes.problems[_UNREADABLE_MESSAGE] += 1
         return
+    if "role" not in message and isinstance(message.get("data"), dict):
+        # LangChain's messages_to_dict puts the message into its type.
+        message = {**message["data"], "type": message["type"]}
     at = as_time(message.get("timestamp", message.get("created_at")))
     kind = as_name(message.get("role")) or message["type"]
     role = _ROLES.get(kind, kind)
@@ -251,11 +254,13 @@ def _fast_agent_counts(turn: dict[str, Any]) -> dict[str, Any]:
 
 def _langchain_counts(usage: dict[str, Any]) -> dict[str, Any]:
     """LangChain's counts under OpenAI's names: its input includes what was read from a cache."""
-    cached = as_dict(usage.get("input_token_details")).get("cache_read")
+    details, reasoning = as_dict(usage.get("input_token_details")), as_dict(usage.get("output_token_details"))
+    cache = {"cached_tokens": details.get("cache_read"), "cache_creation_tokens": details.get("cache_creation")}
     counts = {
         "prompt_tokens": usage.get("input_tokens"),
         "completion_tokens": usage.get("output_tokens"),
         "total_tokens": usage.get("total_tokens"),
-        "prompt_tokens_details": None if cached is None else {"cached_tokens": cached},
+        "prompt_tokens_details": without_nones(**cache) or None,
+        "completion_tokens_details": without_nones(reasoning_tokens=reasoning.get("reasoning")) or None,
     }
     return {name: value for name, value in counts.items() if value is not None}
