@@ -12,6 +12,7 @@ from agentunit.traces.chats.values import (
     as_dict,
     as_list,
     as_name,
+    as_number,
     as_time,
     gemini_counts,
     text_of,
@@ -19,7 +20,7 @@ from agentunit.traces.chats.values import (
     unknown_fields,
     without_nones,
 )
-from agentunit.traces.places import names_in
+from agentunit.traces.places import Paths, first_at, names_in
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant", "developer": "system"}
 _RESULT_ROLES = ("tool", "function")
@@ -230,26 +231,40 @@ def _add_model_call(talk: Conversation, message: dict[str, Any], agent: str | No
         usage = gemini_counts(message["usageMetadata"])
     if usage is None:
         usage = metadata.get("token_usage")
-    turn = as_dict(_channel(as_dict(message.get("channels")), "fast-agent-usage").get("turn"))
-    if usage is None and turn:
-        usage = _fast_agent_counts(turn)
-    models = (message.get("model"), metadata.get("model_name"), turn.get("model"))
-    model = next((m for m in models if as_name(m)), None)
+    stated = _channel(as_dict(message.get("channels")), "fast-agent-usage")
+    for each in as_list(stated.get("provider_attempts")) or as_list(stated.get("turn") and [stated["turn"]]):
+        turn, counts = as_dict(each), token_counts(_fast_agent_counts(as_dict(each)), talk.notes)
+        cost = as_amount(turn.get("cost_usd"))
+        talk.model_call(counts, model=as_name(turn.get("model")), cost=cost, agent=agent, at=at)
+    model = next((m for m in (message.get("model"), metadata.get("model_name")) if as_name(m)), None)
     talk.model_call(
         token_counts(usage, talk.notes), model=as_name(model), cost=as_amount(message.get("cost")), agent=agent, at=at
     )
 
 
+# Where fast-agent has the counts of a call: in version 2 of its usage, and before.
+_FAST_AGENT_COUNTS: dict[str, Paths] = {
+    "prompt_tokens": ("prompt.total", "display_input_tokens", "input_tokens"),
+    "completion_tokens": ("completion.total", "output_tokens"),
+    "cached_tokens": ("prompt.cache_read", "cache_usage.cache_read_tokens"),
+    "cache_hits": ("cache_usage.cache_hit_tokens",),
+    "cache_creation_tokens": ("prompt.cache_write", "cache_usage.cache_write_tokens"),
+    "reasoning_tokens": ("completion.reasoning", "reasoning_tokens"),
+}
+
+
 def _fast_agent_counts(turn: dict[str, Any]) -> dict[str, Any]:
-    """fast-agent's counts of a turn under OpenAI's names: what it displays as input includes what was cached."""
-    cache = as_dict(turn.get("cache_usage"))
-    cached = sum(cache[key] for key in ("cache_read_tokens", "cache_hit_tokens") if isinstance(cache.get(key), int))
-    counts = {
-        "prompt_tokens": turn.get("display_input_tokens", turn.get("input_tokens")),
-        "completion_tokens": turn.get("output_tokens"),
-        "prompt_tokens_details": {"cached_tokens": cached} if cached else None,
-    }
-    return {name: value for name, value in counts.items() if value is not None}
+    """fast-agent's counts of a call under OpenAI's names: its prompt includes what was cached."""
+    found = {name: as_number(first_at(turn, paths)) for name, paths in _FAST_AGENT_COUNTS.items()}
+    cache = {name: found[name] for name in ("cached_tokens", "cache_creation_tokens") if found[name]}
+    if found["cache_hits"]:
+        cache["cached_tokens"] = (cache.get("cached_tokens") or 0) + found["cache_hits"]
+    return without_nones(
+        prompt_tokens=found["prompt_tokens"],
+        completion_tokens=found["completion_tokens"],
+        prompt_tokens_details=cache or None,
+        completion_tokens_details=without_nones(reasoning_tokens=found["reasoning_tokens"]) or None,
+    )
 
 
 def _langchain_counts(usage: dict[str, Any]) -> dict[str, Any]:
