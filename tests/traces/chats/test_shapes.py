@@ -11,7 +11,7 @@ from agentunit.core.results import InputError
 from agentunit.traces.chats.adk_sessions import ADK_SESSION
 from agentunit.traces.chats.autogen import AUTOGEN, AUTOGEN_CONSOLE
 from agentunit.traces.chats.benchmarks import MARBLE, TAU2, TAU_BENCH
-from agentunit.traces.chats.chat_logs import CHAT
+from agentunit.traces.chats.chat_rows import CHAT
 from agentunit.traces.chats.inspect_logs import INSPECT_ARCHIVE, INSPECT_LOG
 from agentunit.traces.spans import ReadingNotes
 

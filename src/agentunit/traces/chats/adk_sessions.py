@@ -11,8 +11,17 @@ from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.traces.chats.chat_logs import add_function_response
 from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn, interactions_of
-from agentunit.traces.chats.rows import NoConversation, RowContext, chat_format, listed_in
-from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, gemini_counts, text_of, without_nones
+from agentunit.traces.chats.rows import NoConversation, RowContext, chat_format, file_rows, listed_in
+from agentunit.traces.chats.values import (
+    as_dict,
+    as_list,
+    as_name,
+    as_time,
+    gemini_counts,
+    text_of,
+    unknown_fields,
+    without_nones,
+)
 from agentunit.traces.formats_base import Opening
 from agentunit.traces.spans import ReadingNotes
 
@@ -135,4 +144,44 @@ ADK_SESSION = chat_format(
     _matches,
     _record,
     is_part=_is_event,
+)
+
+
+def _evaluated_record(row: Any, context: RowContext) -> Record:
+    case, turns = listed_in(row, "conversation", "a case of an ADK eval set")
+    talk = _Session(context.notes)
+    for each in turns:
+        turn = as_dict(each)
+        steps = as_dict(_either(turn, "intermediateData", "intermediate_data"))
+        at = as_time(_either(turn, "creationTimestamp", "creation_timestamp"))
+        asked, answered = _either(turn, "userContent", "user_content"), _either(turn, "finalResponse", "final_response")
+        talk.say("user", text_of(as_dict(asked).get("parts")), at=at)
+        talk.add_calls(as_list(_either(steps, "toolUses", "tool_uses")), at=at)
+        for response in as_list(_either(steps, "toolResponses", "tool_responses")):
+            add_function_response(talk, as_dict(response), at=at)
+        for spoken in as_list(_either(steps, "intermediateResponses", "intermediate_responses")):
+            author, parts = spoken if isinstance(spoken, list) and len(spoken) == 2 else (None, None)
+            talk.say("assistant", text_of(parts), agent=as_name(author), at=at)
+        talk.say("assistant", text_of(as_dict(answered).get("parts")), at=at)
+        for name in unknown_fields(steps, _OF_STEPS):
+            context.notes.not_understood[name] += 1
+    eval_id = as_name(_either(case, "evalId", "eval_id"))
+    return Record(
+        DatasetCase(context.ids.unique(eval_id or context.fallback_id), talk.first_asked),
+        TraceLog(talk.events, {"source_format": ADK_EVAL_SET.name}),
+        Outcome(output=talk.last_answer),
+    )
+
+
+_OF_STEPS = frozenset(
+    (
+        "toolUses", "tool_uses", "toolResponses", "tool_responses", "intermediateResponses", "intermediate_responses",
+            )
+)  # fmt: skip
+ADK_EVAL_SET = chat_format(
+    "adk-eval-set",
+    "eval sets of Google's Agent Development Kit: the conversations recorded in their cases",
+    lambda opening: not {"eval_cases", "evalCases"}.isdisjoint(opening.keys),
+    _evaluated_record,
+    rows=lambda source: file_rows(source, within="eval_cases"),
 )

@@ -56,7 +56,11 @@ def _matches(opening: Opening) -> bool:
 
 def _has_named_speakers(messages: list[Any]) -> bool:
     """Whether these are chat messages of several speakers with names of their own; a user may have one anywhere."""
-    speakers = [each for each in messages if looks_like_message(each) and each.get("role") not in ("tool", "function")]
+    speakers = [
+        each
+        for each in messages
+        if looks_like_message(each) and each.get("role", each.get("type")) not in ("tool", "function")
+    ]
     names = {each["name"] for each in speakers if isinstance(each.get("name"), str) and each["name"]}
     an_agent = any(each.get("role") == "assistant" and as_name(each.get("name")) for each in speakers)
     return len(names) > 1 or an_agent or any(_role_names_agent(each.get("role")) for each in speakers)
@@ -118,7 +122,19 @@ def _conversation_in(row: Any) -> tuple[list[Any], RowFacts, Any]:
     facts = row_facts(value, key)
     facts.metadata.pop("stop_reason", None)
     lines = conversation.splitlines() if isinstance(conversation, str) else conversation
+    if "mode" in value and ("response" in value or "stream" in value):
+        return [*lines, *_recorded_reply(value)], row_facts({}, ""), None
     return lines, facts, value.get("stop_reason")
+
+
+def _recorded_reply(value: dict[str, Any]) -> list[Any]:
+    """The reply in a call that AutoGen's recorder of model clients wrote; of a streamed one, its last piece."""
+    pieces = [as_dict(piece) for piece in as_list(value.get("stream"))]
+    reply = as_dict(value.get("response")) or next((piece for piece in reversed(pieces) if "usage" in piece), {})
+    if "content" not in reply:
+        return []
+    said = {"type": "AssistantMessage", "source": "assistant", "content": reply["content"]}
+    return [{**said, "models_usage": reply.get("usage")}]
 
 
 def _stated_cost(stated: Any, notes: ReadingNotes) -> tuple[float | None, dict[str, Any] | None]:

@@ -9,13 +9,15 @@ from agentunit.core.interactions import HandoffEvent
 from agentunit.core.trace import TraceEvent
 from agentunit.traces.chats.chat_logs import add_message, looks_like_message
 from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn
-from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, text_of, token_counts
+from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, text_of, token_counts, unknown_fields
+from agentunit.traces.places import names_in
 from agentunit.traces.spans import ReadingNotes
 
 _CALLS = frozenset(("ToolCallRequestEvent", "ToolCallMessage"))
 _RESULTS = frozenset(("ToolCallExecutionEvent", "ToolCallResultMessage", "FunctionExecutionResultMessage"))
 # A piece of a message that comes whole as well.
 _PIECE = "ModelClientStreamingChunkEvent"
+_KNOWN_FIELDS = names_in("type source content created_at models_usage target result id metadata thought context")
 _UNREADABLE = "an AutoGen message has no source or type; it was left out"
 
 
@@ -32,7 +34,7 @@ def is_autogen_message(value: Any) -> bool:
         isinstance(value, dict)
         and isinstance(value.get("type"), str)
         and "role" not in value
-        and (isinstance(value.get("source"), str) or value["type"] in _RESULTS)
+        and (isinstance(value.get("source"), str) or value["type"] in _RESULTS or value["type"] == "SystemMessage")
         and "content" in value
     ) or (isinstance(value, dict) and value.get("type") == "CodeExecutionEvent")
 
@@ -50,6 +52,8 @@ def add_autogen_messages(talk: Conversation, messages: list[Any]) -> AutogenChat
 
 def _add(talk: Conversation, chat: AutogenChat, message: dict[str, Any]) -> None:
     kind, source = message["type"], as_name(message.get("source"))
+    for name in unknown_fields(message, _KNOWN_FIELDS):
+        talk.notes.not_understood[f"{kind}.{name}"] += 1
     at = as_time(message.get("created_at"))
     content = message.get("content")
     talk.model_call(_usage(message.get("models_usage"), talk.notes), agent=source, at=at)

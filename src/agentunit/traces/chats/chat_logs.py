@@ -1,27 +1,26 @@
-"""Chat logs: messages with roles in the shapes of OpenAI, Anthropic, Gemini or LangChain, one chat a row."""
+"""Messages of chats with roles, in the shapes of OpenAI, Anthropic, Gemini, LangChain or fast-agent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from agentunit.core.outcome import Outcome
-from agentunit.core.records import Record
-from agentunit.core.trace import TraceLog
 from agentunit.traces.chats.conversation import Conversation
-from agentunit.traces.chats.rows import NoConversation, RowContext, chat_format, row_facts
 from agentunit.traces.chats.values import (
     as_amount,
+    as_data,
     as_dict,
     as_list,
     as_name,
+    as_number,
     as_time,
     gemini_counts,
     text_of,
     token_counts,
+    unknown_fields,
     without_nones,
 )
-from agentunit.traces.formats_base import Opening
+from agentunit.traces.places import Paths, first_at, names_in
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "bot": "assistant", "developer": "system"}
 _RESULT_ROLES = ("tool", "function")
@@ -35,10 +34,33 @@ def looks_like_message(value: Any) -> bool:
     if not isinstance(value, dict):
         return False
     if as_name(value.get("role")) is not None:
-        return bool(value.keys() & {"content", "parts", "tool_calls", "function_call", "tool_responses"})
-    return value.get("type") in ("function_call", "function_call_output", "human", "ai", "tool", "system") and bool(
-        value.keys() & {"content", "call_id"}
-    )
+        return bool(
+            value.keys() & {"content", "parts", "tool_calls", "function_call", "tool_responses", "tool_results"}
+        )
+    kind = value.get("type")
+    if kind in ("function_call", "function_call_output", "human", "ai", "tool", "system"):
+        return bool(value.keys() & {"content", "call_id"}) or isinstance(value.get("data"), dict)
+    return isinstance(kind, str) and kind in _CALL_ITEMS and bool(value.keys() & {"id", "call_id"})
+
+
+# Items of OpenAI's Responses API: calls of the caller's tools and their results, of OpenAI's own tools, and thoughts.
+_CALL_ITEMS = names_in(
+    "custom_tool_call custom_tool_call_output mcp_call web_search_call file_search_call "
+    "code_interpreter_call computer_call image_generation_call local_shell_call shell_call "
+    "apply_patch_call tool_search_call reasoning mcp_list_tools mcp_approval_request"
+)
+_QUIET_ITEMS = ("reasoning", "mcp_list_tools", "mcp_approval_request")
+
+# Fields of a message that are read, and those that tell nothing about what was done.
+_KNOWN_FIELDS = names_in(
+    "role content parts tool_calls function_call tool_responses tool_results tool_call_id call_id "
+    "tool_use_id name type id timestamp created_at usage usage_metadata usageMetadata response_metadata "
+    "model cost status error is_error output arguments function channels refusal annotations logprobs "
+    "reasoning_content reasoning thinking thinking_blocks reasoning_details stop_reason stop_sequence "
+    "stop_details finish_reason index additional_kwargs example invalid_tool_calls weight source metadata "
+    "provider_specific_fields is_template summary encrypted_content namespace phase input "
+    "context_management container internal agent raw_data turn_idx is_handoff_back to recipient"
+)
 
 
 def add_message(
@@ -51,13 +73,22 @@ def add_message(
     if not looks_like_message(message):
         talk.notes.problems[_UNREADABLE_MESSAGE] += 1
         return
+    if "role" not in message and isinstance(message.get("data"), dict):
+        # LangChain's messages_to_dict puts the message into its type.
+        message = {**message["data"], "type": message["type"]}
     at = as_time(message.get("timestamp", message.get("created_at")))
     kind = as_name(message.get("role")) or message["type"]
     role = _ROLES.get(kind, kind)
-    if role == "function_call":
+    if role not in _CALL_ITEMS:
+        for name in unknown_fields(message, _KNOWN_FIELDS):
+            talk.notes.not_understood[name] += 1
+    if role in ("function_call", "custom_tool_call"):
         talk.add_calls([message], agent=agent, at=at)
         return
-    if role == "function_call_output" or role in _RESULT_ROLES:
+    if role in _CALL_ITEMS and role != "custom_tool_call_output":
+        _add_own_tool(talk, message, agent, at)
+        return
+    if role in ("function_call_output", "custom_tool_call_output") or role in _RESULT_ROLES:
         _add_results(talk, message, agent, says_error)
         return
     if role == "assistant":
@@ -68,10 +99,61 @@ def add_message(
     talk.say(role, text_of(content), agent=agent, at=at)
     for part in as_list(content):
         _add_part(talk, part, agent, at, says_error)
-    calls = as_list(message.get("tool_calls"))
+    calls = _listed_calls(message.get("tool_calls"))
     if not calls and isinstance(message.get("function_call"), dict):
         calls = [message["function_call"]]
     talk.add_calls(calls, agent=agent, at=at)
+    _add_mcp_results(talk, message, agent)
+
+
+def _listed_calls(calls: Any) -> list[Any]:
+    """Calls as a list; fast-agent writes them as requests of MCP by their ids."""
+    if not isinstance(calls, dict):
+        return as_list(calls)
+    return [{**as_dict(as_dict(each).get("params")), "id": call_id} for call_id, each in calls.items()]
+
+
+def _add_mcp_results(talk: Conversation, message: dict[str, Any], agent: str | None) -> None:
+    """The results that fast-agent writes by the ids of their calls, with how long each took beside them."""
+    channels = as_dict(message.get("channels"))
+    for name in unknown_fields(channels, _CHANNELS):
+        talk.notes.not_understood[f"channels.{name}"] += 1
+    elapsed = _channel(channels, "fast-agent-tool-timing")
+    for call_id, each in as_dict(message.get("tool_results")).items():
+        answer, timing_ms = as_dict(each), as_amount(as_dict(elapsed.get(call_id)).get("timing_ms"))
+        talk.result(
+            text_of(answer.get("content")),
+            call_id=call_id,
+            failed=answer.get("isError") is True,
+            agent=agent,
+            duration_s=None if timing_ms is None else timing_ms / 1000,
+        )
+
+
+_CHANNELS = frozenset(("reasoning", "fast-agent-timing", "fast-agent-tool-timing", "fast-agent-usage"))
+
+
+def _channel(channels: dict[str, Any], name: str) -> dict[str, Any]:
+    """The data of a channel of fast-agent, which is JSON in a text block."""
+    return as_dict(as_data(text_of(channels.get(name))))
+
+
+def _add_own_tool(talk: Conversation, item: dict[str, Any], agent: str | None, at: float | None) -> None:
+    """A call of one of OpenAI's own tools, or of an MCP server that it calls itself: result and status are in it."""
+    kind = item["type"]
+    if kind in _QUIET_ITEMS:
+        return
+    name = as_name(item.get("name")) or kind.removesuffix("_call")
+    given = next((item[key] for key in ("arguments", "action", "code", "queries") if item.get(key) is not None), None)
+    talk.call(name, given, call_id=as_name(item.get("id")), agent=agent, at=at)
+    talk.events[-1].payload.update(without_nones(server=as_name(item.get("server_label"))))
+    error = item.get("error")
+    if item.get("status") in (None, "completed", "failed", "incomplete") and (item.get("status") or error is not None):
+        result = next((item[key] for key in ("output", "outputs", "results") if item.get(key) is not None), None)
+        failed = bool(error) or item.get("status") == "failed"
+        talk.result(
+            result, call_id=as_name(item.get("id")), failed=failed, error=text_of(error) if error else None, agent=agent
+        )
 
 
 def _add_results(talk: Conversation, message: dict[str, Any], agent: str | None, says_error: SaysError) -> None:
@@ -149,100 +231,51 @@ def _add_model_call(talk: Conversation, message: dict[str, Any], agent: str | No
         usage = gemini_counts(message["usageMetadata"])
     if usage is None:
         usage = metadata.get("token_usage")
+    stated = _channel(as_dict(message.get("channels")), "fast-agent-usage")
+    for each in as_list(stated.get("provider_attempts")) or as_list(stated.get("turn") and [stated["turn"]]):
+        turn, counts = as_dict(each), token_counts(_fast_agent_counts(as_dict(each)), talk.notes)
+        cost = as_amount(turn.get("cost_usd"))
+        talk.model_call(counts, model=as_name(turn.get("model")), cost=cost, agent=agent, at=at)
     model = next((m for m in (message.get("model"), metadata.get("model_name")) if as_name(m)), None)
     talk.model_call(
         token_counts(usage, talk.notes), model=as_name(model), cost=as_amount(message.get("cost")), agent=agent, at=at
     )
 
 
+# Where fast-agent has the counts of a call: in version 2 of its usage, and before.
+_FAST_AGENT_COUNTS: dict[str, Paths] = {
+    "prompt_tokens": ("prompt.total", "display_input_tokens", "input_tokens"),
+    "completion_tokens": ("completion.total", "output_tokens"),
+    "cached_tokens": ("prompt.cache_read", "cache_usage.cache_read_tokens"),
+    "cache_hits": ("cache_usage.cache_hit_tokens",),
+    "cache_creation_tokens": ("prompt.cache_write", "cache_usage.cache_write_tokens"),
+    "reasoning_tokens": ("completion.reasoning", "reasoning_tokens"),
+}
+
+
+def _fast_agent_counts(turn: dict[str, Any]) -> dict[str, Any]:
+    """fast-agent's counts of a call under OpenAI's names: its prompt includes what was cached."""
+    found = {name: as_number(first_at(turn, paths)) for name, paths in _FAST_AGENT_COUNTS.items()}
+    cache = {name: found[name] for name in ("cached_tokens", "cache_creation_tokens") if found[name]}
+    if found["cache_hits"]:
+        cache["cached_tokens"] = (cache.get("cached_tokens") or 0) + found["cache_hits"]
+    return without_nones(
+        prompt_tokens=found["prompt_tokens"],
+        completion_tokens=found["completion_tokens"],
+        prompt_tokens_details=cache or None,
+        completion_tokens_details=without_nones(reasoning_tokens=found["reasoning_tokens"]) or None,
+    )
+
+
 def _langchain_counts(usage: dict[str, Any]) -> dict[str, Any]:
     """LangChain's counts under OpenAI's names: its input includes what was read from a cache."""
-    cached = as_dict(usage.get("input_token_details")).get("cache_read")
+    details, reasoning = as_dict(usage.get("input_token_details")), as_dict(usage.get("output_token_details"))
+    cache = {"cached_tokens": details.get("cache_read"), "cache_creation_tokens": details.get("cache_creation")}
     counts = {
         "prompt_tokens": usage.get("input_tokens"),
         "completion_tokens": usage.get("output_tokens"),
         "total_tokens": usage.get("total_tokens"),
-        "prompt_tokens_details": None if cached is None else {"cached_tokens": cached},
+        "prompt_tokens_details": without_nones(**cache) or None,
+        "completion_tokens_details": without_nones(reasoning_tokens=reasoning.get("reasoning")) or None,
     }
     return {name: value for name, value in counts.items() if value is not None}
-
-
-_LISTS = ("messages", "contents", "conversation", "input")
-_CHAT_ROLES = ("system", "developer", "user", "assistant", "tool", "function", "model", "human", "ai")
-
-
-def _matches(opening: Opening) -> bool:
-    value = opening.value
-    if value is None:
-        # The first row is longer than what was looked at.
-        return "messages" in opening.keys and b'"role"' in opening.head
-    if isinstance(value, list):
-        return bool(value) and _is_chat_message(value[0])
-    if not isinstance(value, dict):
-        return False
-    if _is_chat_message(value):
-        return True
-    row = _unwrapped(value)
-    key = _list_key(row)
-    return key is not None and _is_chat_message(row[key][0])
-
-
-def _is_chat_message(value: Any) -> bool:
-    return looks_like_message(value) and value.get("role", value.get("type")) in _CHAT_ROLES
-
-
-def _list_key(row: dict[str, Any]) -> str | None:
-    return next((key for key in _LISTS if isinstance(row.get(key), list) and row[key]), None)
-
-
-def _unwrapped(value: dict[str, Any]) -> dict[str, Any]:
-    """A row as it is; of a logged request with its response, the request with the reply as its last message."""
-    request = value.get("request", value.get("body"))
-    if _list_key(value) is not None or not isinstance(request, dict):
-        return _with_reply(value, value)
-    return _with_reply({**value, **request}, as_dict(value.get("response")))
-
-
-def _with_reply(row: dict[str, Any], response: dict[str, Any]) -> dict[str, Any]:
-    key = _list_key(row)
-    choices = [as_dict(choice).get("message") for choice in as_list(response.get("choices"))[:1]]
-    replies = choices or ([response] if response is not row and looks_like_message(response) else [])
-    if key is None or not replies:
-        return row
-    replies = [{k: v for k, v in as_dict(reply).items() if k != "usage"} for reply in replies]
-    known = {name: response[name] for name in ("usage", "model") if response.get(name) is not None}
-    return {**row, **known, key: [*row[key], *replies]}
-
-
-def _record(value: Any, context: RowContext) -> Record:
-    row = {"messages": value} if isinstance(value, list) else _unwrapped(as_dict(value))
-    key = _list_key(row)
-    if key is None or not any(map(looks_like_message, row[key])):
-        raise NoConversation(f"no conversation: a row needs a list of messages under one of {', '.join(_LISTS)}")
-    talk = Conversation(context.notes)
-    for instructions in (row.get("system"), row.get("instructions")):
-        if instructions is not None:
-            add_message(talk, {"role": "system", "content": instructions})
-    for message in row[key]:
-        add_message(talk, message)
-    facts = row_facts(row, key)
-    for read in ("tools", "usage", "cost", "system", "instructions", "request", "response", "body", "choices"):
-        facts.metadata.pop(read, None)
-    metadata = without_nones(
-        source_format=CHAT.name,
-        model=as_name(row.get("model")),
-        usage=token_counts(row.get("usage"), context.notes),
-        cost=as_amount(row.get("cost")),
-    )
-    case = facts.case(context, talk.first_asked)
-    case.tools = as_list(row.get("tools")) or None
-    return Record(case, TraceLog(talk.events, metadata), Outcome(facts.success, talk.last_answer))
-
-
-CHAT = chat_format(
-    "chat",
-    'chat logs with roles: {"messages": […]} a line (OpenAI, Anthropic, Gemini, LangChain), or bare messages',
-    _matches,
-    _record,
-    is_part=looks_like_message,
-)

@@ -97,6 +97,7 @@ class Conversation:
         error: str | None = None,
         agent: str | None = None,
         at: float | None = None,
+        duration_s: float | None = None,
         kind: str = "tool_call",
     ) -> None:
         """The result of a call: of the oldest one with that id, or, where results have no ids, with that name."""
@@ -106,8 +107,7 @@ class Conversation:
             payload = {"name": name or "", **without_nones(id=call_id, agent=agent)}
             self.events.append(TraceEvent(kind, payload, at))
         payload["status"] = "error" if failed else "success"
-        if result is not None:
-            payload["result"] = result
+        payload.update(without_nones(result=result, duration_s=duration_s))
         if failed:
             payload["error"] = error or (result if isinstance(result, str) and result else "the tool failed")
 

@@ -99,8 +99,12 @@ def usage_counts(usage: Any, notes: ReadingNotes) -> dict[str, Any] | None:
     if prompt is not None and completion is not None and total == prompt + completion + beside:
         prompt += beside
     read = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
-    known = {name: count for name, count in read.items() if count is not None}
-    return {**known, "prompt_tokens_details": {"cached_tokens": cached}} if cached else known
+    known: dict[str, Any] = {name: count for name, count in read.items() if count is not None}
+    if cached:
+        known["prompt_tokens_details"] = {"cached_tokens": cached}
+    if reasoning := counts.get("reasoning_tokens"):
+        known["completion_tokens_details"] = {"reasoning_tokens": reasoning}
+    return known
 
 
 class SampleUsage(NamedTuple):

@@ -5,6 +5,7 @@ What a row says beside its conversation (id, question, expected answer) is read 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import PurePath
@@ -150,14 +151,23 @@ def chat_format(
             return record(value, context._replace(around=row.around))
 
         for row in rows(source):
+            before = notes.not_understood.copy()
             made = row if isinstance(row, InputError) else _attempt(source, row, partial(build, row))
             if made is not None:
-                yield made
+                yield _counted(made, notes, before)
         for each in parts.values():
+            before = notes.not_understood.copy()
             if (made := _attempt(source, Row(b"", None, {}), partial(record, each, context))) is not None:
-                yield made
+                yield _counted(made, notes, before)
 
     return TraceFormat(name, summary, matches, read)
+
+
+def _counted(made: Record | InputError, notes: ReadingNotes, before: Counter[str]) -> Record | InputError:
+    """A record that names the fields of it that no reader understood."""
+    if isinstance(made, Record) and notes.not_understood != before:
+        made.trace.metadata["not_understood"] = dict(notes.not_understood - before)
+    return made
 
 
 def _attempt(source: Source, row: Row, make: Callable[[], Record | None]) -> Record | InputError | None:
@@ -185,7 +195,7 @@ def listed_in(row: Any, key: str, whose: str) -> tuple[dict[str, Any], list[Any]
 
 _ID_KEYS = (
     "instance_id", "question_ID", "question_id", "case_id", "run", "task_id", "conversation_id", "session_id",
-    "thread_id", "chat_id", "id", "uuid",
+    "thread_id", "chat_id", "custom_id", "id", "uuid",
 )  # fmt: skip
 # The same task run again, under another setting: part of what tells one case from another.
 _VARIANT_KEYS = ("condition", "trial", "epoch")

@@ -166,8 +166,9 @@ def gemini_counts(usage: dict[str, Any]) -> dict[str, Any]:
     """Gemini's counts under OpenAI's names; thinking is paid as completion, and is part of the stated total.
 
     >>> gemini_counts({"promptTokenCount": 103, "candidatesTokenCount": 13, "thoughtsTokenCount": 5,
-    ...                "totalTokenCount": 121, "cachedContentTokenCount": 32})
-    {'prompt_tokens': 103, 'completion_tokens': 18, 'total_tokens': 121, 'prompt_tokens_details': {'cached_tokens': 32}}
+    ...                "cachedContentTokenCount": 32})  # doctest: +NORMALIZE_WHITESPACE
+    {'prompt_tokens': 103, 'completion_tokens': 18, 'prompt_tokens_details': {'cached_tokens': 32},
+     'completion_tokens_details': {'reasoning_tokens': 5}}
     """
     found = {name.replace("_", "").lower(): value for name, value in usage.items()}
 
@@ -189,6 +190,8 @@ def gemini_counts(usage: dict[str, Any]) -> dict[str, Any]:
         counts["total_tokens"] = total
     if (cached := count("cachedcontenttokencount")) is not None:
         counts["prompt_tokens_details"] = {"cached_tokens": cached}
+    if thoughts:
+        counts["completion_tokens_details"] = {"reasoning_tokens": thoughts}
     return counts
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from agentunit.core.results import InputError
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_of_columns, shown, spans_of_file
 from agentunit.traces.exports.rows import span_of
-from agentunit.traces.exports.spellings import first_at
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.places import first_at
 from agentunit.traces.spans import ReadingNotes, Span, as_mapping, decoded_json, flat_attributes
 
 _METADATA = ("trace_metadata", "request_metadata")

@@ -18,7 +18,13 @@ from agentunit.traces.spans import ReadingNotes, Span, as_mapping, decoded_json
 
 P = ParamSpec("P")
 
-_NESTED_SPANS = "child_spans"
+# Spans within spans, and what such a span inherits: name there, name here.
+_NESTED_SPANS = {
+    "child_spans": {"trace_id": "trace_id", "parent_span_id": "span_id"},
+    "child_runs": {"trace_id": "trace_id", "parent_run_id": "id"},
+}
+# Arrays of rows by the names that tools give them: Logfire, LangSmith, HAL, pages of Opik's API.
+_ROW_LISTS = ("data", "rows", "runs", "calls", "raw_logging_results", "content")
 _OBJECTS_AS_TEXT = ("context", "trace", "record", "record_attributes", "resource_attributes")
 
 
@@ -106,15 +112,23 @@ def _prepared(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _held_by(holder: dict[str, Any], notes: ReadingNotes) -> list[Any] | NoSpan:
-    trace, spans, data = holder.get("trace"), holder.get("spans"), holder.get("data")
+    trace, spans = holder.get("trace"), holder.get("spans")
+    if isinstance(trace, dict) and isinstance(spans, list) and "start_time" in trace:
+        return _trace_of_opik(trace, spans)
     if isinstance(trace, dict):
         for name in holder.keys() - {"trace"}:
             notes.problems[f"{name!r} beside a trace is no part of its spans, and was left out"] += 1
         return [trace]
     if isinstance(spans, list):
         return [_in_its_trace(each, holder) for each in spans]
-    if isinstance(data, list):
-        return data
+    parts = [holder[name] for name in ("post", "patch") if isinstance(holder.get(name), list)]
+    rows = next((holder[name] for name in _ROW_LISTS if isinstance(holder.get(name), list)), None)
+    if rows is not None or parts:
+        return rows if rows is not None else parts
+    columns = holder.get("columns")
+    if isinstance(columns, list) and all(isinstance(each, dict) and "values" in each for each in columns):
+        lists = [each["values"] for each in columns]
+        return [dict(zip((each.get("name") for each in columns), row, strict=True)) for row in zip(*lists, strict=True)]
     # Under names of the exporter's choice anything may stand: what holds no span at all is another format.
     if all(isinstance(each, list) for each in holder.values()) and any(
         isinstance(row, dict) and spelling_of(_prepared(row)) for rows in holder.values() for row in rows
@@ -134,12 +148,22 @@ def _in_its_trace(row: Any, trace: dict[str, Any]) -> Any:
     return row if "context" in row or "trace_id" not in trace else {"trace_id": trace["trace_id"], **row}
 
 
+def _trace_of_opik(trace: dict[str, Any], spans: list[Any]) -> list[Any]:
+    """The spans of a trace below the trace itself, which says what was asked and answered."""
+    own_id = trace.get("id")
+    return [
+        {**trace, "trace_id": own_id, "type": "general", "usage": None},
+        *({**each, "parent_span_id": each.get("parent_span_id") or own_id} for each in spans if isinstance(each, dict)),
+        *(each for each in spans if not isinstance(each, dict)),
+    ]
+
+
 def _nested_in(row: dict[str, Any]) -> list[Any]:
-    nested = row.get(_NESTED_SPANS)
-    if not isinstance(nested, list):
-        return []
-    inherited = {"trace_id": row.get("trace_id"), "parent_span_id": row.get("span_id")}
-    return [{**inherited, **each} if isinstance(each, dict) else each for each in nested]
+    for name, inherits in _NESTED_SPANS.items():
+        if isinstance(row.get(name), list):
+            inherited = {there: row.get(here) or row.get("id") for there, here in inherits.items()}
+            return [{**inherited, **each} if isinstance(each, dict) else each for each in row[name]]
+    return []
 
 
 def rows_of_columns(columns: dict[str, Any]) -> list[dict[str, Any]]:

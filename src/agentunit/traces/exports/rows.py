@@ -8,9 +8,11 @@ from itertools import zip_longest
 from typing import Any
 
 from agentunit.core.results import InputError
+from agentunit.traces.exports.own_words import attributes_in, short_name
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_in, shown, spans_of_file
-from agentunit.traces.exports.spellings import SPELLINGS, Spelling, at, first_at, spelling_of
+from agentunit.traces.exports.spellings import SPELLINGS, Spelling, spelling_of
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
+from agentunit.traces.places import at, first_at
 from agentunit.traces.spans import (
     ReadingNotes,
     Span,
@@ -26,7 +28,7 @@ from agentunit.traces.spans import (
 )
 
 _NAME = ("name", "Name", "event_name")
-_TIME = ("time_unix_nano", "timeUnixNano", "timestamp", "Timestamp", "time")
+_TIME = ("time_unix_nano", "timeUnixNano", "timestamp", "Timestamp", "time", "event_timestamp")
 _ATTRIBUTES = ("attributes", "Attributes", "log_attributes", "fields")
 # What a log record says beside its attributes.
 _OF_A_LOG = ("body", "severity_text", "evaluations", "annotations")
@@ -72,7 +74,7 @@ def _event(found: dict[str, Any], spelling: Spelling, notes: ReadingNotes) -> Sp
     attributes.update((name, found[name]) for name in _OF_A_LOG if found.get(name))
     return SpanEvent(
         _event_name(found, attributes),
-        seconds_since_1970(first_at(found, _TIME), spelling.time_unit_s),
+        _moment(first_at(found, _TIME), spelling.time_unit_s),
         attributes,
     )
 
@@ -94,11 +96,32 @@ _OPENINFERENCE_KINDS = frozenset(
 
 def read_span_rows(source: Source, notes: ReadingNotes) -> Iterator[Span | InputError]:
     """The spans of a file. Every row becomes a span, or an ``InputError`` that says what it lacks."""
+    unfinished: dict[str, dict[str, Any]] = {}
 
     def spans_in(value: Any) -> Iterator[Span | NoSpan]:
-        return (span_of(row, notes) if isinstance(row, dict) else row for row in rows_in(value, notes))
+        for row in rows_in(value, notes):
+            whole = _whole_run(row, unfinished) if isinstance(row, dict) else row
+            if whole is not None:
+                yield span_of(whole, notes) if isinstance(whole, dict) else whole
 
-    return spans_of_file(source, ("data",), spans_in)
+    yield from spans_of_file(source, ("data",), spans_in)
+    for row in unfinished.values():
+        span = span_of(row, notes)
+        yield span if isinstance(span, Span) else InputError(source.name, None, span.reason)
+
+
+def _whole_run(row: dict[str, Any], unfinished: dict[str, dict[str, Any]]) -> dict[str, Any] | None:
+    """A row as it is; of a run that LangSmith's SDKs post in two parts, both together when the second comes."""
+    order = row.get("dotted_order")
+    if not isinstance(order, str) or not ("run_type" in row or "end_time" in row):
+        return row
+    run_id = row.get("id") or order[-36:]
+    before = unfinished.pop(run_id, {}) if isinstance(run_id, str) else {}
+    whole = {**before, "id": run_id, **{name: value for name, value in row.items() if value not in (None, {}, [])}}
+    if whole.get("end_time") is None or "run_type" not in whole:
+        unfinished[str(run_id)] = whole
+        return None
+    return whole
 
 
 @one_span
@@ -112,7 +135,11 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     if span_id is None or trace_id is None:
         part, path = ("span", spelling.span_id[0]) if span_id is None else ("trace", spelling.trace_id[0])
         return NoSpan(f"the span has no {part} id; its {path} is {shown(at(row, path))}")
-    attributes = _attributes(row, spelling.attributes, spelling.nested, notes)
+    name = short_name(_text(first_at(row, spelling.span_name)))
+    if spelling.words is None:
+        attributes = _attributes(row, spelling.attributes, spelling.nested, notes)
+    else:
+        attributes = flat_attributes(attributes_in(row, spelling.words, name), notes)
     kind = first_at(row, spelling.kind)
     if isinstance(kind, str) and kind.upper() in _OPENINFERENCE_KINDS:
         attributes.setdefault("openinference.span.kind", kind.upper())
@@ -126,7 +153,7 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
         trace_id,
         span_id,
         parent_id=_parent_id(row, spelling, trace_id, notes),
-        name=_text(first_at(row, spelling.span_name)),
+        name=name,
         start_s=start_s,
         end_s=_end_s(row, spelling, start_s, notes),
         status=status,
@@ -183,9 +210,16 @@ def _referenced_parent(references: list[Any], trace_id: str) -> Any:
     return own[0].get("spanID") if own else None
 
 
+def _moment(value: Any, unit_s: float | None) -> float | None:
+    """A time as a number or a text, or as OpenTelemetry's JavaScript SDK writes it: seconds and nanoseconds."""
+    if isinstance(value, list) and len(value) == 2 and all(each.__class__ in (int, float) for each in value):
+        return float(value[0] + value[1] / 1e9)
+    return seconds_since_1970(value, unit_s)
+
+
 def _time(row: Mapping[str, Any], paths: tuple[str, ...], spelling: Spelling, notes: ReadingNotes) -> float | None:
     value = first_at(row, paths)
-    moment = seconds_since_1970(value, spelling.time_unit_s)
+    moment = _moment(value, spelling.time_unit_s)
     if moment is None and value not in (None, "", 0):
         notes.problems["a span's time that is neither ISO 8601 nor a number was left out"] += 1
     return moment
@@ -208,6 +242,8 @@ def _status(
 ) -> tuple[SpanStatus, str]:
     value = first_at(row, spelling.status)
     message = _text(first_at(row, spelling.status_message)) or _text(attributes.get("otel.status_description"))
+    if spelling.words is not None:
+        return "error" if message else "unset", message
     if value in (None, {}):
         value = attributes.get("otel.status_code")
         error = attributes.get("error")
@@ -244,4 +280,5 @@ SPAN_ROW_FORMATS = tuple(
     for spelling in SPELLINGS
 )
 """One format for each spelling; all are read alike, row by row, so that a mixture does no harm."""
-SPAN_JSON, SPAN_JSON_CAMEL, CLICKHOUSE, TRULENS, JAEGER, ZIPKIN = SPAN_ROW_FORMATS
+LOGFIRE, SPAN_JSON, SPAN_JSON_CAMEL, CLICKHOUSE, TRULENS, OTEL_JS, JAEGER, ZIPKIN, *_OWN = SPAN_ROW_FORMATS
+LANGSMITH, WEAVE, OPIK = _OWN

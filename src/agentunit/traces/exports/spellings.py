@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-Paths = tuple[str, ...]
+from agentunit.traces.exports.own_words import LANGSMITH_WORDS, OPIK_WORDS, WEAVE_WORDS, OwnWords
+from agentunit.traces.places import Paths, at
 
 MICROSECOND, NANOSECOND = 1e-6, 1e-9
 
@@ -17,6 +18,7 @@ class Spelling(NamedTuple):
     of that name as well as ``{"context": {"trace_id": …}}``. A row is told by ``marks``: it has one name of each, and
     none of ``foreign``. Numbers are in ``time_unit_s`` and ``duration_unit_s``; without the first their size tells,
     without the second only texts of ISO 8601 are durations. With ``nested``, objects in attributes are dotted names.
+    ``words`` translate a tool's own fields, where its rows have no attributes of OpenTelemetry.
     """
 
     name: str
@@ -42,9 +44,37 @@ class Spelling(NamedTuple):
     time_unit_s: float | None = None
     duration_unit_s: float | None = None
     nested: bool = True
+    words: OwnWords | None = None
 
 
 SPELLINGS = (
+    Spelling(
+        name="logfire",
+        summary="rows of Logfire's query API (span_id, start_timestamp, otel_status_code, attributes, …)",
+        marks=(
+            ("trace_id",),
+            ("span_id",),
+            ("start_timestamp", "otel_scope_name", "otel_status_code", "otel_resource_attributes"),
+        ),
+        foreign=frozenset({"resourceSpans", "resource_spans", "context"}),
+        trace_id=("trace_id",),
+        span_id=("span_id",),
+        parent_id=("parent_span_id",),
+        span_name=("span_name", "message"),
+        start=("start_timestamp",),
+        end=("end_timestamp",),
+        duration=("duration",),
+        duration_unit_s=1,
+        status=("otel_status_code",),
+        status_message=("otel_status_message", "exception_message"),
+        attributes=("attributes",),
+        resource=("otel_resource_attributes",),
+        scope=("otel_scope_name",),
+        service=("service_name",),
+        events=("otel_events",),
+        # Attributes that are JSON come decoded: an object in one is its value.
+        nested=False,
+    ),
     Spelling(
         name="span-json",
         summary="spans as JSON objects: Phoenix exports, the console exporter of OpenTelemetry's SDKs, Patronus",
@@ -127,6 +157,31 @@ SPELLINGS = (
         nested=False,
     ),
     Spelling(
+        name="otel-js",
+        summary="span objects of OpenTelemetry's JavaScript SDK (spanContext, startTime in seconds and nanoseconds)",
+        marks=(
+            ("spanContext.traceId", "_spanContext.traceId", "traceId"),
+            ("spanContext.spanId", "_spanContext.spanId", "id"),
+            ("attributes",),
+            ("startTime", "timestamp"),
+        ),
+        foreign=frozenset({"tags", "localEndpoint", "type", "spanId", "resourceSpans"}),
+        trace_id=("spanContext.traceId", "_spanContext.traceId", "traceId"),
+        span_id=("spanContext.spanId", "_spanContext.spanId", "id"),
+        parent_id=("parentSpanContext.spanId", "parentSpanId", "parentId"),
+        span_name=("name",),
+        start=("startTime", "timestamp"),
+        end=("endTime",),
+        duration=("duration", "_duration"),
+        duration_unit_s=MICROSECOND,
+        status=("status.code",),
+        status_message=("status.message",),
+        attributes=("attributes",),
+        resource=("resource.attributes", "resource._memoizedAttributes"),
+        scope=("instrumentationScope.name", "instrumentationLibrary.name"),
+        events=("events",),
+    ),
+    Spelling(
         name="jaeger",
         summary="Jaeger's JSON (traceID, spanID, operationName, tags)",
         marks=(("traceID",), ("spanID",)),
@@ -170,27 +225,63 @@ SPELLINGS = (
         service=("localEndpoint.serviceName",),
         events=("annotations",),
     ),
+    Spelling(
+        name="langsmith",
+        summary="runs of LangSmith: exports, run trees, and what its SDKs post",
+        marks=(("run_type", "dotted_order"), ("id", "dotted_order")),
+        trace_id=("trace_id", "id"),
+        span_id=("id",),
+        parent_id=("parent_run_id",),
+        span_name=("name",),
+        start=("start_time",),
+        end=("end_time",),
+        status=(),
+        status_message=("error",),
+        attributes=(),
+        resource=(),
+        scope=(),
+        events=(),
+        words=LANGSMITH_WORDS,
+    ),
+    Spelling(
+        name="weave",
+        summary="calls of W&B Weave, also within the result files of HAL (raw_logging_results)",
+        marks=(("op_name",), ("started_at",), ("id",)),
+        # HAL runs each task's calls as traces of their own, and names the task.
+        trace_id=("weave_task_id", "attributes.weave_task_id", "trace_id"),
+        span_id=("id",),
+        parent_id=("parent_id",),
+        span_name=("display_name", "op_name"),
+        start=("started_at",),
+        end=("ended_at",),
+        status=(),
+        status_message=("exception",),
+        attributes=(),
+        resource=(),
+        scope=(),
+        events=(),
+        words=WEAVE_WORDS,
+    ),
+    Spelling(
+        name="opik",
+        summary="traces and spans of Opik: its command-line export, or rows of its API",
+        marks=(("id",), ("trace_id",), ("start_time",), ("type", "usage", "input", "output")),
+        foreign=frozenset({"span_id", "context", "run_type"}),
+        trace_id=("trace_id",),
+        span_id=("id",),
+        parent_id=("parent_span_id",),
+        span_name=("name",),
+        start=("start_time",),
+        end=("end_time",),
+        status=(),
+        status_message=("error_info.message", "error_info.exception_type"),
+        attributes=(),
+        resource=(),
+        scope=(),
+        events=(),
+        words=OPIK_WORDS,
+    ),
 )
-
-
-def at(row: Mapping[str, Any], path: str) -> Any:
-    """What stands at a place in a row; ``None`` when there is nothing."""
-    if path in row:
-        return row[path]
-    name, dot, rest = path.partition(".")
-    inner = row.get(name) if dot else None
-    return at(inner, rest) if isinstance(inner, dict) else None
-
-
-def first_at(row: Mapping[str, Any], paths: Iterable[str]) -> Any:
-    """What stands at the first of several places that holds something, be it an empty text only if no other does."""
-    empty = None
-    for path in paths:
-        value = at(row, path)
-        if value is not None and value != "":
-            return value
-        empty = value if empty is None else empty
-    return empty
 
 
 def spelling_of(row: Mapping[str, Any]) -> Spelling | None:

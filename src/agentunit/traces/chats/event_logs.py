@@ -1,0 +1,352 @@
+"""Recordings that are events by type: one table a tool says what each type adds to the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.outcome import Outcome
+from agentunit.core.records import Record
+from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.traces.chats.chat_logs import add_message
+from agentunit.traces.chats.conversation import Conversation
+from agentunit.traces.chats.rows import NoConversation, RowContext, chat_format
+from agentunit.traces.chats.values import (
+    as_amount,
+    as_data,
+    as_dict,
+    as_list,
+    as_name,
+    as_time,
+    text_of,
+    token_counts,
+    unknown_fields,
+    without_nones,
+)
+from agentunit.traces.formats_base import Opening, TraceFormat
+from agentunit.traces.places import Paths, first_at, names_in
+
+
+class Step(NamedTuple):
+    """What an event adds, and where its parts stand in it.
+
+    ``does`` is "say", "message" (in the shape of a provider), "call", "result", "model", "retrieved", "failed" or
+    "session" (facts of the whole recording). ``role`` is who says it; ``name`` is a call's name where the event has
+    none. Fields that are neither in ``where`` nor in the log's ``known`` are counted.
+    """
+
+    does: str
+    where: Mapping[str, Paths] = {}
+    role: str = "assistant"
+    name: str | None = None
+
+
+class EventLog(NamedTuple):
+    """A tool's events. Types without a step are known to add nothing; a type that is in neither is counted."""
+
+    name: str
+    steps: Mapping[str, Step]
+    silent: frozenset[str]
+    known: frozenset[str]
+    time: Paths
+
+
+_OWN_NAMES = {"inputTokens": "prompt_tokens", "outputTokens": "completion_tokens"}
+
+
+class _Log(Conversation):
+    def __init__(self, context: RowContext, log: EventLog) -> None:
+        super().__init__(context.notes)
+        self.log = log
+        self.facts: dict[str, Any] = {}
+        self.error: str | None = None
+
+    def add(self, kind: str, event: dict[str, Any]) -> None:
+        step = self.log.steps.get(kind)
+        if step is None:
+            if kind not in self.log.silent:
+                self.notes.not_understood[kind] += 1
+            return
+        part = {name: first_at(event, paths) for name, paths in step.where.items()}
+        read = {path.partition(".")[0] for paths in step.where.values() for path in paths}
+        for name in unknown_fields(event, self.log.known | read):
+            self.notes.not_understood[f"{kind}.{name}"] += 1
+        at = as_time(first_at(event, self.log.time))
+        agent = as_name(part.get("agent", self.facts.get("agent")))
+        if step.does == "say":
+            self.say(step.role, text_of(part.get("text")), agent=None if step.role == "user" else agent, at=at)
+        elif step.does == "message":
+            # The usage of a streamed message is that of its first piece; the log's end states all of it.
+            message = {**as_dict(part.get("message")), "usage": None, "id": None, "timestamp": at}
+            add_message(self, {name: value for name, value in message.items() if value is not None}, agent=agent)
+        elif step.does == "call":
+            self._call(step, part, agent, at)
+        elif step.does == "result":
+            failed = part.get("failed") not in (None, False, "")
+            error = part.get("failed") if isinstance(part.get("failed"), str) else None
+            result = text_of(part.get("result")) if part.get("result") is not None else None
+            self.result(result, call_id=as_name(part.get("id")), failed=failed, error=error, agent=agent, at=at)
+        elif step.does == "model":
+            usage = {_OWN_NAMES.get(key, key): count for key, count in as_dict(part.get("usage")).items()}
+            model = as_name(part.get("model", self.facts.get("model")))
+            counts = token_counts(usage, self.notes)
+            self.model_call(counts, model=model, cost=as_amount(part.get("cost")), agent=agent, at=at)
+        elif step.does == "retrieved":
+            documents = [text for each in as_list(part.get("documents")) if (text := text_of(each.get("content")))]
+            self.events.append(TraceEvent("retrieval", without_nones(documents=documents, agent=agent), at))
+        elif step.does == "failed":
+            self.error = text_of(part.get("text")) or kind
+        self._keep(step, part)
+
+    def _call(self, step: Step, part: dict[str, Any], agent: str | None, at: float | None) -> None:
+        given = part.get("arguments")
+        if isinstance(given, list):
+            given = {each["name"]: each.get("value") for each in given if isinstance(each, dict) and "name" in each}
+        name = as_name(part.get("name")) or step.name
+        if name is None:
+            self.add_calls([{}])
+            return
+        self.call(name, given, call_id=as_name(part.get("id")), agent=agent, at=at)
+        self.events[-1].payload.update(without_nones(server=as_name(part.get("server"))))
+
+    def _keep(self, step: Step, part: dict[str, Any]) -> None:
+        """Facts that one event states and others lack."""
+        self.facts.update({k: part[k] for k in ("session_id", "model") if part.get(k) is not None})
+        if step.does == "session":
+            self.facts.update({k: part[k] for k in ("agent", "tools") if part.get(k) is not None})
+            self.say("system", text_of(part.get("system")))
+        if self.first_asked is None and (prompt := _asked(part.get("prompt"))):
+            self.say("user", prompt)
+
+    def record(self, context: RowContext) -> Record:
+        """The conversation as a record."""
+        if not self.events:
+            raise NoConversation("none of the events adds anything to a conversation")
+        session_id = as_name(self.facts.get("session_id"))
+        tools = [each if isinstance(each, dict) else {"name": each} for each in as_list(self.facts.get("tools"))]
+        metadata = without_nones(
+            source_format=self.log.name,
+            session_id=session_id,
+            model=as_name(self.facts.get("model")),
+            tools=[tool for tool in tools if as_name(tool.get("name"))] or None,
+        )
+        case = DatasetCase(context.ids.unique(session_id or context.fallback_id), self.first_asked)
+        return Record(case, TraceLog(self.events, metadata), Outcome(output=self.last_answer, error=self.error))
+
+
+def _asked(prompt: Any) -> str | None:
+    """The user's words in the prompt that a trace of Bedrock shows: JSON of messages, as text."""
+    messages = as_list(as_dict(as_data(prompt)).get("messages"))
+    for message in messages:
+        if as_dict(message).get("role") == "user":
+            text = text_of(message.get("content"))
+            return text[7:-2] if text and text.startswith("[{text=") and text.endswith("}]") else text
+    return None
+
+
+_SAID: dict[str, Paths] = {"text": ("content",)}
+_USED: dict[str, Paths] = {
+    "name": ("name",), "arguments": ("input",), "id": ("id",), "server": ("mcp_server_name",)
+}  # fmt: skip
+_ANSWERED: dict[str, Paths] = {
+    "id": ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id"), "result": ("content",), "failed": ("is_error",)
+}  # fmt: skip
+_SESSION: dict[str, Paths] = {
+    "session_id": ("id",), "agent": ("agent.name",), "model": ("agent.model.id", "agent.model"),
+    "system": ("agent.system",), "tools": ("agent.tools",),
+}  # fmt: skip
+_MANAGED = EventLog(
+    "anthropic-managed",
+    steps={
+        "session": Step("session", _SESSION),
+        "user.message": Step("say", _SAID, role="user"),
+        "agent.message": Step("say", _SAID),
+        "agent.tool_use": Step("call", _USED),
+        "agent.mcp_tool_use": Step("call", _USED),
+        "agent.custom_tool_use": Step("call", _USED),
+        "agent.tool_result": Step("result", _ANSWERED),
+        "agent.mcp_tool_result": Step("result", _ANSWERED),
+        "user.custom_tool_result": Step("result", _ANSWERED),
+        "span.model_request_end": Step("model", {"usage": ("model_usage",)}),
+        "session.error": Step("failed", {"text": ("error.message", "error.type")}),
+    },
+    silent=names_in(
+        "agent.thinking agent.thread_context_compacted session.deleted session.status_idle "
+        "session.status_rescheduled session.status_running session.status_terminated session.thread_created "
+        "session.thread_status_idle session.thread_status_rescheduled session.thread_status_running "
+        "session.thread_status_terminated span.model_request_start user.interrupt user.tool_confirmation"
+    ),
+    known=names_in(
+        "id type processed_at session_thread_id evaluated_permission is_error environment_id "
+        "model_request_start_id created_at updated_at archived_at metadata outcome_evaluations resources "
+        "stats status title usage vault_ids"
+    ),
+    time=("processed_at",),
+)
+_CLAUDE_STREAM = EventLog(
+    "claude-stream",
+    steps={
+        "user": Step("message", {"message": ("message",)}, role="user"),
+        "assistant": Step("message", {"message": ("message",)}),
+        "system": Step("session", {"session_id": ("session_id",), "model": ("model",), "tools": ("tools",)}),
+        "result": Step("model", {"usage": ("usage",), "cost": ("total_cost_usd",), "session_id": ("session_id",)}),
+    },
+    silent=frozenset(("control_request", "control_response", "stream_event", "rate_limit_event")),
+    known=names_in(
+        "type subtype uuid session_id parent_tool_use_id timestamp is_error duration_ms duration_api_ms "
+        "num_turns result stop_reason modelUsage permission_denials cwd mcp_servers permissionMode "
+        "slash_commands apiKeySource claude_code_version output_style agents skills plugins fast_mode_state "
+        "tool_use_result error analytics_disabled"
+    ),
+    time=("timestamp",),
+)
+_BEDROCK_PARTS = {
+    "modelInvocationInput": Step("model", {"model": ("foundationModel",), "prompt": ("text",)}),
+    "modelInvocationOutput": Step("model", {"usage": ("metadata.usage",)}),
+    "actionGroupInvocationInput": Step(
+        "call",
+        {
+            "name": ("function", "apiPath"),
+            "arguments": ("parameters", "requestBody"),
+            "id": ("traceId",),
+            "server": ("actionGroupName",),
+        },
+    ),
+    "actionGroupInvocationOutput": Step("result", {"id": ("traceId",), "result": ("text",)}),
+    "codeInterpreterInvocationInput": Step(
+        "call", {"arguments": ("code",), "id": ("traceId",)}, name="code_interpreter"
+    ),
+    "codeInterpreterInvocationOutput": Step(
+        "result", {"id": ("traceId",), "result": ("executionOutput",), "failed": ("executionError", "executionTimeout")}
+    ),
+    "agentCollaboratorInvocationInput": Step(
+        "call", {"name": ("agentCollaboratorName",), "arguments": ("input",), "id": ("traceId",)}
+    ),
+    "agentCollaboratorInvocationOutput": Step("result", {"id": ("traceId",), "result": ("output.text", "output")}),
+    "knowledgeBaseLookupOutput": Step("retrieved", {"documents": ("retrievedReferences",)}),
+    "finalResponse": Step("say", {"text": ("text",)}),
+    "failureTrace": Step("failed", {"text": ("failureReason",)}),
+    "session": Step("session", {"session_id": ("sessionId",), "agent": ("collaboratorName", "agentId")}),
+}
+_BEDROCK = EventLog(
+    "bedrock-agent",
+    steps=_BEDROCK_PARTS,
+    silent=frozenset(("rationale", "knowledgeBaseLookupInput", "repromptResponse", "guardrailTrace", "chunk")),
+    known=names_in(
+        "traceId type metadata eventTime inferenceConfiguration overrideLambda promptCreationMode parserMode "
+        "rawResponse parsedResponse reasoningContent executionType verb invocationId invocationType "
+        "knowledgeBaseId files agentCollaboratorAliasArn agentCollaboratorName trace agentAliasId agentId "
+        "agentVersion callerChain failureCode"
+    ),
+    time=("eventTime",),
+)
+
+
+_BEDROCK_TRACES = ("orchestrationTrace", "preProcessingTrace", "postProcessingTrace", "routingClassifierTrace")
+
+
+def _managed_events(row: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Events as the API lists them; in a log of the SDK's calls, what was sent comes back in the stream."""
+    for each in row if isinstance(row, list) else [row]:
+        event = each
+        if isinstance(each, list) and len(each) == 2:
+            event = {} if str(each[0]).endswith(".send") else each[1]
+        if as_name(as_dict(event).get("type")):
+            yield event["type"], event
+
+
+def _claude_events(row: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    for each in as_list(as_dict(row).get("messages")):
+        event = as_dict(as_dict(each).get("message"))
+        yield str(event.get("type")), event
+
+
+def _bedrock_events(row: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The parts of each trace, by the name of the innermost object, with the trace's id and time beside them."""
+    rows = row if isinstance(row, list) else as_list(as_dict(row).get("completion")) or [row]
+    for each in rows:
+        outer = as_dict(as_dict(each).get("trace"))
+        for kind in as_dict(each).keys() - {"trace"}:
+            yield kind, as_dict(each[kind])
+        if not outer:
+            continue
+        yield "session", outer
+        time = {"eventTime": outer.get("eventTime")}
+        for kind, trace in as_dict(outer.get("trace")).items():
+            if kind not in (
+                "orchestrationTrace",
+                "preProcessingTrace",
+                "postProcessingTrace",
+                "routingClassifierTrace",
+            ):
+                yield kind, as_dict(trace)
+                continue
+            for name, part in as_dict(trace).items():
+                inner = {**time, "traceId": as_dict(part).get("traceId")}
+                if name in ("invocationInput", "observation"):
+                    for inner_name, held in as_dict(part).items():
+                        if isinstance(held, dict):
+                            yield inner_name, {**inner, **held}
+                else:
+                    yield name, {**inner, **as_dict(part)}
+
+
+def _is_managed(value: Any) -> bool:
+    event = value[1] if isinstance(value, list) and len(value) == 2 else value
+    kind = as_dict(event).get("type")
+    return isinstance(kind, str) and (kind in _MANAGED.steps or kind in _MANAGED.silent) and "id" in as_dict(event)
+
+
+def _is_managed_part(value: Any) -> bool:
+    sent = isinstance(value, list) and len(value) == 2 and isinstance(value[0], str)
+    return sent or (isinstance(value, dict) and isinstance(value.get("type"), str))
+
+
+def _is_bedrock(value: Any) -> bool:
+    trace = as_dict(as_dict(value).get("trace"))
+    return isinstance(trace.get("trace"), dict) and not {"agentId", "sessionId"}.isdisjoint(trace)
+
+
+def _first_of(value: Any, *names: str) -> Any:
+    """The first element of the list that a value is or holds."""
+    for name in names:
+        if isinstance(as_dict(value).get(name), list):
+            value = value[name]
+    return value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else value
+
+
+def _format(log: EventLog, summary: str, matches: Any, events: Any, is_part: Any = lambda row: False) -> TraceFormat:
+    def record(row: Any, context: RowContext) -> Record:
+        found: Iterable[tuple[str, dict[str, Any]]] = events(row)
+        talk = _Log(context, log)
+        for kind, event in found:
+            talk.add(kind, event)
+        return talk.record(context)
+
+    def match(opening: Opening) -> bool:
+        return bool(matches(opening.value))
+
+    return chat_format(log.name, summary, match, record, is_part=is_part)
+
+
+ANTHROPIC_MANAGED = _format(
+    _MANAGED,
+    "events of sessions of Anthropic's managed agents, as its API lists or streams them",
+    lambda value: _is_managed(_first_of(value, "data")),
+    lambda row: _managed_events(row["data"] if isinstance(row, dict) and "data" in row else row),
+    _is_managed_part,
+)
+CLAUDE_STREAM = _format(
+    _CLAUDE_STREAM,
+    "messages between the Claude Agent SDK and its process: {messages: [{direction, message}]}",
+    lambda value: "direction" in as_dict(_first_of(value, "messages")),
+    _claude_events,
+)
+BEDROCK_AGENT = _format(
+    _BEDROCK,
+    "trace events of Amazon Bedrock agents, as InvokeAgent streams them",
+    lambda value: any(map(_is_bedrock, as_list(as_dict(value).get("completion")) or [_first_of(value)])),
+    _bedrock_events,
+    _is_bedrock,
+)

@@ -1,0 +1,138 @@
+"""Recordings by events, histories of browser-use, replies of OpenAI's APIs, fast-agent, and what is not understood."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from agentunit import Record
+from agentunit.traces.formats import detect, opening_of
+from agentunit.traces.formats_base import Source
+from agentunit.traces.spans import ReadingNotes
+
+
+def _read(*rows):
+    data = "\n".join(json.dumps(row) for row in rows).encode()
+    format, notes = detect(opening_of("file.jsonl", data)), ReadingNotes()
+    found = list(format.read(Source("file.jsonl", io.BytesIO(data)), notes))
+    assert all(isinstance(each, Record) for each in found), found
+    return format.name, found, notes
+
+
+def _tools(record):
+    return [(e.payload["name"], e.payload.get("status")) for e in record.trace.events if e.type == "tool_call"]
+
+
+def test_calls_of_fast_agent_are_mcp_requests_by_id():
+    call = {"method": "tools/call", "params": {"name": "fetch", "arguments": {"url": "x"}}}
+    timing = [{"type": "text", "text": '{"a": {"timing_ms": 250}}'}]
+    usage = {"turn": {"model": "m", "input_tokens": 5, "output_tokens": 2, "cache_usage": {"cache_read_tokens": 4}}}
+    messages = [
+        {"role": "user", "content": [{"type": "text", "text": "Why?"}]},
+        {"role": "assistant", "content": [], "tool_calls": {"a": call}, "channels": {
+            "fast-agent-usage": [{"type": "text", "text": json.dumps(usage)}], "fast-agent-moods": ["sad"]}},
+        {"role": "user", "content": [], "channels": {"fast-agent-tool-timing": timing},
+         "tool_results": {"a": {"content": [{"type": "text", "text": "gone"}], "isError": True}}},
+    ]  # fmt: skip
+    _, (record,), notes = _read({"messages": messages})
+    (tool,) = [event.payload for event in record.trace.events if event.type == "tool_call"]
+    assert (tool["name"], tool["arguments"], tool["status"], tool["duration_s"]) == (
+        "fetch",
+        {"url": "x"},
+        "error",
+        0.25,
+    )
+    (model,) = [event.payload for event in record.trace.events if event.type == "llm_call"]
+    assert model["usage"]["prompt_tokens_details"] == {"cached_tokens": 4}
+    assert notes.not_understood == {"channels.fast-agent-moods": 1}
+    assert record.trace.metadata["not_understood"] == {"channels.fast-agent-moods": 1}
+
+
+def test_fields_of_messages_that_nobody_reads_are_counted_in_their_record():
+    _, (first, second), notes = _read(
+        {"messages": [{"role": "user", "content": "Hi", "mood": "fine"}, {"role": "assistant", "content": "Ho"}]},
+        {"messages": [{"role": "user", "content": "Hi", "mood": None}]},
+    )
+    assert first.trace.metadata["not_understood"] == {"mood": 1}
+    assert "not_understood" not in second.trace.metadata
+    assert notes.not_understood == {"mood": 1}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_replies_that_autogen_s_recorder_kept_count(stream):
+    reply = {"finish_reason": "stop", "content": "Nine.", "usage": {"prompt_tokens": 205, "completion_tokens": 5}}
+    kept = {"stream": ["Ni", reply]} if stream else {"response": reply, "stream": []}
+    messages = [
+        {"type": "SystemMessage", "content": "Be brief."},
+        {"type": "UserMessage", "source": "User", "content": "?"},
+    ]
+    name, (record,), notes = _read({"mode": "create_stream" if stream else "create", "messages": messages, **kept})
+    assert (name, record.outcome.output, not notes.problems) == ("autogen", "Nine.", True)
+    usage = [event.payload["usage"] for event in record.trace.events if event.type == "llm_call"]
+    assert usage == [{"prompt_tokens": 205, "completion_tokens": 5}]
+
+
+def test_the_reply_of_a_logged_response_follows_its_request():
+    reply = {"object": "response", "model": "m", "output": [
+        {"type": "custom_tool_call", "id": "i", "call_id": "c", "name": "run", "input": "ls"},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+    ], "usage": {"input_tokens": 3, "output_tokens": 1}}  # fmt: skip
+    _, (record,), _ = _read({"request": {"model": "m", "input": "List them."}, "response": reply})
+    assert (record.case.query, record.outcome.output, _tools(record)) == ("List them.", "Done.", [("run", None)])
+
+
+def test_a_failed_line_of_a_batch_says_why():
+    line = {"id": "b", "custom_id": "q7", "response": None, "error": {"code": "expired", "message": "too late"}}
+    _, (record,), _ = _read(line)
+    assert (record.case.id, record.outcome.output, record.outcome.error) == ("q7", None, "too late")
+
+
+def test_a_conversation_displayed_as_text_is_read_by_role():
+    _, (record,), _ = _read(
+        {"messages_display": "user: Cancel it.\nassistant: None\ntool: Error: no user\nassistant: Sorry."}
+    )
+    assert (record.case.query, record.outcome.output, _tools(record)) == ("Cancel it.", "Sorry.", [("", "error")])
+
+
+def test_what_was_sent_to_a_managed_agent_counts_once():
+    said = {"type": "user.message", "id": "e1", "content": [{"type": "text", "text": "Hi"}]}
+    answer = {
+        "type": "agent.message",
+        "id": "e2",
+        "content": [{"type": "text", "text": "Ho"}],
+        "processed_at": "2026-01-01",
+    }
+    surprise = {"type": "agent.dream", "id": "e3"}
+    rows = [["client.beta.sessions.events.send", ["s", {"events": [said]}]]]
+    rows += [["client.beta.sessions.events.stream", each] for each in (said, answer, surprise)]
+    data = [
+        ["client.beta.sessions.create", {"type": "session", "id": "s", "agent": {"name": "a", "model": {"id": "m"}}}],
+        *rows,
+    ]
+    name, (record,), notes = _read(*data)
+    messages = [event.payload["content"] for event in record.trace.events if event.type == "message"]
+    assert (name, messages, notes.not_understood) == ("anthropic-managed", ["Hi", "Ho"], {"agent.dream": 1})
+
+
+def test_a_failed_bedrock_agent_has_an_error():
+    failure = {"failureReason": "throttled", "traceId": "t"}
+    trace = {"agentId": "a", "sessionId": "s", "trace": {"failureTrace": failure}}
+    asked = {"modelInvocationInput": {"traceId": "t", "text": '{"messages": [{"role": "user", "content": "Hi"}]}'}}
+    name, (record,), _ = _read({"trace": {**trace, "trace": {"orchestrationTrace": asked}}}, {"trace": trace})
+    assert (name, record.case.query, record.outcome.error) == ("bedrock-agent", "Hi", "throttled")
+
+
+def test_a_browser_that_gave_up_has_no_answer():
+    step = {"model_output": None, "result": [{"error": "no reply"}], "state": {"url": "x"}, "metadata": None}
+    name, (record,), _ = _read({"history": [step]})
+    assert (name, record.outcome.success, record.outcome.error) == ("browser-use", None, "no reply")
+
+
+@pytest.mark.parametrize("odd", [[], {}, 7, "text", None, True])
+def test_odd_parts_of_events_do_no_harm(odd):
+    event = {"type": "agent.tool_use", "id": "e", "name": "bash", "input": {}}
+    said = {"type": "user.message", "id": "u", "content": "Hi"}
+    for field in ("name", "input", "processed_at"):
+        _read(said, {**event, field: odd})
