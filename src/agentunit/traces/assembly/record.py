@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -103,6 +104,8 @@ def _count(nodes: Sequence[Node], notes: ReadingNotes) -> None:
             notes.unplaced[node.span.name] += 1
         elif kind == "llm":
             _note_wrong_amounts(node, notes)
+        notes.problems.update(node.facts.disagreements)
+        notes.not_understood.update(node.facts.not_understood)
     if notes.kinds["evaluation"]:
         for node in top_down(nodes):
             around = node.parent is not None and node.parent.within_evaluation
@@ -166,6 +169,12 @@ def _metadata(nodes: Sequence[Node], calls: Sequence[Node], spans: Sequence[Span
     service = next((node.span.resource.get("service.name") for node in nodes if node.span.resource), None)
     if service:
         metadata["service"] = service
+    not_understood = Counter(name for node in nodes for name in node.facts.not_understood)
+    if not_understood:
+        metadata["not_understood"] = dict(not_understood)
+    tools = {tool["name"]: tool for node in nodes for tool in node.facts.tools}
+    if tools:
+        metadata["tools"] = list(tools.values())
     scopes = sorted({node.span.scope for node in nodes if node.span.scope})
     if scopes:
         metadata["instrumentation"] = scopes

@@ -202,7 +202,7 @@ class ToolCalls:
         if error is not None and error.rstrip().endswith(":") and isinstance(value, str):
             # An exception without a message; what the model was told of it says more.
             error = f"{error.rstrip()} {value}"
-        if error is None and failed:
+        if error is None and (failed or facts.is_error):
             error = value if isinstance(value, str) and value.strip() else "the tool reported a failure"
         payload = {
             "name": facts.tool or node.span.name,
@@ -214,6 +214,10 @@ class ToolCalls:
             "agent": node.agent,
             "duration_s": node.duration_s,
             "cost": facts.cost,
+            "server": facts.server,
+            "server_version": facts.server_version,
+            "tool_version": facts.tool_version,
+            "is_error": facts.is_error,
             "span_id": node.span.span_id,
         }
         return TraceEvent("tool_call", known(payload), node.span.start_s)

@@ -302,6 +302,16 @@ def _tool_message(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return data if data.get("type") == "tool" and "content" in data else None
 
 
+def is_tool_message(value: Any) -> bool:
+    """Whether something is LangChain's message with a tool's result, which only a tool gives back."""
+    data = from_json(value)
+    if not isinstance(data, dict):
+        return False
+    name = data.get("id")
+    constructed = isinstance(name, list) and name[-1:] == ["ToolMessage"] and isinstance(data.get("kwargs"), dict)
+    return constructed or (data.get("type") == "tool" and ("content" in data or isinstance(data.get("data"), dict)))
+
+
 def _is_object(value: Any) -> bool:
     return (isinstance(value, str) and value.startswith("<")) or (isinstance(value, (dict, list, tuple)) and not value)
 

@@ -1,0 +1,389 @@
+"""The facts of a span: every vocabulary that it speaks contributes, and they are merged field by field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from agentunit.traces.spans import Span
+from agentunit.traces.vocabularies.contents import (
+    messages_in_events,
+    noted_events,
+    numbered_documents,
+    numbered_messages,
+    split_history,
+    tool_definitions,
+)
+from agentunit.traces.vocabularies.frameworks import read_framework
+from agentunit.traces.vocabularies.messages import is_tool_message, messages_in
+from agentunit.traces.vocabularies.rows import ROWS, Row, learn
+from agentunit.traces.vocabularies.table import TOKEN_KINDS
+from agentunit.traces.vocabularies.values import Facts, Message, SpanKind, as_text, content_text, from_json, usage_of
+
+_TOKENS = (
+    "input_tokens", "output_tokens", "total_tokens", "cached_tokens", "written_tokens", "reasoning_tokens",
+)  # fmt: skip
+# What is taken over as it is, whatever the kind of the span.
+_PLAIN = (
+    "agent", "agent_description", "agent_id", "input", "output", "model", "provider", "cost", "expected", "session_id",
+    "user_id", "trace_total_cost", "server", "server_version", "tool_version", "is_error",
+)  # fmt: skip
+# Facts whose sources must agree, in words.
+_COMPARED = {
+    "input_tokens": "input tokens",
+    "output_tokens": "output tokens",
+    "cost": "costs",
+    "model": "models",
+    "tool": "tools",
+    "agent": "agents",
+}
+# Vocabularies that keep the messages of a model call as plain data, in its input and output.
+_PLAIN_DATA = ("mlflow", "langfuse", "whole trace")
+_ABOUT_TRACE = {"langfuse", "whole trace"}
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\b[0-9a-f]{32}\b", re.IGNORECASE)
+# Names of spans that name a step or a method, and no agent: iteration-2, agent.react.start-4.
+_STEP = re.compile(r".*[-_.# ]\d+\Z|\w+(\.\w+)+\Z", re.DOTALL)
+_NO_NAMES = ("agent", "invoke_agent", "agent_run", "agent run", "run", "team", "workflow")
+_METHODS = (".run", ".on_messages_stream", ".on_messages", ".run_stream", ".invoke", ".kickoff", "._execute_core")
+_BRACKETED = re.compile(r"(?:agent_run|invoke_agent|agent run) ?\[(?P<name>[^\]]+)\]\Z")
+_OPERATIONS = ("invoke_agent ", "execute_tool ", "agent run ", "running tool: ", "tool: ")
+_STEPS = (".agent", ".tool", ".task", ".workflow")
+
+Claim = tuple[Row, Any]
+
+
+class Claims:
+    """What the attributes of one span state, by fact, each with its row of the table."""
+
+    __slots__ = ("by_fact", "kept", "not_understood", "numbered", "ours", "read")
+
+    def __init__(self, span: Span) -> None:
+        self.by_fact: dict[str, list[Claim]] = {}
+        self.numbered: dict[str, dict[int, dict[str, Any]]] = {}
+        self.not_understood: list[str] = []
+        self.kept: dict[str, Row] = {}
+        self.read: dict[str, Any] = {}
+        self.ours = False
+        known, by_fact, numbered = ROWS.get, self.by_fact, self.numbered
+        for name, value in span.attributes.items():
+            row = known(name) or learn(name)
+            if row.ours:
+                self.ours = True
+            fact, place = row.fact, row.place
+            if fact is None:
+                if not row.known and _says_something(value):
+                    self.not_understood.append(name)
+            elif place is not None:
+                family, number, rest = place
+                entries = numbered.get(family)
+                if entries is None:
+                    entries = numbered[family] = {}
+                    by_fact.setdefault(fact, []).append((row, entries))
+                fields = entries.get(number)
+                if fields is None:
+                    entries[number] = {rest: value}
+                else:
+                    fields[rest] = value
+            elif fact == "usage":
+                for part, count in _token_parts(value):
+                    by_fact.setdefault(part, []).append((row, count))
+            elif fact in by_fact:
+                by_fact[fact].append((row, value))
+            else:
+                by_fact[fact] = [(row, value)]
+        for claims in by_fact.values():
+            if len(claims) > 1:
+                claims.sort(key=_rank)
+
+    def __contains__(self, fact: str) -> bool:
+        return fact in self.by_fact
+
+    def of(self, fact: str) -> Any:
+        """What counts for a fact: the first of its claims that says something."""
+        if fact not in self.by_fact:
+            return None
+        if fact not in self.read:
+            self.read[fact] = None
+            for row, value in self.by_fact[fact]:
+                read = row.read(value)
+                if read is not None:
+                    self.read[fact], self.kept[fact] = read, row
+                    break
+        return self.read[fact]
+
+    def vocabulary(self, fact: str) -> str:
+        """Whose word counts for a fact that was read."""
+        row = self.kept.get(fact)
+        return "" if row is None else row.vocabulary
+
+    def rows(self, fact: str) -> list[Row]:
+        """The rows of all that is stated of a fact."""
+        return [row for row, _ in self.by_fact.get(fact, ())]
+
+    def messages(self, fact: str, default_role: str) -> list[Message]:
+        """The messages of the first claim that holds any."""
+        for row, value in self.by_fact.get(fact, ()):
+            if row.place is not None:
+                found = numbered_messages(value, default_role, plain=row.vocabulary == "openinference")
+            else:
+                found = messages_in(value, default_role)
+            if found:
+                return found
+        return []
+
+    def disagreements(self) -> list[str]:
+        """One sentence for each fact that two vocabularies state differently."""
+        found = []
+        for fact, words in _COMPARED.items():
+            claims = self.by_fact.get(fact, ())
+            kept = self.kept.get(fact)
+            if len(claims) < 2 or kept is None:
+                continue
+            for row, value in claims:
+                other = row.read(value)
+                if row.vocabulary != kept.vocabulary and other is not None and not self._agree(fact, other):
+                    found.append(
+                        f"spans state other {words} in {row.attribute} than in {kept.attribute}; the latter counts"
+                    )
+        return found
+
+    def _agree(self, fact: str, other: Any) -> bool:
+        kept = self.read[fact]
+        if kept == other:
+            return True
+        if fact.endswith("_tokens"):
+            # Cached tokens and those of reasoning are counted within the others or beside them.
+            parts = ("cached_tokens", "written_tokens") if fact == "input_tokens" else ("reasoning_tokens",)
+            beside = [self.of(part) or 0 for part in parts]
+            return bool(abs(kept - other) in (*beside, sum(beside)))
+        if fact == "cost":
+            return bool(abs(kept - other) <= 1e-6 * max(kept, other))
+        # A model goes by its short and its dated name, and with its provider before it.
+        plain = [str(each).rpartition("/")[2].lower() for each in (kept, other)]
+        return fact == "model" and (plain[0].startswith(plain[1]) or plain[1].startswith(plain[0]))
+
+
+def _rank(claim: Claim) -> int:
+    return claim[0].rank
+
+
+def _says_something(value: Any) -> bool:
+    return value not in (None, "", "{}", "[]", "null") and value != [] and value != {}
+
+
+def _token_parts(value: Any) -> Iterable[tuple[str, Any]]:
+    counts = from_json(value)
+    if not isinstance(counts, dict):
+        return ()
+    found: dict[str, Any] = {}
+    for name, count in counts.items():
+        fact = TOKEN_KINDS.get(name)
+        if fact is not None and count is not None:
+            found.setdefault(fact, count)
+    return found.items()
+
+
+def facts_of(span: Span) -> Facts:
+    """What a span says, in all the vocabularies that it speaks.
+
+    >>> attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.usage.input_tokens": 7}
+    >>> facts = facts_of(Span("t", "s", attributes=attributes))
+    >>> facts.kind, facts.model, facts.usage, facts.origins["model"].attribute
+    ('llm', 'm', {'prompt_tokens': 7}, 'gen_ai.request.model')
+    """
+    claims = Claims(span)
+    by_fact = claims.by_fact
+    facts = Facts(_kind(span, claims))
+    if facts.kind is None:
+        # A web server's or a database's span may use the same words for other things.
+        facts.session_id = (
+            claims.of("session_id") if _ABOUT_TRACE & {row.vocabulary for row in claims.rows("session_id")} else None
+        )
+    else:
+        for name in _PLAIN:
+            if name in by_fact:
+                setattr(facts, name, claims.of(name))
+        if "input_tokens" in by_fact or "output_tokens" in by_fact or "total_tokens" in by_fact:
+            facts.usage = usage_of(*(claims.of(name) for name in _TOKENS))
+        if "currency" in by_fact and claims.of("currency") != "USD":
+            facts.cost = None
+        if facts.input is None and "keywords" in by_fact:
+            facts.input = by_fact["keywords"][0][1][0]
+        _read_messages(span, claims, facts)
+        refine = _BY_KIND.get(facts.kind)
+        if refine is not None:
+            refine(span, claims, facts)
+        for _, value in by_fact.get("tools", ()):
+            facts.tools = facts.tools or tool_definitions(value)
+        facts.origins, facts.not_understood = claims.kept, claims.not_understood
+        facts.disagreements = claims.disagreements()
+    read_framework(span, claims, facts)
+    return facts
+
+
+def _kind(span: Span, claims: Claims) -> SpanKind | None:
+    """The kind of a span: a word for it, else what it holds. A step that only holds others is the weakest word."""
+    step: SpanKind | None = None
+    for row, value in claims.by_fact.get("kind", ()):
+        kind: SpanKind | None = row.read(value)
+        if kind is not None and kind != "chain":
+            return kind
+        step = step or kind
+    if step is None and claims.ours:
+        if "tool" in claims and "gen_ai.request.model" not in span.attributes:
+            return "tool"
+        if "gen_ai.request.model" in span.attributes or "gen_ai.response.model" in span.attributes:
+            return "llm"
+        if "gen_ai.agent.name" in span.attributes and span.name.startswith(("invoke_agent", "agent")):
+            return "agent"
+        return "chain"
+    about = [row for fact in ("input", "output") for row in claims.rows(fact)]
+    if step is None and any(row.vocabulary == "whole trace" for row in about):
+        return "chain"
+    if step is None and "kind" in claims and is_tool_message(claims.of("output")):
+        return "tool"  # older versions of Langfuse know no tools
+    return "chain" if "kind" in claims else step
+
+
+def _read_messages(span: Span, claims: Claims, facts: Facts) -> None:
+    facts.input_messages = claims.messages("input_messages", "user")
+    facts.output_messages = claims.messages("output_messages", "assistant")
+    if "history" in claims and not facts.input_messages:
+        facts.input_messages, facts.output_messages = split_history(claims.of("history"))
+    events = [*noted_events(claims.of("noted")), *span.events] if "noted" in claims else span.events
+    if events and not (facts.input_messages and facts.output_messages):
+        asked, answered = messages_in_events(events)
+        facts.input_messages = facts.input_messages or asked
+        facts.output_messages = facts.output_messages or answered
+    if "system" in claims:
+        text = content_text(claims.of("system"))
+        facts.input_messages = [Message("system", text), *facts.input_messages] if text else facts.input_messages
+
+
+def _read_model_call(span: Span, claims: Claims, facts: Facts) -> None:
+    if "requests" in claims:
+        calls = [
+            {
+                "id": call.get("toolCallId"),
+                "name": call.get("toolName"),
+                "arguments": call.get("args", call.get("input")),
+            }
+            for call in _items(claims.of("requests"))
+            if isinstance(call, dict)
+        ]
+        facts.output_messages = messages_in([{"role": "assistant", "content": facts.output, "tool_calls": calls}])
+    if not facts.input_messages and claims.vocabulary("input") in _PLAIN_DATA:
+        facts.input_messages = messages_in(facts.input, "user")
+    if not facts.output_messages and claims.vocabulary("output") in _PLAIN_DATA:
+        choices = facts.output.get("choices") if isinstance(facts.output, dict) else None
+        facts.output_messages = messages_in(choices if choices else facts.output, "assistant")
+    elif not facts.output_messages and claims.vocabulary("output") == "vercel":
+        facts.output_messages = messages_in(facts.output, "assistant")
+    if facts.model is None and isinstance(facts.input, dict):
+        facts.model = as_text(facts.input.get("model"))
+
+
+def _read_tool_call(span: Span, claims: Claims, facts: Facts) -> None:
+    facts.tool = claims.of("tool") or claims.of("entity") or _after_operation(span.name)
+    facts.tool_call_id = claims.of("tool_call_id")
+    parameters, given = claims.of("parameters"), claims.of("arguments")
+    if given is None or (given == parameters and _is_schema(parameters)):
+        given = from_json(facts.input)
+    if given is None and isinstance(parameters, dict) and not _is_schema(parameters):
+        given = parameters
+    facts.input = _call_arguments(given, parameters)
+    result = claims.of("result")
+    facts.output = result if result is not None else facts.output
+    facts.error = claims.of("error") if span.attributes.get("error.type") else None
+
+
+def _call_arguments(given: Any, parameters: Any) -> Any:
+    """The arguments of a call; ``{"args": […], "kwargs": {…}}`` is put back under the names of the parameters."""
+    if not isinstance(given, dict) or "inputs" in given or not isinstance(given.get("kwargs"), dict):
+        return given
+    positional = given.get("args")
+    if not isinstance(positional, (list, tuple)) or not positional:
+        return dict(given["kwargs"])
+    names = list(parameters) if isinstance(parameters, dict) else []
+    if len(names) < len(positional):
+        return {"args": positional, **given["kwargs"]}
+    return {**dict(zip(names, positional, strict=False)), **given["kwargs"]}
+
+
+def _is_schema(parameters: Any) -> bool:
+    if not isinstance(parameters, dict):
+        return False
+    if "properties" in parameters or parameters.get("type") == "object":
+        return True
+    return bool(parameters) and all(isinstance(each, dict) and "type" in each for each in parameters.values())
+
+
+def _read_retrieval(span: Span, claims: Claims, facts: Facts) -> None:
+    query = claims.of("query")
+    facts.input = facts.input if query is None else query
+    for row, value in claims.by_fact.get("documents", ()):
+        documents = numbered_documents(value) if row.place else row.read(value)
+        facts.documents = facts.documents or (documents if isinstance(documents, list) else None)
+    if facts.documents is None and claims.vocabulary("output") != "openinference":
+        found = facts.output.get("documents") if isinstance(facts.output, dict) else facts.output
+        found = from_json(found)
+        facts.documents = found if isinstance(found, list) else None
+    if isinstance(facts.input, dict):
+        facts.input = facts.input.get("query", facts.input)
+
+
+def _read_agent(span: Span, claims: Claims, facts: Facts) -> None:
+    facts.agent = facts.agent or claims.of("node") or claims.of("entity") or agent_in_name(span.name)
+
+
+def _read_handoff(span: Span, claims: Claims, facts: Facts) -> None:
+    facts.from_agent, facts.to_agent = claims.of("from_agent"), claims.of("to_agent")
+
+
+def _read_evaluation(span: Span, claims: Claims, facts: Facts) -> None:
+    facts.tool = claims.of("metric")
+    if "metric" in claims or "score" in claims or claims.vocabulary("kind") == "trulens":
+        facts.output = claims.of("score")
+
+
+_BY_KIND: dict[str, Callable[[Span, Claims, Facts], None]] = {
+    "llm": _read_model_call,
+    "tool": _read_tool_call,
+    "retrieval": _read_retrieval,
+    "agent": _read_agent,
+    "handoff": _read_handoff,
+    "evaluation": _read_evaluation,
+}
+
+
+def agent_in_name(name: str) -> str | None:
+    """The agent that the name of a span names; ``None`` when it names a step, a method or a run.
+
+    >>> [agent_in_name(name) for name in ("invoke_agent billing", "billing.run", "agent_run [billing]", "billing")]
+    ['billing', 'billing', 'billing', 'billing']
+    >>> [agent_in_name(name) for name in ("agent.react.start-4", "iteration-2", "Agent.run", "pkg.module.call")]
+    [None, None, None, None]
+    """
+    bracketed = _BRACKETED.match(name)
+    found = bracketed["name"] if bracketed else _after_operation(name)
+    for method in _METHODS:
+        found = found.removesuffix(method) if found else None
+    if not found or _UUID.search(found) or found.lower() in _NO_NAMES:
+        return None
+    return None if found == name and _STEP.match(name) else found
+
+
+def _after_operation(name: str) -> str | None:
+    """The name in span names such as ``invoke_agent billing`` and ``execute_tool search``, or ``billing.agent``."""
+    for operation in _OPERATIONS:
+        if name.startswith(operation):
+            return name.removeprefix(operation).strip() or None
+    for suffix in _STEPS:
+        if name.endswith(suffix):
+            return name.removesuffix(suffix) or None
+    return name or None
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
