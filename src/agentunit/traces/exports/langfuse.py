@@ -64,7 +64,11 @@ OF_A_TRACE: dict[str, tuple[str, ...]] = {
     "langfuse.user.id": ("userId",),
 }
 
-_USAGE = {"input": ("promptTokens",), "output": ("completionTokens",), "total": ("totalTokens",)}
+_USAGE = {
+    "input": ("promptTokens", "inputUsage"),
+    "output": ("completionTokens", "outputUsage"),
+    "total": ("totalTokens", "totalUsage"),
+}
 _COSTS = {
     "input": ("inputCost", "calculatedInputCost"),
     "output": ("outputCost", "calculatedOutputCost"),

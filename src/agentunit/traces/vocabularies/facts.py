@@ -19,16 +19,25 @@ from agentunit.traces.vocabularies.frameworks import read_framework
 from agentunit.traces.vocabularies.messages import is_tool_message, messages_in
 from agentunit.traces.vocabularies.rows import ROWS, Row, learn
 from agentunit.traces.vocabularies.table import TOKEN_KINDS
-from agentunit.traces.vocabularies.values import Facts, Message, SpanKind, as_text, content_text, from_json, usage_of
+from agentunit.traces.vocabularies.values import (
+    Facts,
+    Message,
+    SpanKind,
+    as_text,
+    content_text,
+    from_json,
+    text_or_json,
+    usage_of,
+)
 
 _TOKENS = (
     "input_tokens", "output_tokens", "total_tokens", "cached_tokens", "written_tokens", "reasoning_tokens",
 )  # fmt: skip
 # What is taken over as it is, whatever the kind of the span.
-_PLAIN = (
+_PLAIN = frozenset((
     "agent", "agent_description", "agent_id", "input", "output", "model", "provider", "cost", "expected", "session_id",
     "user_id", "trace_total_cost", "server", "server_version", "tool_version", "is_error",
-)  # fmt: skip
+))  # fmt: skip
 # Facts whose sources must agree, in words.
 _COMPARED = {
     "input_tokens": "input tokens",
@@ -47,6 +56,8 @@ _STEP = re.compile(r".*[-_.# ]\d+\Z|\w+(\.\w+)+\Z", re.DOTALL)
 _NO_NAMES = ("agent", "invoke_agent", "agent_run", "agent run", "run", "team", "workflow")
 _METHODS = (".run", ".on_messages_stream", ".on_messages", ".run_stream", ".invoke", ".kickoff", "._execute_core")
 _BRACKETED = re.compile(r"(?:agent_run|invoke_agent|agent run) ?\[(?P<name>[^\]]+)\]\Z")
+# How Claude names the tools of MCP servers.
+_SERVED = re.compile(r"mcp__(?P<server>.+?)__.")
 _OPERATIONS = ("invoke_agent ", "execute_tool ", "agent run ", "running tool: ", "tool: ")
 _STEPS = (".agent", ".tool", ".task", ".workflow")
 
@@ -56,45 +67,57 @@ Claim = tuple[Row, Any]
 class Claims:
     """What the attributes of one span state, by fact, each with its row of the table."""
 
-    __slots__ = ("by_fact", "kept", "not_understood", "numbered", "ours", "read")
+    __slots__ = ("by_fact", "kept", "ours", "read", "several", "unknown")
 
     def __init__(self, span: Span) -> None:
         self.by_fact: dict[str, list[Claim]] = {}
-        self.numbered: dict[str, dict[int, dict[str, Any]]] = {}
-        self.not_understood: list[str] = []
         self.kept: dict[str, Row] = {}
         self.read: dict[str, Any] = {}
+        self.unknown: list[str] = []
         self.ours = False
-        known, by_fact, numbered = ROWS.get, self.by_fact, self.numbered
+        self.several: list[str] = []
+        known, by_fact, unknown = ROWS.get, self.by_fact, self.unknown
+        numbered: dict[str, dict[int, dict[str, Any]]] = {}
         for name, value in span.attributes.items():
             row = known(name) or learn(name)
+            fact = row.fact
+            if fact is None:
+                if not row.known:
+                    unknown.append(name)
+                if row.ours:
+                    self.ours = True
+                continue
             if row.ours:
                 self.ours = True
-            fact, place = row.fact, row.place
-            if fact is None:
-                if not row.known and _says_something(value):
-                    self.not_understood.append(name)
-            elif place is not None:
+            place = row.place
+            if place is not None:
                 family, number, rest = place
                 entries = numbered.get(family)
                 if entries is None:
-                    entries = numbered[family] = {}
-                    by_fact.setdefault(fact, []).append((row, entries))
-                fields = entries.get(number)
-                if fields is None:
-                    entries[number] = {rest: value}
+                    value = numbered[family] = {number: {rest: value}}
                 else:
-                    fields[rest] = value
+                    if number in entries:
+                        entries[number][rest] = value
+                    else:
+                        entries[number] = {rest: value}
+                    continue
             elif fact == "usage":
                 for part, count in _token_parts(value):
-                    by_fact.setdefault(part, []).append((row, count))
-            elif fact in by_fact:
-                by_fact[fact].append((row, value))
+                    self._add(part, row, count)
+                continue
+            if fact in by_fact:
+                self._add(fact, row, value)
             else:
                 by_fact[fact] = [(row, value)]
-        for claims in by_fact.values():
-            if len(claims) > 1:
-                claims.sort(key=_rank)
+        for fact in self.several:
+            by_fact[fact].sort(key=_rank)
+
+    def _add(self, fact: str, row: Row, value: Any) -> None:
+        if fact in self.by_fact:
+            self.by_fact[fact].append((row, value))
+            self.several.append(fact)
+        else:
+            self.by_fact[fact] = [(row, value)]
 
     def __contains__(self, fact: str) -> bool:
         return fact in self.by_fact
@@ -135,12 +158,11 @@ class Claims:
     def disagreements(self) -> list[str]:
         """One sentence for each fact that two vocabularies state differently."""
         found = []
-        for fact, words in _COMPARED.items():
-            claims = self.by_fact.get(fact, ())
-            kept = self.kept.get(fact)
-            if len(claims) < 2 or kept is None:
+        for fact in dict.fromkeys(self.several):
+            kept, words = self.kept.get(fact), _COMPARED.get(fact)
+            if kept is None or words is None:
                 continue
-            for row, value in claims:
+            for row, value in self.by_fact[fact]:
                 other = row.read(value)
                 if row.vocabulary != kept.vocabulary and other is not None and not self._agree(fact, other):
                     found.append(
@@ -201,8 +223,8 @@ def facts_of(span: Span) -> Facts:
             claims.of("session_id") if _ABOUT_TRACE & {row.vocabulary for row in claims.rows("session_id")} else None
         )
     else:
-        for name in _PLAIN:
-            if name in by_fact:
+        for name in by_fact:
+            if name in _PLAIN:
                 setattr(facts, name, claims.of(name))
         if "input_tokens" in by_fact or "output_tokens" in by_fact or "total_tokens" in by_fact:
             facts.usage = usage_of(*(claims.of(name) for name in _TOKENS))
@@ -216,8 +238,11 @@ def facts_of(span: Span) -> Facts:
             refine(span, claims, facts)
         for _, value in by_fact.get("tools", ()):
             facts.tools = facts.tools or tool_definitions(value)
-        facts.origins, facts.not_understood = claims.kept, claims.not_understood
-        facts.disagreements = claims.disagreements()
+        facts.origins = claims.kept
+        if claims.several:
+            facts.disagreements = claims.disagreements()
+        if claims.unknown:
+            facts.not_understood = [name for name in claims.unknown if _says_something(span.attributes[name])]
     read_framework(span, claims, facts)
     return facts
 
@@ -230,7 +255,9 @@ def _kind(span: Span, claims: Claims) -> SpanKind | None:
         if kind is not None and kind != "chain":
             return kind
         step = step or kind
-    if step is None and claims.ours:
+    if step is not None:
+        return step
+    if claims.ours:
         if "tool" in claims and "gen_ai.request.model" not in span.attributes:
             return "tool"
         if "gen_ai.request.model" in span.attributes or "gen_ai.response.model" in span.attributes:
@@ -238,25 +265,27 @@ def _kind(span: Span, claims: Claims) -> SpanKind | None:
         if "gen_ai.agent.name" in span.attributes and span.name.startswith(("invoke_agent", "agent")):
             return "agent"
         return "chain"
-    about = [row for fact in ("input", "output") for row in claims.rows(fact)]
-    if step is None and any(row.vocabulary == "whole trace" for row in about):
+    if any(row.vocabulary == "whole trace" for row in claims.rows("input") + claims.rows("output")):
         return "chain"
-    if step is None and "kind" in claims and is_tool_message(claims.of("output")):
+    if "kind" in claims and is_tool_message(claims.of("output")):
         return "tool"  # older versions of Langfuse know no tools
-    return "chain" if "kind" in claims else step
+    return "chain" if "kind" in claims else None
 
 
 def _read_messages(span: Span, claims: Claims, facts: Facts) -> None:
-    facts.input_messages = claims.messages("input_messages", "user")
-    facts.output_messages = claims.messages("output_messages", "assistant")
-    if "history" in claims and not facts.input_messages:
+    by_fact = claims.by_fact
+    if "input_messages" in by_fact:
+        facts.input_messages = claims.messages("input_messages", "user")
+    if "output_messages" in by_fact:
+        facts.output_messages = claims.messages("output_messages", "assistant")
+    if "history" in by_fact and not facts.input_messages:
         facts.input_messages, facts.output_messages = split_history(claims.of("history"))
-    events = [*noted_events(claims.of("noted")), *span.events] if "noted" in claims else span.events
+    events = [*noted_events(claims.of("noted")), *span.events] if "noted" in by_fact else span.events
     if events and not (facts.input_messages and facts.output_messages):
         asked, answered = messages_in_events(events)
         facts.input_messages = facts.input_messages or asked
         facts.output_messages = facts.output_messages or answered
-    if "system" in claims:
+    if "system" in by_fact:
         text = content_text(claims.of("system"))
         facts.input_messages = [Message("system", text), *facts.input_messages] if text else facts.input_messages
 
@@ -290,12 +319,27 @@ def _read_tool_call(span: Span, claims: Claims, facts: Facts) -> None:
     parameters, given = claims.of("parameters"), claims.of("arguments")
     if given is None or (given == parameters and _is_schema(parameters)):
         given = from_json(facts.input)
+    if given is None:
+        # Strands writes the arguments and the result of a call as messages.
+        asked = facts.input_messages[-1] if facts.input_messages else Message("tool")
+        given = asked.tool_calls[0].arguments if asked.tool_calls else from_json(asked.content)
     if given is None and isinstance(parameters, dict) and not _is_schema(parameters):
         given = parameters
     facts.input = _call_arguments(given, parameters)
     result = claims.of("result")
     facts.output = result if result is not None else facts.output
+    if facts.output is None and facts.output_messages:
+        facts.output = facts.output_messages[-1].content
     facts.error = claims.of("error") if span.attributes.get("error.type") else None
+    if facts.is_error is None and claims.of("status") == "error":
+        facts.error = facts.error or text_or_json(facts.output) or "the tool reported a failure"
+    if (
+        facts.server is None
+        and facts.tool is not None
+        and facts.tool.count("__") > 1
+        and facts.tool.startswith("mcp__")
+    ):
+        facts.server = facts.tool.split("__")[1] or None  # Claude's way to name a tool: mcp__server__tool
 
 
 def _call_arguments(given: Any, parameters: Any) -> Any:

@@ -21,6 +21,7 @@ _CURRENT_AGENT = re.compile(r"current_agent_name='([^']*)'")
 _AUTOGEN_TYPE = re.compile(r"^(?P<name>.+)_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 # What LangChain's own agents call their steps.
 _LANGGRAPH_MACHINERY = ("model_request", "model", "agent", "tools", "__start__")
+_BEEAI_EVENT = re.compile(r"(?P<what>.+)\.(?P<event>start|success|error|finish)-\d+\Z")
 _AG2_MACHINERY = ("_User", "chat_manager", "_Group_Tool_Executor")
 # Tools that frameworks make for passing a task on, with the argument that names the agent it goes to.
 _TRANSFER_TOOLS = {
@@ -40,7 +41,7 @@ def read_framework(span: Span, claims: Claims, facts: Facts) -> None:
     """Add what the framework of a span says of it in its own way."""
     attributes = span.attributes
     scope = span.scope
-    if facts.agent is None and ("metadata" in claims or "lc_path" in claims):
+    if facts.agent is None and ("metadata" in claims.by_fact or "lc_path" in claims.by_fact):
         facts.agent = _langgraph_agent(claims)
     if scope.startswith("openinference.instrumentation.llama_index"):
         _read_llama_index(span, facts)
@@ -50,6 +51,8 @@ def read_framework(span: Span, claims: Claims, facts: Facts) -> None:
         _read_crewai(attributes, facts)
     elif "openai_agents" in scope:
         _read_openai_agents(span, facts)
+    elif scope.endswith("instrumentation.beeai"):
+        _read_beeai(span, facts)
     elif scope.endswith("instrumentation.ag2"):
         _read_ag2(attributes, facts)
     elif "gcp.vertex.agent.session_id" in attributes or "gcp.vertex.agent.llm_request" in attributes:
@@ -128,6 +131,18 @@ def _read_openai_agents(span: Span, facts: Facts) -> None:
         facts.input = facts.output = None
     elif facts.kind == "agent" and not {"agent.name", "gen_ai.agent.name", "graph.node.id"} & attributes.keys():
         facts.kind, facts.agent = "chain", None  # the workflow around the agents
+
+
+def _read_beeai(span: Span, facts: Facts) -> None:
+    """BeeAI's emitter: each call of a tool or a model is a span when it starts, one on success, one at its end."""
+    found = _BEEAI_EVENT.match(span.name)
+    if found is None:
+        return
+    told = {"tool": ("success", "error"), "llm": ("start",)}.get(facts.kind or "")
+    if told is not None and found["event"] not in told:
+        facts.kind = "chain"
+    elif facts.kind == "tool" and facts.tool == span.name:
+        facts.tool = found["what"].removeprefix("tool.")
 
 
 def _read_ag2(attributes: Mapping[str, Any], facts: Facts) -> None:

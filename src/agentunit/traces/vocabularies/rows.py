@@ -111,7 +111,7 @@ def _flag(value: Any) -> bool | None:
 
 _TEXTS = (
     "agent agent_description agent_id entity node from_agent to_agent provider tool tool_call_id session_id user_id "
-    "error metric currency server server_version tool_version lc_agent lc_path"
+    "error status metric currency server server_version tool_version lc_agent lc_path"
 )
 _TOKENS = "input_tokens output_tokens total_tokens cached_tokens written_tokens reasoning_tokens"
 _READERS: dict[str, Reader] = {

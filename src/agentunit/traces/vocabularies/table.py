@@ -119,6 +119,7 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "arguments": "gen_ai.tool.call.arguments tool_arguments gcp.vertex.agent.tool_call_args",
         "result": "gen_ai.tool.call.result tool_response gcp.vertex.agent.tool_response",
         "error": "error.message",
+        "status": "gen_ai.tool.status tool.status",
         "query": "gen_ai.retrieval.query.text",
         "documents": "gen_ai.retrieval.documents",
         "tools": "gen_ai.tool.definitions gen_ai.request.tools llm.request.functions.#",
@@ -230,7 +231,7 @@ UNUSED_FAMILIES = """
     gen_ai.output.messages. llm.request. llm.cost. llm.token_count. llm.prompt_template. llm.usage. prompt. embedding.
     reranker. graph.node. smolagents. crewai. ag2. pydantic_ai. gcp.vertex. traceloop. ioa_observe. mlflow. langfuse.
     ai.observability. ai.telemetry. ai.settings. ai.request. ai.model. mcp. fastmcp.
-    tool.parameters. langsmith. gen_ai.serialized. gen_ai.ioa. execution. koog.
+    tool.parameters. langsmith. gen_ai.serialized. gen_ai.ioa. gen_ai.server. execution. koog. event_loop.
 """
 # A span with a word of these is a step of an agent, whatever else it says.
 OURS = ("gen_ai.", "traceloop.", "llm.request.type", "ioa_observe.")

@@ -250,14 +250,14 @@ class Facts(Struct):
     user_id: str | None = None
     trace_total_cost: float | None = None
     error: str | None = None
-    tools: list[dict[str, Any]] = field(default_factory=list)
+    tools: Sequence[dict[str, Any]] = ()
     server: str | None = None
     server_version: str | None = None
     tool_version: str | None = None
     is_error: bool | None = None
-    origins: dict[str, Any] = field(default_factory=dict)
-    disagreements: list[str] = field(default_factory=list)
-    not_understood: list[str] = field(default_factory=list)
+    origins: Mapping[str, Any] | None = None
+    disagreements: Sequence[str] = ()
+    not_understood: Sequence[str] = ()
 
 
 def usage_of(

@@ -1,0 +1,262 @@
+"""Spans that speak several vocabularies, or words that no vocabulary knows."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from spans_of import TRACE, oi, payloads, record_of
+
+from agentunit.traces.assembly.record import assemble
+from agentunit.traces.spans import ReadingNotes, Span, SpanEvent
+from agentunit.traces.vocabularies import facts_of
+from agentunit.traces.vocabularies.facts import agent_in_name
+
+
+def test_every_vocabulary_of_a_span_contributes():
+    facts = facts_of(
+        Span(
+            TRACE,
+            "a",
+            attributes={
+                "openinference.span.kind": "LLM",
+                "llm.model_name": "gpt-5",
+                "gen_ai.usage.input_tokens": 9,
+                "gen_ai.usage.output_tokens": 2,
+                "ai.usage.inputTokenDetails.cacheWriteTokens": 4,
+                "langfuse.observation.cost_details": '{"input": 0.5, "total": 0.75}',
+                "session.id": "s1",
+            },
+        )
+    )
+    assert (facts.kind, facts.model, facts.cost, facts.session_id) == ("llm", "gpt-5", 0.75, "s1")
+    assert facts.usage == {
+        "prompt_tokens": 9,
+        "completion_tokens": 2,
+        "prompt_tokens_details": {"cache_creation_tokens": 4},
+    }
+    assert {fact: facts.origins[fact].attribute for fact in ("cost", "input_tokens")} == {
+        "cost": "langfuse.observation.cost_details",
+        "input_tokens": "gen_ai.usage.input_tokens",
+    }
+
+
+def test_the_platforms_own_tokens_count_and_disagreement_is_noted():
+    notes = ReadingNotes()
+    attributes = {
+        "openinference.span.kind": "LLM",
+        "llm.token_count.prompt": 5,
+        "llm.token_count.completion": 7,
+        "langfuse.observation.type": "GENERATION",
+        "langfuse.observation.usage_details": '{"input": 6, "output": 7, "total": 13}',
+    }
+    record = record_of(Span(TRACE, "a", attributes=attributes), notes=notes)
+    assert payloads(record, "llm_call")[0]["usage"]["prompt_tokens"] == 6
+    assert notes.problems == {
+        "spans state other input tokens in llm.token_count.prompt than in langfuse.observation.usage_details; "
+        "the latter counts": 1
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"llm.model_name": "gpt-4o"}, {"gen_ai.response.model": "gpt-4o-2024-08-06"}),
+        ({"llm.cost.total": 0.1 + 0.2}, {"gen_ai.usage.cost": 0.3}),
+        (
+            {"llm.token_count.prompt": 100, "llm.token_count.prompt_details.cache_read": 90},
+            {"langfuse.observation.usage_details": '{"input": 10, "output": 1}'},
+        ),
+    ],
+)
+def test_the_same_in_other_words_is_no_disagreement(one, other):
+    facts = facts_of(Span(TRACE, "a", attributes={"openinference.span.kind": "LLM", **one, **other}))
+    assert not facts.disagreements
+
+
+def test_output_tokens_of_reasoning_beside_the_rest_are_added():
+    usage = {"input": 179, "output": 35, "total": 278, "input_cache_read": 0, "output_reasoning": 64}
+    attributes = {
+        "langfuse.observation.type": "GENERATION",
+        "langfuse.observation.usage_details": json.dumps(usage),
+    }
+    found = facts_of(Span(TRACE, "a", attributes=attributes)).usage
+    assert (found["completion_tokens"], found["completion_tokens_details"]) == (99, {"reasoning_tokens": 64})
+
+
+def test_a_word_that_no_vocabulary_knows_is_counted():
+    notes = ReadingNotes()
+    record = record_of(
+        oi("AGENT", "a", name="desk", input__value="Why?", tool_results='["x"]', empty="", http__method="GET"),
+        oi("TOOL", "b", "a", name="find", tool_results='["y"]', thread__id=7),
+        notes=notes,
+    )
+    assert notes.not_understood == {"tool_results": 2}
+    assert record.trace.metadata["not_understood"] == {"tool_results": 2}
+
+
+def test_words_on_spans_of_nobody_known_are_not_counted():
+    notes = ReadingNotes()
+    record_of(oi("AGENT", "a", name="desk", input__value="Why?"), Span(TRACE, "b", "a", name="SELECT"), notes=notes)
+    web = Span(TRACE, "c", attributes={"app.measure": 1, "session.id": "browser"})
+    assert not notes.not_understood
+    assert facts_of(web).session_id is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "agent.react.start-4",
+        "agent.react.partial_update-610",
+        "iteration-2",
+        "step 3",
+        "pkg.module.call",
+        "ServerAgent.iter",
+        "Agent.run",
+        "invoke_agent 6f8d2449-33ed-4c7c-82e7-5410e34ee4e6",
+        "run.6f8d2449-33ed-4c7c-82e7-5410e34ee4e6",
+        "invoke_agent",
+    ],
+)
+def test_a_step_a_method_or_a_run_is_no_agent(name):
+    assert agent_in_name(name) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["agent_run [hello_agent]", "invoke_agent hello_agent", "hello_agent.run", "hello_agent"]
+)
+def test_an_agent_in_the_name_of_a_span(name):
+    assert agent_in_name(name) == "hello_agent"
+
+
+def test_an_agent_named_by_its_node_is_kept():
+    def of_the_sdk(span: Span) -> Span:
+        span.scope = "openinference.instrumentation.openai_agents"
+        return span
+
+    record = record_of(
+        of_the_sdk(oi("AGENT", "a", name="Agent workflow")),
+        of_the_sdk(oi("AGENT", "b", "a", name="Hello world", graph__node__id="Hello world")),
+        of_the_sdk(oi("LLM", "c", "b", name="response", llm__model_name="gpt-5")),
+    )
+    assert payloads(record, "llm_call")[0]["agent"] == "Hello world"
+
+
+def strands(
+    operation: str, span_id: str, parent: str | None, at: float, events: list[SpanEvent], **rest: object
+) -> Span:
+    attributes = {"gen_ai.operation.name": operation, "gen_ai.system": "strands-agents", **rest}
+    scope = "strands.telemetry.tracer"
+    return Span(TRACE, span_id, parent, f"{operation} x", at, at + 1, attributes=attributes, events=events, scope=scope)
+
+
+def test_strands_by_default_writes_contents_as_events():
+    asked = SpanEvent("gen_ai.user.message", attributes={"content": '[{"text": "Weather in Oslo?"}]'})
+    used = '[{"toolUse": {"toolUseId": "t1", "name": "weather", "input": {"city": "Oslo"}}}]'
+    result = '[{"toolResult": {"toolUseId": "t1", "status": "success", "content": [{"text": "Sunny"}]}}]'
+    said = {"finish_reason": "end_turn", "message": '[{"text": "It is sunny."}]'}
+    record = record_of(
+        strands(
+            "invoke_agent", "a", None, 0.0,
+            [asked, SpanEvent("gen_ai.choice", attributes={"message": "It is sunny.\n", "finish_reason": "end_turn"})],
+            **{"gen_ai.agent.name": "meteo"},
+        ),
+        strands(
+            "chat", "b", "a", 1.0,
+            [asked, SpanEvent("gen_ai.choice", attributes={"finish_reason": "tool_use", "message": used})],
+        ),
+        strands(
+            "execute_tool", "c", "a", 2.0,
+            [
+                SpanEvent("gen_ai.tool.message", attributes={"role": "tool", "content": '{"city":"Oslo"}', "id": "t1"}),
+                SpanEvent("gen_ai.choice", attributes={"message": '[{"text": "Sunny"}]', "id": "t1"}),
+            ],
+            **{"gen_ai.tool.name": "weather", "gen_ai.tool.call.id": "t1", "gen_ai.tool.status": "success"},
+        ),
+        strands(
+            "chat", "d", "a", 3.0,
+            [
+                asked,
+                SpanEvent("gen_ai.assistant.message", attributes={"content": used}),
+                SpanEvent("gen_ai.tool.message", attributes={"content": result}),
+                SpanEvent("gen_ai.choice", attributes=said),
+            ],
+        ),
+    )  # fmt: skip
+    assert (record.case.query, record.outcome.output.strip()) == ("Weather in Oslo?", "It is sunny.")
+    (call,) = payloads(record, "tool_call")
+    assert {name: call[name] for name in ("name", "arguments", "result", "status", "id", "agent")} == {
+        "name": "weather",
+        "arguments": {"city": "Oslo"},
+        "result": "Sunny",
+        "status": "success",
+        "id": "t1",
+        "agent": "meteo",
+    }
+
+
+def test_strands_says_that_a_tool_failed():
+    span = strands(
+        "execute_tool", "c", None, 2.0,
+        [SpanEvent("gen_ai.choice", attributes={"message": '[{"text": "no such city"}]', "id": "t1"})],
+        **{"gen_ai.tool.name": "weather", "gen_ai.tool.status": "error"},
+    )  # fmt: skip
+    (call,) = payloads(record_of(span), "tool_call")
+    assert (call["status"], call["error"]) == ("error", "no such city")
+
+
+def test_a_call_seen_twice_under_two_names_is_one_by_its_id():
+    record = record_of(
+        oi("TOOL", "a", name="running tool", tool_call__id="c1"),
+        oi("TOOL", "b", "a", name="find_order", tool_call__id="c1"),
+    )
+    assert [call["name"] for call in payloads(record, "tool_call")] == ["find_order"]
+
+
+def test_facts_of_mcp_and_the_tools_on_offer():
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    offered = [{"type": "function", "name": "weather", "description": "Says it.", "parameters": schema}]
+    attributes = {
+        "mcp.method.name": "tools/call",
+        "gen_ai.tool.name": "weather",
+        "mcp.server.name": "meteo",
+        "mcp.server.version": "1.4",
+        "mcp.tool.isError": True,
+        "gen_ai.tool.call.result": "no such city",
+    }
+    record = record_of(
+        Span(TRACE, "a", attributes={"gen_ai.operation.name": "chat", "gen_ai.tool.definitions": json.dumps(offered)}),
+        Span(TRACE, "b", attributes=attributes),
+        oi("LLM", "c", llm__tools__0__tool__json_schema='{"function": {"name": "add", "parameters": {}}}'),
+        oi("TOOL", "d", name="mcp__files__read"),
+    )
+    calls = {call["name"]: call for call in payloads(record, "tool_call")}
+    told = {name: calls["weather"][name] for name in ("server", "server_version", "is_error", "status", "error")}
+    assert told == {
+        "server": "meteo",
+        "server_version": "1.4",
+        "is_error": True,
+        "status": "error",
+        "error": "no such city",
+    }
+    assert calls["mcp__files__read"]["server"] == "files"
+    assert sorted(record.trace.metadata["tools"], key=lambda tool: tool["name"]) == [
+        {"name": "add"},
+        {"name": "weather", "description": "Says it.", "parameters": schema},
+    ]
+
+
+def test_beeai_writes_one_call_as_three_spans():
+    def event(name: str, span_id: str, **rest: object) -> Span:
+        span = oi("TOOL", span_id, name=f"tool.search.{name}-12", **rest)
+        span.scope = "openinference.instrumentation.beeai"
+        return span
+
+    record = record_of(event("start", "a"), event("success", "b", output__value="found"), event("finish", "c"))
+    assert [(call["name"], call["result"]) for call in payloads(record, "tool_call")] == [("search", "found")]
+
+
+def test_a_trace_without_any_content_makes_no_case():
+    notes = ReadingNotes()
+    assert assemble([oi("AGENT", "a", name="desk")], notes) is None
+    assert notes.problems == {"traces without question, answer, tool call and model call make no case": 1}
