@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
+from typing import Any
 
 import pytest
 from spans_of import TRACE, oi, payloads, record_of
 
 from agentunit.traces.assembly.record import assemble
+from agentunit.traces.exports.langfuse import read_langfuse_export
+from agentunit.traces.formats_base import Source
 from agentunit.traces.spans import ReadingNotes, Span, SpanEvent
 from agentunit.traces.vocabularies import facts_of
 from agentunit.traces.vocabularies.facts import agent_in_name
@@ -260,3 +264,66 @@ def test_a_trace_without_any_content_makes_no_case():
     notes = ReadingNotes()
     assert assemble([oi("AGENT", "a", name="desk")], notes) is None
     assert notes.problems == {"traces without question, answer, tool call and model call make no case": 1}
+
+
+def of_langfuse(*observations: dict[str, Any], notes: ReadingNotes | None = None) -> Any:
+    """The record of an export with these observations; each has an id of its own place and a time after the last."""
+    rows = [
+        {"id": f"o{at}", "traceId": "t", "startTime": f"2025-06-01T10:00:0{at}Z", "parentObservationId": None, **each}
+        for at, each in enumerate(observations)
+    ]
+    source = Source("export.json", io.BytesIO(json.dumps({"trace": {"id": "t"}, "observations": rows}).encode()))
+    spans = list(read_langfuse_export(source, ReadingNotes()))
+    return record_of(*spans, notes=notes)
+
+
+def test_pydantic_ai_through_langfuse_calls_each_tool_once():
+    asked = [{"role": "assistant", "tool_calls": [{"id": "c1", "name": "find", "arguments": {"q": "x"}}]}]
+    told = [*asked, {"role": "tool", "id": "c1", "content": "found"}]
+    record = of_langfuse(
+        {"type": "GENERATION", "name": "chat", "output": asked},
+        {
+            "type": "TOOL",
+            "name": "running tool: find",
+            "output": "found",
+            "metadata": {"attributes": {"gen_ai.tool.name": "find", "gen_ai.tool.call.id": "c1"}},
+        },
+        {"type": "GENERATION", "name": "chat", "input": told, "output": {"role": "assistant", "content": "Done."}},
+    )
+    assert [(call["name"], call["id"]) for call in payloads(record, "tool_call")] == [("find", "c1")]
+
+
+def test_tools_of_langgraph_in_older_langfuse_are_spans():
+    kwargs = {"status": "success", "content": "Sunny", "tool_call_id": "c1", "name": "weather"}
+    message = {"lc": 1, "type": "constructor", "id": ["langchain_core", "messages", "ToolMessage"], "kwargs": kwargs}
+    place = {"langgraph_checkpoint_ns": "model_request:1|tools:2"}
+    record = of_langfuse(
+        {"type": "SPAN", "name": "tools", "output": {"messages": [message]}},
+        {"type": "SPAN", "name": "weather", "input": {"city": "Oslo"}, "output": message, "metadata": place},
+    )
+    (call,) = payloads(record, "tool_call")
+    assert (call["name"], call["arguments"], call["result"]) == ("weather", {"city": "Oslo"}, "Sunny")
+    assert "agent" not in call
+
+
+def test_langfuses_own_tokens_and_cost_count_beside_openinference():
+    attributes = {"openinference.span.kind": "LLM", "llm.token_count.prompt": 5, "llm.token_count.completion": 2}
+    record = of_langfuse(
+        {
+            "type": "GENERATION",
+            "name": "chat",
+            "inputUsage": 5,
+            "outputUsage": 2,
+            "totalUsage": 7,
+            "costDetails": {"total": 0.25},
+            "metadata": {"attributes": attributes},
+        }
+    )
+    (call,) = payloads(record, "llm_call")
+    assert (call["usage"]["prompt_tokens"], call["usage"]["completion_tokens"], call["cost"]) == (5, 2, 0.25)
+
+
+def test_a_field_of_an_observation_that_nobody_knows_is_counted():
+    notes = ReadingNotes()
+    record = of_langfuse({"type": "GENERATION", "name": "chat", "mood": "good", "projectId": "p"}, notes=notes)
+    assert notes.not_understood == record.trace.metadata["not_understood"] == {"mood": 1}

@@ -14,7 +14,7 @@ from agentunit.traces.vocabularies.messages import messages_in, unwrapped_result
 from agentunit.traces.vocabularies.values import Facts, as_text, from_json
 
 if TYPE_CHECKING:
-    from agentunit.traces.vocabularies.facts import Claims
+    from agentunit.traces.vocabularies.claims import Claims
 
 # LlamaIndex names the agent of a step nowhere but in the representation of its event.
 _CURRENT_AGENT = re.compile(r"current_agent_name='([^']*)'")

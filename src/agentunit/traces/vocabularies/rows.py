@@ -178,6 +178,8 @@ def _declared() -> tuple[dict[str, Row], dict[str, Row]]:
 
 ROWS, _FAMILIES = _declared()
 """Every attribute that was met so far, by its name; ``learn`` adds to it."""
+SILENT: set[str] = set()
+"""Those of them that state nothing and belong to no vocabulary: most spans of other software have no other."""
 _N_DECLARED = len(ROWS)
 
 
@@ -190,7 +192,10 @@ def learn(name: str) -> Row:
     if len(ROWS) >= _N_DECLARED + _MOST_LEARNED:
         for learned in list(ROWS)[_N_DECLARED:]:
             del ROWS[learned]
+        SILENT.clear()
     ROWS[name] = row
+    if row.fact is None and not row.ours:
+        SILENT.add(name)
     return row
 
 
