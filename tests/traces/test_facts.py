@@ -327,3 +327,10 @@ def test_a_field_of_an_observation_that_nobody_knows_is_counted():
     notes = ReadingNotes()
     record = of_langfuse({"type": "GENERATION", "name": "chat", "mood": "good", "projectId": "p"}, notes=notes)
     assert notes.not_understood == record.trace.metadata["not_understood"] == {"mood": 1}
+
+
+def test_an_object_that_vercels_sdk_made_is_the_answer():
+    made = '{"recipe": {"name": "Lasagna"}}'
+    attributes = {"ai.operationId": "ai.generateObject.doGenerate", "ai.response.object": made}
+    record = record_of(Span(TRACE, "a", attributes=attributes))
+    assert json.loads(record.outcome.output) == json.loads(made)

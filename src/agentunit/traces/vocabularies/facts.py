@@ -157,7 +157,7 @@ def _read_model_call(span: Span, claims: Claims, facts: Facts) -> None:
         choices = facts.output.get("choices") if isinstance(facts.output, dict) else None
         facts.output_messages = messages_in(choices if choices else facts.output, "assistant")
     elif not facts.output_messages and claims.vocabulary("output") == "vercel":
-        facts.output_messages = messages_in(facts.output, "assistant")
+        facts.output_messages = [Message("assistant", text_or_json(facts.output))]
     if facts.model is None and isinstance(facts.input, dict):
         facts.model = as_text(facts.input.get("model"))
 
