@@ -334,3 +334,12 @@ def test_an_object_that_vercels_sdk_made_is_the_answer():
     attributes = {"ai.operationId": "ai.generateObject.doGenerate", "ai.response.object": made}
     record = record_of(Span(TRACE, "a", attributes=attributes))
     assert json.loads(record.outcome.output) == json.loads(made)
+
+
+def test_a_kind_of_tokens_that_nobody_knows_is_counted():
+    attributes = {
+        "langfuse.observation.type": "GENERATION",
+        "langfuse.observation.usage_details": '{"input": 3, "output": 1, "input_video": 5, "input_audio": 0}',
+    }
+    facts = facts_of(Span(TRACE, "a", attributes=attributes))
+    assert list(facts.not_understood) == ["langfuse.observation.usage_details.input_video"]

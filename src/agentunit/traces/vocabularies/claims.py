@@ -9,7 +9,7 @@ from agentunit.traces.spans import Span
 from agentunit.traces.vocabularies.contents import numbered_messages
 from agentunit.traces.vocabularies.messages import messages_in
 from agentunit.traces.vocabularies.rows import ROWS, SILENT, Row, learn
-from agentunit.traces.vocabularies.table import TOKEN_KINDS
+from agentunit.traces.vocabularies.table import TOKEN_KINDS, UNUSED_TOKENS
 from agentunit.traces.vocabularies.values import Message, from_json
 
 # Facts whose sources must agree, in words.
@@ -65,7 +65,7 @@ class Claims:
                         entries[number] = {rest: value}
                     continue
             elif fact == "usage":
-                for part, count in _token_parts(value):
+                for part, count in _token_parts(row, value, unknown):
                     self._add(part, row, count)
                 continue
             if fact in by_fact:
@@ -153,13 +153,13 @@ def _rank(claim: Claim) -> int:
     return claim[0].rank
 
 
-def _token_parts(value: Any) -> Iterable[tuple[str, Any]]:
+def _token_parts(row: Row, value: Any, unknown: list[str]) -> Iterable[tuple[str, Any]]:
     counts = from_json(value)
-    if not isinstance(counts, dict):
-        return ()
     found: dict[str, Any] = {}
-    for name, count in counts.items():
+    for name, count in counts.items() if isinstance(counts, dict) else ():
         fact = TOKEN_KINDS.get(name)
         if fact is not None and count is not None:
             found.setdefault(fact, count)
+        elif fact is None and count and name not in UNUSED_TOKENS:
+            unknown.append(f"{row.attribute}.{name}")
     return found.items()

@@ -91,7 +91,7 @@ def facts_of(span: Span) -> Facts:
         if claims.several:
             facts.disagreements = claims.disagreements()
         if claims.unknown:
-            facts.not_understood = [name for name in claims.unknown if _says_something(span.attributes[name])]
+            facts.not_understood = [name for name in claims.unknown if _says_something(span.attributes.get(name, name))]
     read_framework(span, claims, facts)
     return facts
 

@@ -207,6 +207,15 @@ TOKEN_KINDS: dict[str, str] = {
 }
 """What the parts of a mapping of token counts are called, by their fact."""
 
+UNUSED_TOKENS = frozenset(
+    (
+        "unit", "input_audio", "output_audio", "prompt_details.audio", "completion_details.audio", "input_text",
+        "output_text", "input_audio_tokens", "output_audio_tokens", "accepted_prediction_tokens",
+        "rejected_prediction_tokens", "successful_requests",
+    )
+)  # fmt: skip
+"""Parts of such a mapping that the others include already."""
+
 # Known, and of no use to any metric: settings, ids, formats, and how processes and networks describe themselves.
 UNUSED_WORDS = """
     input.mime_type output.mime_type llm.finish_reason llm.invocation_parameters llm.headers llm.is_streaming
