@@ -15,7 +15,10 @@ from agentunit.traces.spans import Span
 def write_spans() -> None:
     server = Span(TRACE, "http", None, "POST /chat", 0.1, 5.0)
     answered = oi("AGENT", "a", "http", input__value="Why?", output__value="Because.")
-    tools = [oi("TOOL", "t1", "a", tool__name="search"), oi("TOOL", "t2", "gone", tool__name="search", status="error")]
+    tools = [
+        oi("TOOL", "t1", "a", tool__name="search", tool_results="[1]"),
+        oi("TOOL", "t2", "gone", tool__name="search", status="error"),
+    ]
     Path("spans.json").write_bytes(otlp(server, answered, *tools))
 
 
@@ -30,8 +33,15 @@ def test_a_span_file_is_scored_with_its_answers_and_what_was_noticed_is_told(inv
     shown = " ".join(result.stdout.split())
     assert "read as otlp-json: 4 spans in 1 trace" in shown
     assert "1 span of no known vocabulary, kept as plain events: POST /chat" in shown
+    assert "1 field not understood: tool_results ×1" in shown
     assert "1 × spans name a parent that is not in the file" in shown
     assert "expected answers were found for 1 case; 1 row of the dataset met no case: case-2" in shown
+
+
+def test_the_doctor_lists_fields_that_nobody_knows(invoke):
+    write_spans()
+    assert "1 field not understood: tool_results ×1" in " ".join(invoke("doctor", "spans.json").stdout.split())
+    assert json.loads(invoke("doctor", "spans.json", "--json").stdout)["not_understood"] == {"tool_results": 1}
 
 
 def test_json_on_standard_output_stays_one_object(invoke):

@@ -57,7 +57,7 @@ NODES = "values (the environment variable AGENTUNIT_MAX_NODES raises this limit)
 
 @pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
 @pytest.mark.parametrize(
-    "content", [GOOD + b"\n" * 9_000_000, GOOD + b" " * 9_000_000, otlp(oi("AGENT", "a")) + b"\n" * 9_000_000]
+    "content", [GOOD + b"\n" * 9_000_000, GOOD + b" " * 9_000_000, otlp(oi("LLM", "a")) + b"\n" * 9_000_000]
 )
 def test_a_compressed_file_that_expands_too_far_keeps_what_came_before(
     small: None, tmp_path: Path, pack: object, content: bytes
@@ -132,7 +132,7 @@ def test_reading_goes_on_after_an_item_with_too_many_values(small: None, tmp_pat
     assert NODES in errors[0]
     span = otlp(oi("AGENT", "a", input__value="Why?", deep="DEEP"))
     wide = span.replace(b'{"stringValue": "DEEP"}', b'{"arrayValue": {"values": [' + b"{}," * 900 + b"{}]}}")
-    ids, errors = read(written(tmp_path, "nodes.json", wide + otlp(oi("AGENT", "b"))))
+    ids, errors = read(written(tmp_path, "nodes.json", wide + otlp(oi("LLM", "b"))))
     assert ids == [TRACE]
     assert NODES in errors[0]
 

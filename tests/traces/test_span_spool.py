@@ -25,7 +25,7 @@ NOW = 1_000_000_000.0
 
 def span(trace_id: str = A, span_id: str = "1", parent_id: str | None = None, **fields: object) -> Span:
     name = str(fields.pop("name", "step"))
-    attributes = {"gen_ai.operation.name": "invoke_agent", **fields.pop("attributes", {})}
+    attributes = {"gen_ai.operation.name": "invoke_agent", "output.value": "Done.", **fields.pop("attributes", {})}
     return Span(trace_id, span_id, parent_id, name, start_s=1.0, end_s=2.0, attributes=attributes, **fields)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -41,10 +42,18 @@ def reading_lines(source: TraceSource) -> list[str]:
         )
         more = f", … ({len(notes.unplaced)} names)" if len(notes.unplaced) > _NAMES_SHOWN else ""
         lines.append(f"{counted(n_unplaced, 'span')} of no known vocabulary, kept as plain events: {names}{more}")
+    if notes.not_understood:
+        lines.append(_not_understood(notes.not_understood))
     lines += [f"{n:,} × {printable_line(problem)}" for problem, n in notes.problems.most_common()]
     if source.expected is not None:
         lines.append(_joined(source))
     return lines
+
+
+def _not_understood(fields: Counter[str]) -> str:
+    named = [f"{printable_line(name)[:_LONGEST_NAME]} ×{n:,}" for name, n in fields.most_common(_NAMES_SHOWN)]
+    more = ", …" if len(fields) > _NAMES_SHOWN else ""
+    return f"{counted(len(fields), 'field')} not understood: {', '.join(named)}{more}"
 
 
 def print_reading(source: TraceSource, terminal: Terminal) -> None:

@@ -107,6 +107,7 @@ class TraceHealth(Struct):
     kinds: dict[str, int]
     unplaced: dict[str, int]
     problems: dict[str, int]
+    not_understood: dict[str, int]
     n_errors: int
     errors: list[str]
     holds: dict[str, int]
@@ -157,6 +158,7 @@ def examine(files: TraceFiles, watch: Watch = iter) -> TraceHealth:
         kinds=dict(notes.kinds.most_common()),
         unplaced=dict(notes.unplaced.most_common()),
         problems=dict(notes.problems.most_common()),
+        not_understood=dict(notes.not_understood.most_common()),
         n_errors=summary.n_input_errors,
         errors=[str(error) for error in summary.input_errors[:_ERRORS_KEPT]],
         holds=_holds(kinds),

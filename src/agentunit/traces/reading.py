@@ -11,7 +11,7 @@ from typing import BinaryIO, Protocol
 from agentunit.core.case import origin_of, set_origin
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
-from agentunit.traces.assembly.record import assemble
+from agentunit.traces.assembly.record import assemble, left_out
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed, describe_damage, replayed
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.formats import detect, format_named, format_names, is_native, read_opening
@@ -197,7 +197,7 @@ class TraceFiles:
                 if count % _SPANS_A_TICK == 0:
                     self._n_groups = len(groups)
                     self.on_progress()
-            else:
+            elif isinstance(each, InputError) or not left_out(each, self.notes):
                 yield each
 
     def _unknown(self, name: str, keys: list[str], named: bool) -> Iterator[InputError]:

@@ -308,10 +308,12 @@ SETTINGS: tuple[Setting, ...] = (
         "Azure's SDKs record no contents by default; newer versions read the first variable, older the second.",
         only_with=("question",),
     ),
-    # strands-agents: strands/telemetry/tracer.py writes every message with add_event, without a switch.
+    # strands-agents: strands/telemetry/tracer.py writes every message with add_event, or on spans when told so.
     Setting(
-        ("strands",), _CONTENTS, "lost", "export the events of spans too",
-        "Strands always records contents, as events of its spans; what wrote these files left them out.",
+        ("strands",), _CONTENTS, "lost",
+        "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental,gen_ai_span_attributes_only",
+        "Strands records contents as events of its spans, and what wrote these files left the events out: export them "
+        "too, or have newer versions of Strands write the contents on the spans themselves.",
         only_with=("question",),
     ),
     # vercel/ai: packages/ai/src/telemetry/get-tracer.ts, telemetry-settings.ts.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.outcome import Outcome
+from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.traces.assembly.activity import activity_of, attribute_agents
@@ -24,6 +25,7 @@ _AMOUNTS = frozenset(
         "llm.cost.total", "gen_ai.usage.cost", "operation.cost",
     )
 )  # fmt: skip
+_CONTENT = ("llm_call", "tool_call", "retrieval", "message", "artifact")
 _AGENT_WORK = ("llm", "tool", "retrieval", "agent", "message")
 # These instrumentations state on an agent's span the tokens of its own steps, without those of agents below it.
 _OWN_STEPS_ONLY = ("openinference.instrumentation.smolagents",)
@@ -66,7 +68,18 @@ def assemble(spans: Sequence[Span], notes: ReadingNotes, session_id: str | None 
     case = DatasetCase(session_id or spans[0].trace_id, question, expected_output=expected)
     failed = next((error for node in tops if (error := failure_of(node)) is not None), None)
     outcome = Outcome(success=None if failed is None else False, output=answer_of(tops, nodes, calls), error=failed)
-    return Record(case, trace, outcome)
+    record = Record(case, trace, outcome)
+    return None if left_out(record, notes) else record
+
+
+def left_out(record: Record, notes: ReadingNotes) -> bool:
+    """Whether a record holds nothing that could be scored, and so makes no case; each is counted."""
+    outcome = record.outcome
+    told = record.case.query or outcome_text(outcome) is not None or getattr(outcome, "error", None)
+    if told or any(event.type in _CONTENT for event in record.trace.events):
+        return False
+    notes.problems["traces without question, answer, tool call and model call make no case"] += 1
+    return True
 
 
 def _turns(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node], said: set[Any]) -> list[TraceEvent]:
@@ -103,6 +116,10 @@ def _count(nodes: Sequence[Node], notes: ReadingNotes) -> None:
             notes.unplaced[node.span.name] += 1
         elif kind == "llm":
             _note_wrong_amounts(node, notes)
+        if node.facts.disagreements:
+            notes.problems.update(node.facts.disagreements)
+        if node.facts.not_understood:
+            notes.not_understood.update(node.facts.not_understood)
     if notes.kinds["evaluation"]:
         for node in top_down(nodes):
             around = node.parent is not None and node.parent.within_evaluation
@@ -166,6 +183,12 @@ def _metadata(nodes: Sequence[Node], calls: Sequence[Node], spans: Sequence[Span
     service = next((node.span.resource.get("service.name") for node in nodes if node.span.resource), None)
     if service:
         metadata["service"] = service
+    not_understood = Counter(name for node in nodes for name in node.facts.not_understood)
+    if not_understood:
+        metadata["not_understood"] = dict(not_understood)
+    tools = {tool["name"]: tool for node in nodes for tool in node.facts.tools}
+    if tools:
+        metadata["tools"] = list(tools.values())
     scopes = sorted({node.span.scope for node in nodes if node.span.scope})
     if scopes:
         metadata["instrumentation"] = scopes

@@ -202,10 +202,11 @@ class ToolCalls:
         if error is not None and error.rstrip().endswith(":") and isinstance(value, str):
             # An exception without a message; what the model was told of it says more.
             error = f"{error.rstrip()} {value}"
-        if error is None and failed:
+        if error is None and (failed or facts.is_error):
             error = value if isinstance(value, str) and value.strip() else "the tool reported a failure"
+        stated = facts if inner is None or "tool" in (facts.origins or ()) else inner.facts
         payload = {
-            "name": facts.tool or node.span.name,
+            "name": stated.tool or node.span.name,
             "arguments": arguments,
             "status": "success" if error is None else "error",
             "result": value,
@@ -214,6 +215,10 @@ class ToolCalls:
             "agent": node.agent,
             "duration_s": node.duration_s,
             "cost": facts.cost,
+            "server": facts.server,
+            "server_version": facts.server_version,
+            "tool_version": facts.tool_version,
+            "is_error": facts.is_error,
             "span_id": node.span.span_id,
         }
         return TraceEvent("tool_call", known(payload), node.span.start_s)
@@ -266,7 +271,10 @@ def _repeats(nodes: Sequence[Node], tools: Sequence[Node]) -> dict[Node, Node]:
     repeats: dict[Node, Node] = {}
     for node in tools:
         outer = around[node]
-        if outer is not None and outer.facts.kind == "tool" and outer.facts.tool == node.facts.tool:
+        if outer is None or outer.facts.kind != "tool":
+            continue
+        call_id = _call_id(node)
+        if outer.facts.tool == node.facts.tool or (call_id is not None and call_id == _call_id(outer)):
             repeats[outer] = node
     return repeats
 

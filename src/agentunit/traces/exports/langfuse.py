@@ -64,12 +64,26 @@ OF_A_TRACE: dict[str, tuple[str, ...]] = {
     "langfuse.user.id": ("userId",),
 }
 
-_USAGE = {"input": ("promptTokens",), "output": ("completionTokens",), "total": ("totalTokens",)}
+_USAGE = {
+    "input": ("promptTokens", "inputUsage"),
+    "output": ("completionTokens", "outputUsage"),
+    "total": ("totalTokens", "totalUsage"),
+}
 _COSTS = {
     "input": ("inputCost", "calculatedInputCost"),
     "output": ("outputCost", "calculatedOutputCost"),
     "total": ("totalCost", "calculatedTotalCost"),
 }
+
+
+# Fields of an observation that are read elsewhere, repeat others, or are of use to Langfuse alone.
+_OTHER_FIELDS = """
+    id traceId projectId parentObservationId name startTime endTime usage usageDetails costDetails unit latency
+    createdAt updatedAt timestamp internalModel internalModelId modelId providedUsageDetails providedCostDetails
+    usagePricingTierId usagePricingTierName inputPrice outputPrice totalPrice timeToFirstToken promptId promptTokens
+    completionTokens totalTokens inputUsage outputUsage totalUsage bookmarked public eventTs isDeleted isAppRoot
+    hasParent comments ioTruncated traceTimestamp source
+"""
 
 
 def field(row: Mapping[str, Any], name: str, missing: Any = None) -> Any:
@@ -117,6 +131,14 @@ def _snake_case(name: str) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
+_KNOWN_FIELDS = frozenset(
+    spelling
+    for name in (
+        *_OTHER_FIELDS.split(),
+        *(each for names in (OF_AN_OBSERVATION, _USAGE, _COSTS) for fields in names.values() for each in fields),
+    )
+    for spelling in (name, _snake_case(name))
+)
 _TYPES = frozenset(
     ("SPAN", "EVENT", "GENERATION", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
 )
@@ -221,6 +243,8 @@ def _span(row: Mapping[str, Any], trace: Mapping[str, Any], notes: ReadingNotes)
     metadata = as_mapping(row.get("metadata")) or {}
     scope, received, resource = (as_mapping(metadata.get(name)) or {} for name in _OF_OPENTELEMETRY)
     own = {
+        # What nobody here knows is kept under its name, so that it is counted as not understood.
+        **{name: value for name, value in row.items() if name not in _KNOWN_FIELDS and value not in (0, "", [], {})},
         **_named(row, OF_AN_OBSERVATION, notes),
         "langfuse.observation.usage_details": usage_details(row),
         "langfuse.observation.cost_details": cost_details(row),

@@ -7,16 +7,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agentunit.traces.spans import Span
 from agentunit.traces.vocabularies.messages import messages_in, unwrapped_result
 from agentunit.traces.vocabularies.values import Facts, as_text, from_json
 
-_LANGGRAPH_ASSOCIATIONS = ("traceloop.association.properties.", "ioa_observe.association.properties.")
+if TYPE_CHECKING:
+    from agentunit.traces.vocabularies.claims import Claims
+
 # LlamaIndex names the agent of a step nowhere but in the representation of its event.
 _CURRENT_AGENT = re.compile(r"current_agent_name='([^']*)'")
 _AUTOGEN_TYPE = re.compile(r"^(?P<name>.+)_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
+# What LangChain's own agents call their steps.
+_LANGGRAPH_MACHINERY = ("model_request", "model", "agent", "tools", "__start__")
+_BEEAI_EVENT = re.compile(r"(?P<what>.+)\.(?P<event>start|success|error|finish)-\d+\Z")
 _AG2_MACHINERY = ("_User", "chat_manager", "_Group_Tool_Executor")
 # Tools that frameworks make for passing a task on, with the argument that names the agent it goes to.
 _TRANSFER_TOOLS = {
@@ -32,12 +37,12 @@ _TRANSFER_NAME = re.compile(r"^(?:transfer|hand_?off)_to_(?P<agent>.+)$")
 _TEAM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$")
 
 
-def read(span: Span, facts: Facts) -> None:
+def read_framework(span: Span, claims: Claims, facts: Facts) -> None:
     """Add what the framework of a span says of it in its own way."""
     attributes = span.attributes
     scope = span.scope
-    if facts.agent is None:
-        facts.agent = _langgraph_agent(attributes)
+    if facts.agent is None and ("metadata" in claims.by_fact or "lc_path" in claims.by_fact):
+        facts.agent = _langgraph_agent(claims)
     if scope.startswith("openinference.instrumentation.llama_index"):
         _read_llama_index(span, facts)
     elif scope.startswith("autogen"):
@@ -46,6 +51,8 @@ def read(span: Span, facts: Facts) -> None:
         _read_crewai(attributes, facts)
     elif "openai_agents" in scope:
         _read_openai_agents(span, facts)
+    elif scope.endswith("instrumentation.beeai"):
+        _read_beeai(span, facts)
     elif scope.endswith("instrumentation.ag2"):
         _read_ag2(attributes, facts)
     elif "gcp.vertex.agent.session_id" in attributes or "gcp.vertex.agent.llm_request" in attributes:
@@ -54,24 +61,19 @@ def read(span: Span, facts: Facts) -> None:
         facts.kind = "chain"
     if facts.kind == "tool" and facts.to_agent is None:
         facts.to_agent = _transfer_target(facts)
-    if attributes.get("gen_ai.operation.name") == "goto":
-        facts.kind, facts.to_agent = "handoff", as_text(attributes.get("langgraph.command.goto_node"))
 
 
-def _langgraph_agent(attributes: Mapping[str, Any]) -> str | None:
+def _langgraph_agent(claims: Claims) -> str | None:
     """The agent of a LangChain run: named outright, or the node around the graph that is running."""
-    metadata = attributes.get("metadata")
-    if metadata.__class__ is str and '"lang' in metadata:
-        metadata = from_json(metadata)
+    metadata = claims.of("metadata")
+    if metadata.__class__ is str:
+        metadata = from_json(metadata) if '"lang' in metadata else None
     known: dict[str, Any] = metadata if isinstance(metadata, dict) else {}
-    named = as_text(known.get("lc_agent_name"))
-    path = known.get("langgraph_checkpoint_ns")
-    for association in _LANGGRAPH_ASSOCIATIONS:
-        if association + "langgraph_checkpoint_ns" in attributes:
-            named = named or as_text(attributes.get(association + "lc_agent_name"))
-            path = path or attributes[association + "langgraph_checkpoint_ns"]
+    path = known.get("langgraph_checkpoint_ns") or claims.of("lc_path")
+    named = as_text(known.get("lc_agent_name")) or (claims.of("lc_agent") if "lc_path" in claims else None)
     if named is None and isinstance(path, str) and "|" in path:
-        return path.partition(":")[0] or None
+        node = path.partition(":")[0]
+        return None if node in _LANGGRAPH_MACHINERY else node or None
     return named
 
 
@@ -127,8 +129,20 @@ def _read_openai_agents(span: Span, facts: Facts) -> None:
         facts.from_agent = as_text(facts.input)
         facts.to_agent = as_text(facts.output) or as_text(span.name.removeprefix("handoff to "))
         facts.input = facts.output = None
-    elif facts.kind == "agent" and "agent.name" not in attributes and "gen_ai.agent.name" not in attributes:
+    elif facts.kind == "agent" and not {"agent.name", "gen_ai.agent.name", "graph.node.id"} & attributes.keys():
         facts.kind, facts.agent = "chain", None  # the workflow around the agents
+
+
+def _read_beeai(span: Span, facts: Facts) -> None:
+    """BeeAI's emitter: each call of a tool or a model is a span when it starts, one on success, one at its end."""
+    found = _BEEAI_EVENT.match(span.name)
+    if found is None:
+        return
+    told = {"tool": ("success", "error"), "llm": ("start",)}.get(facts.kind or "")
+    if told is not None and found["event"] not in told:
+        facts.kind = "chain"
+    elif facts.kind == "tool" and facts.tool == span.name:
+        facts.tool = found["what"].removeprefix("tool.")
 
 
 def _read_ag2(attributes: Mapping[str, Any], facts: Facts) -> None:

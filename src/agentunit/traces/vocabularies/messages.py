@@ -12,7 +12,10 @@ from agentunit.traces.vocabularies.values import Message, ToolRequest, content_t
 
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
 _CALL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call", "functionCall")
-_RESULT_PARTS = ("tool_call_response", "tool_result", "tool-result", "function_response", "functionResponse")
+_CALL_IDS = ("id", "tool_call_id", "tool_use_id", "call_id", "toolUseId")
+_RESULT_PARTS = (
+    "tool_call_response", "tool_result", "tool-result", "function_response", "functionResponse", "toolResult",
+)  # fmt: skip
 
 
 def messages_in(value: Any, default_role: str = "user") -> list[Message]:
@@ -112,6 +115,8 @@ def message_in(each: Mapping[str, Any], default_role: str) -> list[Message]:
     inner = each.get("message")
     if isinstance(inner, dict):
         each = {**each, **inner}
+    elif isinstance(inner, str) and "content" not in each:
+        each = {**each, "content": inner}  # Strands' choice
     role = each.get("role") or each.get("type")
     role = role.lower() if isinstance(role, str) else default_role
     role = _ROLES.get(role, role)
@@ -176,7 +181,7 @@ def _requested(part: Any) -> ToolRequest | None:
         return ToolRequest(part["name"], part["arguments"], call_id if isinstance(call_id, str) else None)
     if kind in _RESULT_PARTS:
         return None
-    for key in ("function_call", "functionCall", "tool_call"):
+    for key in ("function_call", "functionCall", "tool_call", "toolUse"):
         if isinstance(part.get(key), dict):
             part, kind = {"id": part.get("id"), **part[key]}, "tool_call"
     function = part.get("function")
@@ -187,7 +192,7 @@ def _requested(part: Any) -> ToolRequest | None:
     if not isinstance(name, str) or not (kind in _CALL_PARTS or kind == "function" or named_call):
         return None
     arguments = part.get("arguments", part.get("args", part.get("input")))
-    call_id = part.get("id", part.get("tool_call_id", part.get("call_id")))
+    call_id = next((part[key] for key in _CALL_IDS if part.get(key) is not None), None)
     return ToolRequest(name, from_json(arguments), call_id if isinstance(call_id, str) else None)
 
 
@@ -196,14 +201,14 @@ def _tool_result(part: Any) -> Message | None:
     if not isinstance(part, dict):
         return None
     kind = part.get("type")
-    for key in ("function_response", "functionResponse"):
+    for key in ("function_response", "functionResponse", "toolResult"):
         if isinstance(part.get(key), dict):
             part, kind = part[key], key
     if kind not in _RESULT_PARTS:
         return None
     result = next((part[key] for key in ("response", "result", "content", "output") if part.get(key) is not None), None)
     text = content_text(result) if not isinstance(result, dict) else None
-    call_id = next((part[key] for key in ("id", "tool_call_id", "tool_use_id", "call_id") if part.get(key)), None)
+    call_id = next((part[key] for key in _CALL_IDS if part.get(key)), None)
     name = part.get("name") if isinstance(part.get("name"), str) else None
     own_id = call_id if isinstance(call_id, str) else None
     return Message("tool", text if text is not None else text_or_json(result), name, [], own_id, _failure(part))
@@ -300,6 +305,16 @@ def _tool_message(data: Mapping[str, Any]) -> Mapping[str, Any] | None:
     if data.get("lc") is not None and isinstance(inner, dict) and "content" in inner:
         return inner
     return data if data.get("type") == "tool" and "content" in data else None
+
+
+def is_tool_message(value: Any) -> bool:
+    """Whether something is LangChain's message with a tool's result, which only a tool gives back."""
+    data = from_json(value)
+    if not isinstance(data, dict):
+        return False
+    name = data.get("id")
+    constructed = isinstance(name, list) and name[-1:] == ["ToolMessage"] and isinstance(data.get("kwargs"), dict)
+    return constructed or (data.get("type") == "tool" and ("content" in data or isinstance(data.get("data"), dict)))
 
 
 def _is_object(value: Any) -> bool:

@@ -222,7 +222,9 @@ class Facts(Struct):
 
     ``usage`` has the names of records: prompt tokens include cached ones. ``error`` is set when the span's own
     attributes say that it failed, whatever its status says. A tool call that ``delegates`` holds the work of the agent
-    it names.
+    it names. ``origins`` has the row of the table (vocabulary and attribute) that each fact came from,
+    ``disagreements`` one sentence for each fact that two vocabularies state differently, and ``not_understood`` the
+    attributes that no vocabulary knows.
     """
 
     kind: SpanKind | None = None
@@ -248,6 +250,14 @@ class Facts(Struct):
     user_id: str | None = None
     trace_total_cost: float | None = None
     error: str | None = None
+    tools: Sequence[dict[str, Any]] = ()
+    server: str | None = None
+    server_version: str | None = None
+    tool_version: str | None = None
+    is_error: bool | None = None
+    origins: Mapping[str, Any] | None = None
+    disagreements: Sequence[str] = ()
+    not_understood: Sequence[str] = ()
 
 
 def usage_of(
@@ -261,7 +271,7 @@ def usage_of(
     """Token counts as a record states them, or ``None`` when nothing was counted.
 
     Cached tokens were counted beside the prompt (as Anthropic does), and are added, when there are more of them than
-    of the prompt's or when only with them the parts make the total.
+    of the prompt's or when only with them the parts make the total; tokens of reasoning likewise.
 
     >>> usage_of(100, 5, cached=90)
     {'prompt_tokens': 100, 'completion_tokens': 5, 'prompt_tokens_details': {'cached_tokens': 90}}
@@ -272,7 +282,12 @@ def usage_of(
     n_cached, n_written = as_count(cached), as_count(cache_written)
     if n_prompt is None and n_completion is None and n_total is None:
         return None
+    n_reasoning = as_count(reasoning)
     beside = (n_cached or 0) + (n_written or 0)
+    if n_completion is not None and n_reasoning and n_reasoning != n_completion:
+        without = (n_prompt or 0) + n_completion + n_reasoning
+        if n_reasoning > n_completion or (n_total is not None and n_total in (without, without + beside)):
+            n_completion += n_reasoning
     parts_make_total = n_prompt is not None and n_total == n_prompt + (n_completion or 0) + beside
     if n_prompt is not None and beside and (beside > n_prompt or parts_make_total):
         n_prompt += beside
@@ -286,7 +301,6 @@ def usage_of(
         details["cache_creation_tokens"] = n_written
     if details:
         usage["prompt_tokens_details"] = details
-    n_reasoning = as_count(reasoning)
     if n_reasoning:
         usage["completion_tokens_details"] = {"reasoning_tokens": n_reasoning}
     return usage
