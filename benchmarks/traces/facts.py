@@ -151,6 +151,7 @@ def _tokens(item: Item) -> dict[str, int | None] | None:
     return {
         "input": detail["prompt_tokens"],
         "output": detail["completion_tokens"],
+        "total": detail["total_tokens"],
         "cache_read": found[0].cached,
         "cache_write": written,
         "reasoning": sum(_reasoning(usage) for usage in [*usages, item.trace_metadata.get("usage") or {}]),

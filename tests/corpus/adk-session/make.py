@@ -1,7 +1,7 @@
 """Record the scenario (``../scenario.py``) as a session of Google's ADK: google-adk 2.13.0 and a scripted Gemini model.
 
-``session.json`` is the session as its service returns it, as JSON. ADK counts reasoning (thoughts) beside the candidates,
-so the scripted model states completion minus reasoning as candidates.
+``session.json`` is the session as its service returns it, as JSON. ADK counts reasoning (thoughts) beside the
+candidates, so the scripted model states completion minus reasoning as candidates.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Record the scenario (``../scenario.py``) with AutoGen: autogen-agentchat 0.7.5, autogen-ext 0.7.5 and a scripted model.
+"""Record the scenario (``../scenario.py``) with autogen-agentchat 0.7.5, autogen-ext 0.7.5 and a scripted model.
 
 ``task_result.json`` is the ``TaskResult`` of the team. The same run printed by ``Console`` goes to
 ``../autogen-console``. AutoGen states prompt and completion tokens only; cached and reasoning tokens are lost there.

@@ -1,7 +1,7 @@
 """Record the scenario (``../scenario.py``) with MLflow's tracing of the OpenAI client: mlflow 3.17.2, openai 3.49.0.
 
-The agent is a function decorated with ``mlflow.trace``, its tools are spans. The file is ``Trace.to_json()``. MLflow keeps
-the reasoning tokens only in the raw reply of the model, not in its own counts.
+The agent is a function decorated with ``mlflow.trace``, its tools are spans. The file is ``Trace.to_json()``. MLflow
+keeps the reasoning tokens only in the raw reply of the model, not in its own counts.
 """
 
 from __future__ import annotations
