@@ -41,7 +41,7 @@ def test_a_fact_is_read_as_it_was_counted(name, fact):
     comparison = facts_read(name)[fact]
     if (name, fact) in GAPS:
         assert not comparison.exact, f"{fact} of {name} is read exactly now: take it off GAPS"
-    else:
+    elif (name, "*") not in GAPS:
         assert comparison.exact, f"{fact} of {name}: counted {comparison.expected}, read {comparison.found}"
 
 
@@ -63,7 +63,8 @@ def test_the_expectations_are_what_the_counter_counts(counter, tmp_path):
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_taken_for_what_it_is(name):
     _, format = read_cases(FILES[name].path)
-    assert format == FILES[name].expected.get("format", FILES[name].folder)
+    right = format == FILES[name].expected.get("format", FILES[name].folder)
+    assert right == ((name, "*") not in GAPS and (name, "format") not in GAPS), f"{name} is taken for {format}"
 
 
 def test_no_counter_and_no_maker_imports_agentunit():
@@ -79,4 +80,4 @@ def test_no_counter_and_no_maker_imports_agentunit():
 
 
 def test_known_gaps_are_facts_of_the_corpus():
-    assert not set(GAPS) - set(FACTS)
+    assert not set(GAPS) - set(FACTS) - {(name, all) for name in FILES for all in ("*", "format")}
