@@ -34,6 +34,9 @@ GAPS: dict[tuple[str, str], str] = {
     ("chat/langchain.jsonl", "tool_success"): "LangChain's messages are taken for those of AutoGen",
     ("chat/langchain.jsonl", "tokens.reasoning"): "LangChain's messages are taken for those of AutoGen",
     ("chat/langchain_dict.jsonl", "*"): "messages as LangChain's messages_to_dict writes them are not recognized",
+    ("langfuse/trace.json", "agents"): "the only agent of a trace is not named",
+    ("langfuse/trace.json", "tokens.output"): "output_reasoning_tokens is not counted",
+    ("langfuse/trace.json", "tokens.reasoning"): "output_reasoning_tokens is not counted",
     ("inspect/support.json", "tokens.reasoning"): "reasoning tokens of the model calls are not read",
     ("inspect-eval/support.eval", "tokens.reasoning"): "reasoning tokens of the model calls are not read",
 }
