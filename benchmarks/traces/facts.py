@@ -30,15 +30,17 @@ GAPS: dict[tuple[str, str], str] = {
     ("adk-session/session.json", "tokens.reasoning"): "thoughtsTokenCount is not read",
     ("chat/langchain.jsonl", "format"): "LangChain's messages are taken for those of AutoGen",
     ("chat/langchain.jsonl", "question"): "LangChain's messages are taken for those of AutoGen",
+    ("chat/langchain.jsonl", "tokens.reasoning"): "LangChain's messages are taken for those of AutoGen",
     ("chat/langchain.jsonl", "tool_failures"): "LangChain's messages are taken for those of AutoGen",
     ("chat/langchain.jsonl", "tool_success"): "LangChain's messages are taken for those of AutoGen",
-    ("chat/langchain.jsonl", "tokens.reasoning"): "LangChain's messages are taken for those of AutoGen",
     ("chat/langchain_dict.jsonl", "*"): "messages as LangChain's messages_to_dict writes them are not recognized",
+    ("inspect-eval/support.eval", "tokens.reasoning"): "reasoning tokens of the model calls are not read",
+    ("inspect/support.json", "tokens.reasoning"): "reasoning tokens of the model calls are not read",
     ("langfuse/trace.json", "agents"): "the only agent of a trace is not named",
     ("langfuse/trace.json", "tokens.output"): "output_reasoning_tokens is not counted",
     ("langfuse/trace.json", "tokens.reasoning"): "output_reasoning_tokens is not counted",
-    ("inspect/support.json", "tokens.reasoning"): "reasoning tokens of the model calls are not read",
-    ("inspect-eval/support.eval", "tokens.reasoning"): "reasoning tokens of the model calls are not read",
+    ("trulens/events.jsonl", "tokens.reasoning"): "num_reasoning_tokens is not read",
+    ("trulens/events.jsonl", "tool_calls"): "tools are called by the whole path of their function",
 }
 _REASONING = (("completion_tokens_details", "reasoning_tokens"), ("output_tokens_details", "reasoning_tokens"))
 
