@@ -19,6 +19,9 @@ def count(path: Path) -> list[dict[str, Any]]:
     case: dict[str, Any] = {"tokens": tokens(calls), "cost": cost(calls)}
     if tools:
         case["tool_calls"] = [[tool_name(each), "error" if each["level"] == "ERROR" else "success"] for each in tools]
+    agents = {str(attributes_of(each).get("gen_ai.agent.name") or "") for each in observations} - {""}
+    if agents:
+        case["agents"] = sorted(agents)
     for fact, name in (("question", "input"), ("answer", "output")):
         text = plain_text(trace.get(name))
         if text is not None:
@@ -43,10 +46,11 @@ def tokens(calls: list[dict[str, Any]]) -> dict[str, int] | None:
     usages = [{name: int(count) for name, count in each["usageDetails"].items()} for each in calls]
     if not usages:
         return None
-    counts = {
-        kind: sum(count for usage in usages for name, count in usage.items() if name.startswith(kind))
-        for kind in ("input", "output")
-    }
+    counts = {}
+    for kind in ("input", "output"):
+        stated = [count for usage in usages for name, count in usage.items() if name.startswith(kind)]
+        if stated:
+            counts[kind] = sum(stated)
     for kind, names in (("cache_read", CACHED), ("reasoning", REASONING)):
         if any(name in usage for usage in usages for name in names):
             counts[kind] = sum(usage.get(name, 0) for usage in usages for name in names)
@@ -59,9 +63,14 @@ def cost(calls: list[dict[str, Any]]) -> float | None:
 
 
 def tool_name(observation: dict[str, Any]) -> str:
-    metadata = decoded(observation.get("metadata")) or {}
-    attributes = decoded(metadata.get("attributes")) or {} if isinstance(metadata, dict) else {}
-    return str(attributes.get("gen_ai.tool.name") or observation["name"])
+    return str(attributes_of(observation).get("gen_ai.tool.name") or observation["name"])
+
+
+def attributes_of(observation: dict[str, Any]) -> dict[str, Any]:
+    """The attributes of the span that the observation was."""
+    metadata = decoded(observation.get("metadata"))
+    attributes = decoded(metadata.get("attributes")) if isinstance(metadata, dict) else None
+    return attributes if isinstance(attributes, dict) else {}
 
 
 def plain_text(value: Any) -> str | None:

@@ -19,6 +19,9 @@ from pathlib import Path
 import pytest
 from benchmarks.traces.facts import CORPUS, GAPS, compare, corpus_files, read_cases
 
+from agentunit.traces.formats import format_table
+from agentunit.traces.native import NATIVE_FORMAT
+
 FILES = {file.name: file for file in corpus_files()}
 FACTS = [(name, comparison.fact) for name, file in FILES.items() for comparison in compare(file.expected["cases"], [])]
 WITHOUT_AGENTUNIT = """
@@ -82,3 +85,9 @@ def test_no_counter_and_no_maker_imports_agentunit():
 
 def test_known_gaps_are_facts_of_the_corpus():
     assert not set(GAPS) - set(FACTS) - {(name, all) for name in FILES for all in ("*", "format")}
+
+
+def test_every_format_has_a_file():
+    read_as = {file.expected.get("format", file.folder) for file in FILES.values()}
+    own = [name for name in format_table().entries if name not in format_table().brought]
+    assert set(own) | {NATIVE_FORMAT} <= read_as

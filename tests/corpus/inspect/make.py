@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -76,7 +77,7 @@ def main() -> None:
         solver=react(name=scenario.AGENT, prompt=scenario.INSTRUCTIONS, tools=[lookup_order(), refund()], submit=False),
         scorer=includes(),
     )
-    (log,) = eval(task, model=model, max_samples=1, display="none", log_dir="/tmp/inspect-logs", log_format="eval")
+    (log,) = eval(task, model=model, max_samples=1, display="none", log_dir=tempfile.mkdtemp(), log_format="eval")
     assert log.status == "success", log.error
     log = read_eval_log(log.location)
     # The script of the scripted model is not part of what happened.
