@@ -20,6 +20,7 @@ from agentunit.privacy.findings import PII_TYPES
 from agentunit.privacy.metrics import PIILeakageMetric
 from agentunit.reports.figures import describe_direction, describe_range
 from agentunit.reports.json_report import known_backends
+from scripts.format_matrix import traces_page
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
@@ -272,7 +273,7 @@ def _answer_keys(info: MetricInfo) -> list[str]:
     return [f"- answer keys in the metadata, which agents do not receive: {', '.join(keys)}"] if keys else []
 
 
-PAGES = {"metrics.md": metrics_page}
+PAGES = {"metrics.md": metrics_page, "traces.md": traces_page}
 
 
 def main() -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -25,3 +26,17 @@ def test_every_step_of_every_file_is_measured() -> None:
     assert timed >= {(kind, step) for kind in ("openinference", "genai", "dense") for step in steps}
     read = {row[0]: int(row[2]) for row in rows if len(row) == 5 and row[0] in ("openinference", "genai")}
     assert min(read.values()) > 20
+
+
+def test_public_files_are_skipped_with_a_sentence_where_there_are_none(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.traces_public"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "AGENTUNIT_DATA": str(tmp_path)},
+    )
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"skipped: no traces.tar.xz in {tmp_path}; AGENTUNIT_DATA names the folder")

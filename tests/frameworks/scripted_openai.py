@@ -53,11 +53,12 @@ class ScriptedOpenAI:
 def _completion(
     number: int,
     *,
-    usage: tuple[int, int, int],
+    usage: tuple[int, ...],
     text: str | None = None,
     calls: Sequence[tuple[str, dict[str, Any]]] = (),
 ) -> dict[str, Any]:
-    prompt_tokens, completion_tokens, cached_tokens = usage
+    # A fourth number is the reasoning tokens.
+    prompt_tokens, completion_tokens, cached_tokens, *reasoning_tokens = usage
     message: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
         message["tool_calls"] = [
@@ -79,5 +80,6 @@ def _completion(
             "completion_tokens": completion_tokens,
             "total_tokens": prompt_tokens + completion_tokens,
             "prompt_tokens_details": {"cached_tokens": cached_tokens},
+            **({"completion_tokens_details": {"reasoning_tokens": sum(reasoning_tokens)}} if reasoning_tokens else {}),
         },
     }

@@ -33,8 +33,7 @@ from agentunit.store.portable import export_run
     "--format",
     "format_name",
     metavar="NAME",
-    help="json, junit, markdown, csv, parquet, html, otel, or one of an installed package. Default: by the file's "
-    "ending (.json, .jsonl, .json.gz, .xml, .md, .csv, .parquet, .html).",
+    help=f"{', '.join(reporter_names())}. Default: by the file's ending.",
 )
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the run's own.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run, as 'agentunit run --baseline' does.")

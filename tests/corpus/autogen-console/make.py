@@ -1,0 +1,1 @@
+"""Written by ``../autogen/make.py``, together with the result of the same run."""

@@ -1,0 +1,1 @@
+"""Written by ``../inspect/make.py``, together with the same log as JSON."""

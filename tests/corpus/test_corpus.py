@@ -1,0 +1,93 @@
+"""Every file of the corpus is read as other code counted it, fact by fact.
+
+``FORMAT/NAME.EXT`` was made by the tool's own SDK (``make.py`` says how). ``expect.py`` in the same folder, which knows
+nothing of AgentUnit, counts what the file holds: without arguments it writes ``NAME.expected.json`` beside each file.
+An expectation may name the ``format`` that its file must be taken for where the folder is called otherwise. ``GAPS`` of
+``benchmarks/traces/facts.py`` lists the facts that are known to be read otherwise.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+from benchmarks.traces.facts import CORPUS, GAPS, compare, corpus_files, read_cases
+
+from agentunit.traces.formats import format_table
+from agentunit.traces.native import NATIVE_FORMAT
+
+FILES = {file.name: file for file in corpus_files()}
+FACTS = [(name, comparison.fact) for name, file in FILES.items() for comparison in compare(file.expected["cases"], [])]
+WITHOUT_AGENTUNIT = """
+import runpy, sys
+sys.modules["agentunit"] = None
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+COUNTERS = sorted(CORPUS.glob("*/expect.py"))
+
+
+@cache
+def facts_read(name):
+    cases, _ = read_cases(FILES[name].path)
+    return {each.fact: each for each in compare(FILES[name].expected["cases"], cases)}
+
+
+@pytest.mark.parametrize(("name", "fact"), FACTS)
+def test_a_fact_is_read_as_it_was_counted(name, fact):
+    comparison = facts_read(name)[fact]
+    if (name, fact) in GAPS:
+        assert not comparison.exact, f"{fact} of {name} is read exactly now: take it off GAPS"
+    elif (name, "*") not in GAPS:
+        assert comparison.exact, f"{fact} of {name}: counted {comparison.expected}, read {comparison.found}"
+
+
+@pytest.mark.parametrize("counter", COUNTERS, ids=lambda path: path.parent.name)
+def test_the_expectations_are_what_the_counter_counts(counter, tmp_path):
+    kept = {path.name: json.loads(path.read_text("utf-8")) for path in counter.parent.glob("*.expected.json")}
+    folder = tmp_path / counter.parent.name
+    shutil.copytree(counter.parent, folder, ignore=shutil.ignore_patterns("*.expected.json", "__pycache__"))
+    for shared in CORPUS.glob("*.py"):
+        shutil.copy(shared, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_AGENTUNIT, "expect.py"], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert kept
+    assert {path.name: json.loads(path.read_text("utf-8")) for path in folder.glob("*.expected.json")} == kept
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_is_taken_for_what_it_is(name):
+    _, format = read_cases(FILES[name].path)
+    right = format == FILES[name].expected.get("format", FILES[name].folder)
+    assert right == ((name, "*") not in GAPS and (name, "format") not in GAPS), f"{name} is taken for {format}"
+
+
+def test_no_counter_and_no_maker_imports_agentunit():
+    importing = []
+    counters = Path(sys.modules[compare.__module__].__file__).parents[1] / "public_counts"
+    for path in [*CORPUS.rglob("*.py"), *counters.glob("*.py")]:
+        if path == Path(__file__).resolve():
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            importing += [path for name in names if name.split(".")[0] == "agentunit"]
+    assert not importing
+
+
+def test_known_gaps_are_facts_of_the_corpus():
+    assert not set(GAPS) - set(FACTS) - {(name, all) for name in FILES for all in ("*", "format")}
+
+
+def test_every_format_has_a_file():
+    read_as = {file.expected.get("format", file.folder) for file in FILES.values()}
+    own = [name for name in format_table().entries if name not in format_table().brought]
+    assert set(own) | {NATIVE_FORMAT} <= read_as

@@ -1,0 +1,24 @@
+"""Count what the tags of the spans state, without AgentUnit."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def count(path: Path) -> list[dict[str, Any]]:
+    spans = json.loads(path.read_text("utf-8"))
+    return cases_of(
+        SpanFacts(span["traceId"], span["timestamp"], span["tags"], "error" in span["tags"]) for span in spans
+    )
+
+
+if __name__ == "__main__":
+    folder = Path(__file__).resolve().parent
+    sys.path.append(str(folder.parent))
+    from count_spans import SpanFacts, cases_of
+    from files import write_expectations
+
+    write_expectations(folder, count)
