@@ -40,7 +40,7 @@ def facts_of():
         calls = [event.payload for event in trace.events if event.type == "tool_call"]
         return {
             "question": record.case.query,
-            "answer": record.outcome.output,
+            "answer": _without_last_newline(record.outcome.output),
             "tool_calls": [_tool_call(call) for call in calls if not _is_machinery(call["name"])],
             "agents": sorted(trace.agent_roles),
             "handoffs": [[handoff.from_agent, handoff.to_agent] for handoff in trace.handoffs],
@@ -73,6 +73,11 @@ def assert_agrees():
                 assert right["error"] in call["error"]
 
     return assert_agrees
+
+
+def _without_last_newline(answer):
+    """Strands ends each answer with one."""
+    return answer.removesuffix("\n") if isinstance(answer, str) else answer
 
 
 def _told(call):

@@ -32,7 +32,10 @@ SCENARIOS = {
     "openai_client": ("openai", None),
     "pydantic_ai": ("pydantic-ai", None),
     "smolagents": ("smolagents", "cached_tokens"),
+    "strands": ("strands", None),
 }
+# What is read wrongly: test_recorded says where it stands.
+READ_WRONGLY = {"strands": "arguments and results of tools"}
 
 
 @pytest.fixture
@@ -53,15 +56,21 @@ def run_in(tmp_path):
             cwd=tmp_path,
             env=variables,
         )
-        assert done.returncode == 0, done.stderr[-4000:]
-        assert "REFUSED" not in done.stderr, "it tried to reach another machine:\n" + done.stderr[-4000:]
+        if done.returncode != 0 or "REFUSED" in done.stderr:
+            pytest.fail(f"it ended with {done.returncode} or tried to reach another machine:\n{done.stderr[-4000:]}")
         return done.stdout
 
     return run_in
 
 
+def or_read_wrongly(value, scenario, raises):
+    reason = READ_WRONGLY.get(scenario)
+    marks = [pytest.mark.xfail(strict=True, raises=raises, reason=reason)] if reason else []
+    return pytest.param(value, marks=marks, id=scenario)
+
+
 @pytest.mark.parametrize("place", ["thread", "worker"])
-@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("scenario", [or_read_wrongly(name, name, AssertionError) for name in SCENARIOS])
 def test_a_framework_as_an_agent(scenario, place, run_in, expected_of, facts_of, assert_agrees):
     framework, unknown = SCENARIOS[scenario]
     expected = expected_of(scenario)
@@ -80,6 +89,6 @@ def test_a_framework_as_an_agent(scenario, place, run_in, expected_of, facts_of,
         assert [message for message in said if message["role"] == "user" and message["content"].strip()]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [or_read_wrongly(page, page.stem, pytest.fail.Exception) for page in PAGES])
 def test_the_examples_of_a_page_run(page, run_in):
     assert run_in(page.stem, HERE / "run_page.py", page).endswith("the page runs\n")

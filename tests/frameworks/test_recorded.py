@@ -58,6 +58,12 @@ SAID_TO_HAVE = {("langgraph.hidden", "email_receipt"): "success"}
 UNKNOWN = {"usage": None, "models": [], "tool_calls": [], "question": None, "answer": None}
 # One run in 22 traces: only a span around the run holds them together.
 SCATTERED = "autogen.unrooted"
+# What is read wrongly, and where in the spans it stands.
+READ_WRONGLY = {
+    "strands": "answer in event gen_ai.choice; of tools, arguments in gen_ai.tool.message, results in gen_ai.choice",
+    "strands.latest": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
+    "strands.attributes": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
+}
 LOGS = {
     "openai_client.genai_openai_events": set(),
     "openai_client.openai_v2_events": {"cached_tokens"},
@@ -92,7 +98,12 @@ def without_the_unknown(expected, unknown):
     return expected
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if variant_of(file) != SCATTERED])
+def or_read_wrongly(file):
+    reason = READ_WRONGLY.get(variant_of(file))
+    return pytest.param(file, marks=[pytest.mark.xfail(strict=True, reason=reason)] if reason else [])
+
+
+@pytest.mark.parametrize("file", [or_read_wrongly(file) for file in FILES if variant_of(file) != SCATTERED])
 def test_a_recorded_run_is_read_as_it_was(file, expected_of, facts_of, assert_agrees):
     variant = variant_of(file)
     (record,) = records_of(RECORDED / file)

@@ -25,7 +25,7 @@ def instrument(*names: str) -> None:
     """Turn on the instrumentation of frameworks, and capture the spans of every call of an agent from now on.
 
     Names: langgraph (or langchain), openai-agents, pydantic-ai, crewai, autogen, ag2, llamaindex, smolagents,
-    google-adk, openai and anthropic (their clients). Without a name nothing is turned on but the capture, for
+    google-adk, strands, openai and anthropic (their clients). Without a name nothing is turned on but the capture, for
     instrumentation of your own. Twice is as good as once.
 
     Spans go to the global TracerProvider: set your own before, or one is made. Nothing is sent anywhere. For that,
@@ -97,6 +97,11 @@ def _google_adk(provider: TracerProvider) -> None:
     importlib.import_module("google.adk")
 
 
+def _strands(provider: TracerProvider) -> None:
+    # It writes to the global provider without being asked, contents included.
+    importlib.import_module("strands")
+
+
 def _ag2(provider: TracerProvider) -> None:
     try:
         importlib.import_module("ag2")
@@ -129,6 +134,7 @@ _FRAMEWORKS = {
     ),
     "smolagents": _Framework("smolagents openinference-instrumentation-smolagents", _openinference("smolagents")),
     "google-adk": _Framework("google-adk", _google_adk),
+    "strands": _Framework('"strands-agents[openai]"', _strands),
     "openai": _Framework("openai openinference-instrumentation-openai", _openinference("openai")),
     "anthropic": _Framework("anthropic openinference-instrumentation-anthropic", _openinference("anthropic")),
 }
