@@ -11,7 +11,7 @@ from agentunit.metrics.usage import find_usage
 RECORDED = Path(__file__).parent / "recorded"
 # How frameworks pass a task on or end a run: EXPECTED does not count these among the tools of the user.
 MACHINERY = {"final_answer", "handoff", "transfer_to_agent", "transfer_to_billing", "task_billing"}
-MACHINERY |= {"delegate_work_to_coworker"}
+MACHINERY |= {"delegate_work_to_coworker", "delegate_task_to_member"}
 
 
 @pytest.fixture(scope="session")

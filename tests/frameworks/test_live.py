@@ -24,6 +24,8 @@ SCENARIOS = {
     "adk": ("google-adk", None),
     "ag2": ("ag2", None),
     "ag2_classic": ("ag2", "cached_tokens"),
+    "agent_framework": ("agent-framework", None),
+    "agno": ("agno", None),
     "autogen": ("autogen", "cached_tokens"),
     "crewai": ("crewai", None),
     "langgraph": ("langgraph", None),
