@@ -19,7 +19,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 ENVIRONMENTS = Path(os.environ.get("AGENTUNIT_FRAMEWORKS", ".venv-frameworks"))
 PAGES = sorted((ROOT / "docs" / "frameworks").glob("*.md"))
-# Which name turns on what a scenario uses, and what it cannot tell.
+# Which name turns on what a scenario uses ("own": it does so itself), and what it cannot tell.
 SCENARIOS = {
     "adk": ("google-adk", None),
     "ag2": ("ag2", None),
@@ -30,6 +30,7 @@ SCENARIOS = {
     "crewai": ("crewai", None),
     "langgraph": ("langgraph", None),
     "llamaindex": ("llamaindex", None),
+    "logfire": ("own", None),
     "openai_agents": ("openai-agents", None),
     "openai_client": ("openai", None),
     "pydantic_ai": ("pydantic-ai", None),
