@@ -6,6 +6,7 @@ then for the right one. The model answers in this order, whoever asks.
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from typing import Any
 
@@ -77,3 +78,27 @@ def expected(replies: list[dict[str, Any]], agents: list[str]) -> dict[str, Any]
         "models": [MODEL],
         "documents": [],
     }
+
+
+def ask_in_a_loop(base_url: str, system: str, question: str, tools: list[Any]) -> str:
+    """An agent without a framework: ask OpenAI's client, call the tools that the model wants, until it answers."""
+    from openai import OpenAI
+
+    named = {function.__name__: function for function in tools}
+    schemas: list[Any] = [
+        {"type": "function", "function": {"name": name, "description": function.__doc__}}
+        for name, function in named.items()
+    ]
+    messages: list[Any] = [{"role": "system", "content": system}, {"role": "user", "content": question}]
+    client = OpenAI(api_key="none", base_url=base_url)
+    while True:
+        message = client.chat.completions.create(model=MODEL, messages=messages, tools=schemas).choices[0].message
+        if not message.tool_calls:
+            return str(message.content)
+        messages.append(message.model_dump(exclude_none=True))
+        for call in message.tool_calls:
+            try:
+                content = named[call.function.name](**json.loads(call.function.arguments))
+            except ValueError as error:
+                content = f"Error: {error}"
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": content})

@@ -31,6 +31,7 @@ SCENARIOS = {
     "langgraph": ("langgraph", None),
     "llamaindex": ("llamaindex", None),
     "logfire": ("own", None),
+    "mlflow": ("own", None),
     "openai_agents": ("openai-agents", None),
     "openai_client": ("openai", None),
     "pydantic_ai": ("pydantic-ai", None),
