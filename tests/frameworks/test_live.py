@@ -34,6 +34,7 @@ SCENARIOS = {
     "mlflow": ("own", None),
     "openai_agents": ("openai-agents", None),
     "openai_client": ("openai", None),
+    "openlit": ("own", None),
     "pydantic_ai": ("pydantic-ai", None),
     "smolagents": ("smolagents", "cached_tokens"),
     "strands": ("strands", None),
