@@ -28,6 +28,7 @@ SCENARIOS = {
     "agno": ("agno", None),
     "autogen": ("autogen", "cached_tokens"),
     "crewai": ("crewai", None),
+    "haystack": ("own", None),
     "langgraph": ("langgraph", None),
     "llamaindex": ("llamaindex", None),
     "logfire": ("own", None),
@@ -40,7 +41,7 @@ SCENARIOS = {
     "strands": ("strands", None),
 }
 # What is read wrongly: test_recorded says where it stands.
-READ_WRONGLY = {"strands": "arguments and results of tools"}
+READ_WRONGLY = {"haystack": "everything", "strands": "arguments and results of tools"}
 
 
 @pytest.fixture

@@ -62,6 +62,8 @@ UNKNOWN = {"usage": None, "models": [], "tool_calls": [], "question": None, "ans
 SCATTERED = "autogen.unrooted"
 # What is read wrongly, and where in the spans it stands.
 READ_WRONGLY = {
+    "haystack": "everything: no vocabulary knows haystack.agent.run, haystack.agent.step.llm, haystack.agent.step.tool",
+    "haystack.openinference": "all but the documents: Python's text of ChatMessage in input.value and output.value",
     "logfire.both": "cached tokens: only the outer of two spans of a call has gen_ai.usage.cache_read.input_tokens",
     "openai_client.logfire": "cached tokens in gen_ai.usage.raw (JSON): prompt_tokens_details.cached_tokens",
     "openai_client.logfire_v1": "contents in request_data and response_data (JSON), cached tokens in gen_ai.usage.raw",
