@@ -70,6 +70,8 @@ READ_WRONGLY = {
     "strands": "answer in event gen_ai.choice; of tools, arguments in gen_ai.tool.message, results in gen_ai.choice",
     "strands.latest": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
     "strands.attributes": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
+    "vercel": "agents in ai.telemetry.functionId of ai.generateText",
+    "vercel.stream": "agents in ai.telemetry.functionId of ai.streamText",
 }
 LOGS = {
     "openai_client.genai_openai_events": set(),
