@@ -8,6 +8,8 @@ import pytest
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.usage import find_usage
 
+# Programs that run in environments of their own; they import one another as scripts.
+collect_ignore_glob = ["scenarios/*", "docs_model.py", "run_vercel.py"]
 RECORDED = Path(__file__).parent / "recorded"
 # How frameworks pass a task on or end a run: EXPECTED does not count these among the tools of the user.
 MACHINERY = {"final_answer", "handoff", "transfer_to_agent", "transfer_to_billing", "task_billing"}
