@@ -32,7 +32,8 @@ def record(environment: Path, out: Path, *variant: str) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     if done.stdout.strip() != desk.ANSWER:
         raise SystemExit(f"the scenario answered {done.stdout!r}:\n{done.stderr[-4000:]}")
-    document = without_machine_details(json.loads((environment / "spans.json").read_bytes()))
+    spans = (environment / "spans.json").read_text(encoding="utf-8").replace(f"file://{environment.resolve()}/", "")
+    document = without_machine_details(json.loads(spans))
     out.write_text(json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
 
 
