@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH ?= speed
 FRAMEWORKS := .venv-frameworks
 # 'make frameworks NAMES="langgraph autogen"' runs some of them only.
-NAMES ?= $(patsubst tests/frameworks/environments/%.txt,%,$(wildcard tests/frameworks/environments/*.txt))
+NAMES ?= $(patsubst tests/frameworks/environments/%.txt,%,$(wildcard tests/frameworks/environments/*.txt)) vercel
 OPTIONAL := .venv-optional
 LOCAL := packages/agentunit-local
 # 'make optional PARTS=torch' runs one of them only.
@@ -87,6 +87,15 @@ $(FRAMEWORKS)/%/.ready: tests/frameworks/environments/%.txt pyproject.toml | $(B
 	@$(BIN)/python -m venv $(FRAMEWORKS)/$*
 	@$(FRAMEWORKS)/$*/bin/python -m pip --disable-pip-version-check --quiet install -e ".[otel]" -r $< \
 		|| { rm -rf $(FRAMEWORKS)/$*; echo "$* could not be installed"; exit 1; }
+	@touch $@
+
+# The packages of Node; without npm its test is skipped.
+$(FRAMEWORKS)/vercel/.ready: tests/frameworks/environments/vercel.json
+	@command -v npm > /dev/null || { echo "vercel could not be installed: it needs Node and npm"; exit 1; }
+	@echo "installing vercel into $(FRAMEWORKS)/vercel …"
+	@mkdir -p $(FRAMEWORKS)/vercel && cp $< $(FRAMEWORKS)/vercel/package.json
+	@npm install --prefix $(FRAMEWORKS)/vercel --no-audit --no-fund --silent \
+		|| { rm -rf $(FRAMEWORKS)/vercel; echo "vercel could not be installed"; exit 1; }
 	@touch $@
 
 $(OPTIONAL)/%/.ready: tests/optional/%.txt pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python

@@ -8,10 +8,12 @@ import pytest
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.usage import find_usage
 
+# Programs that run in environments of their own; they import one another as scripts.
+collect_ignore_glob = ["scenarios/*", "docs_model.py", "run_vercel.py"]
 RECORDED = Path(__file__).parent / "recorded"
 # How frameworks pass a task on or end a run: EXPECTED does not count these among the tools of the user.
 MACHINERY = {"final_answer", "handoff", "transfer_to_agent", "transfer_to_billing", "task_billing"}
-MACHINERY |= {"delegate_work_to_coworker"}
+MACHINERY |= {"delegate_work_to_coworker", "delegate_task_to_member"}
 
 
 @pytest.fixture(scope="session")
@@ -40,7 +42,7 @@ def facts_of():
         calls = [event.payload for event in trace.events if event.type == "tool_call"]
         return {
             "question": record.case.query,
-            "answer": record.outcome.output,
+            "answer": _without_last_newline(record.outcome.output),
             "tool_calls": [_tool_call(call) for call in calls if not _is_machinery(call["name"])],
             "agents": sorted(trace.agent_roles),
             "handoffs": [[handoff.from_agent, handoff.to_agent] for handoff in trace.handoffs],
@@ -73,6 +75,11 @@ def assert_agrees():
                 assert right["error"] in call["error"]
 
     return assert_agrees
+
+
+def _without_last_newline(answer):
+    """Strands ends each answer with one."""
+    return answer.removesuffix("\n") if isinstance(answer, str) else answer
 
 
 def _told(call):

@@ -12,6 +12,8 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from scripted_openai import stream_of
+
 ORDER = "A-1042"
 FOUND = "sent on Monday"
 ANSWER = f"Order {ORDER} was {FOUND}."
@@ -33,9 +35,11 @@ class Handler(BaseHTTPRequestHandler):
             reply = _response(name, arguments)
         else:
             reply = _gemini(name, arguments)
-        data = json.dumps(reply).encode()
+        data, kind = json.dumps(reply).encode(), "application/json"
+        if json.loads(body).get("stream"):
+            data, kind = stream_of(reply), "text/event-stream"
         self.send_response(200)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)

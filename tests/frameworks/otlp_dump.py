@@ -1,7 +1,9 @@
 """Write the spans of a framework scenario as one OTLP/JSON document.
 
-A scenario module ends with these lines. They replace the script's own folder on the import path, because a scenario is
-named after its framework and would hide it; for the same reason a scenario imports its framework inside functions::
+``python otlp_dump.py SCENARIO OUT.json [VARIANT]`` runs ``scenarios/SCENARIO.py`` and also writes what the scenario is
+known to have done, ``SCENARIO.expected.json``, beside it. A scenario can also end with these lines. They replace the
+script's own folder on the import path, because a scenario is named after its framework and would hide it; for the same
+reason a scenario imports its framework inside functions::
 
     if __name__ == "__main__":
         sys.path[0] = str(Path(__file__).resolve().parents[1])
@@ -173,3 +175,12 @@ def _any_value(value: Any) -> dict[str, Any]:
 
 def _not_finite(value: float) -> str:
     return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+if __name__ == "__main__":
+    from run_live import load_scenario
+
+    module = load_scenario(sys.argv[1])
+    record_scenario(module, sys.argv[2:])
+    known = Path(sys.argv[2]).with_name(f"{sys.argv[1]}.expected.json")
+    known.write_text(json.dumps(module.EXPECTED, indent=1) + "\n", encoding="utf-8")

@@ -1,8 +1,8 @@
 """Run a scenario as the agent of a real suite, in its framework's environment, and print the records, one a line.
 
 ``python run_live.py SCENARIO FRAMEWORK thread|worker`` turns the framework on with ``agentunit.instrument(FRAMEWORK)``
-and asks the same question in three cases, two at a time. Connections to anywhere but this machine are refused, and the
-names that were asked for are printed to stderr.
+(``own``: by the scenario itself) and asks the same question in three cases, two at a time. Connections to anywhere but
+this machine are refused, and the names that were asked for are printed to stderr.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+OWN = "own"  # instead of a framework's name: the scenario turns its instrumentation on by itself
 _LOCAL = (None, "", "localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 
@@ -33,15 +34,21 @@ def stay_here(event: str, arguments: tuple[Any, ...]) -> None:
 def main(scenario: str, framework: str, place: str) -> None:
     """Record the scenario and print what was recorded."""
     sys.addaudithook(stay_here)
+    from opentelemetry import trace as otel
+
     import agentunit
     from agentunit.core.codec import encode_record
+
+    names = [] if framework == OWN else [framework]
 
     with warnings.catch_warnings():
         # That AG2 1.x needs its middleware, which this scenario has.
         warnings.simplefilter("ignore", UserWarning)
-        agentunit.instrument(framework)
-        agentunit.instrument(framework)
-    module = _scenario(scenario)
+        agentunit.instrument(*names)
+        agentunit.instrument(*names)
+    module = load_scenario(scenario)
+    if not names:
+        module.instrument(otel.get_tracer_provider())
     suite = agentunit.Suite(
         dataset=[{"id": f"live-{number}", "query": module.EXPECTED["question"]} for number in range(3)],
         agent=module.run,
@@ -64,7 +71,8 @@ def records_of(suite: Any) -> list[Any]:
         return [stored.record for stored in store.records(plan.header.id)]
 
 
-def _scenario(name: str) -> Any:
+def load_scenario(name: str) -> Any:
+    """The module of a scenario."""
     # Under another name: a scenario is called like the framework that it imports.
     path = Path(__file__).parent / "scenarios" / f"{name}.py"
     spec = importlib.util.spec_from_file_location(f"scenario_{name}", path)

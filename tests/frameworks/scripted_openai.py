@@ -16,7 +16,8 @@ class ScriptedOpenAI:
 
     A reply holds ``text`` or ``calls`` (pairs of a tool's name and its arguments), and ``usage``: prompt, completion
     and cached prompt tokens. ``requests`` keeps the body of every request. A request beyond the script is answered
-    with status 400, which clients do not retry.
+    with status 400, which clients do not retry. A request for a stream gets its reply in chunks: what the model says,
+    why it ended, and its tokens.
     """
 
     def __init__(self, replies: Sequence[dict[str, Any]]) -> None:
@@ -29,8 +30,11 @@ class ScriptedOpenAI:
                 requests.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
                 body = next(bodies, None)
                 payload = json.dumps(body or {"error": {"message": "the script has no further reply"}}).encode()
+                kind = "application/json"
+                if body and requests[-1].get("stream"):
+                    payload, kind = stream_of(body), "text/event-stream"
                 self.send_response(200 if body else 400)
-                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(payload)))
                 self.end_headers()
                 self.wfile.write(payload)
@@ -83,3 +87,17 @@ def _completion(
             **({"completion_tokens_details": {"reasoning_tokens": sum(reasoning_tokens)}} if reasoning_tokens else {}),
         },
     }
+
+
+def stream_of(body: dict[str, Any]) -> bytes:
+    """The same reply as server-sent events."""
+    (choice,) = body["choices"]
+    delta = dict(choice["message"])
+    if "tool_calls" in delta:
+        delta["tool_calls"] = [{"index": index, **call} for index, call in enumerate(delta["tool_calls"])]
+    head = {name: body[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}
+    says = {"index": 0, "delta": delta, "finish_reason": None}
+    ends = {"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}
+    chunks = [{"choices": [says]}, {"choices": [ends]}, {"choices": [], "usage": body["usage"]}]
+    lines = [json.dumps(head | chunk) for chunk in chunks]
+    return "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode()

@@ -27,6 +27,8 @@ FILES = sorted(path.name for path in RECORDED.iterdir() if ".expected." not in p
 CONTENTS = {"question", "answer", "arguments", "results"}
 CANNOT_TELL = {
     "adk.nocontent": CONTENTS,
+    "agent_framework.nocontent": CONTENTS,
+    "agent_framework.v1_36": CONTENTS | {"cached_tokens"},  # contents stand in log records
     "ag2_classic": {"cached_tokens"},
     "ag2_classic.openinference": {"usage", "models"},
     "autogen": {"models", "cached_tokens"},
@@ -58,6 +60,19 @@ SAID_TO_HAVE = {("langgraph.hidden", "email_receipt"): "success"}
 UNKNOWN = {"usage": None, "models": [], "tool_calls": [], "question": None, "answer": None}
 # One run in 22 traces: only a span around the run holds them together.
 SCATTERED = "autogen.unrooted"
+# What is read wrongly, and where in the spans it stands.
+READ_WRONGLY = {
+    "haystack": "everything: no vocabulary knows haystack.agent.run, haystack.agent.step.llm, haystack.agent.step.tool",
+    "haystack.openinference": "all but the documents: Python's text of ChatMessage in input.value and output.value",
+    "logfire.both": "cached tokens: only the outer of two spans of a call has gen_ai.usage.cache_read.input_tokens",
+    "openai_client.logfire": "cached tokens in gen_ai.usage.raw (JSON): prompt_tokens_details.cached_tokens",
+    "openai_client.logfire_v1": "contents in request_data and response_data (JSON), cached tokens in gen_ai.usage.raw",
+    "strands": "answer in event gen_ai.choice; of tools, arguments in gen_ai.tool.message, results in gen_ai.choice",
+    "strands.latest": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
+    "strands.attributes": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
+    "vercel": "agents in ai.telemetry.functionId of ai.generateText",
+    "vercel.stream": "agents in ai.telemetry.functionId of ai.streamText",
+}
 LOGS = {
     "openai_client.genai_openai_events": set(),
     "openai_client.openai_v2_events": {"cached_tokens"},
@@ -92,7 +107,12 @@ def without_the_unknown(expected, unknown):
     return expected
 
 
-@pytest.mark.parametrize("file", [file for file in FILES if variant_of(file) != SCATTERED])
+def or_read_wrongly(file):
+    reason = READ_WRONGLY.get(variant_of(file))
+    return pytest.param(file, marks=[pytest.mark.xfail(strict=True, reason=reason)] if reason else [])
+
+
+@pytest.mark.parametrize("file", [or_read_wrongly(file) for file in FILES if variant_of(file) != SCATTERED])
 def test_a_recorded_run_is_read_as_it_was(file, expected_of, facts_of, assert_agrees):
     variant = variant_of(file)
     (record,) = records_of(RECORDED / file)

@@ -223,6 +223,20 @@ def test_the_users_provider_and_exporter_go_on_working():
     assert len(exporter.get_finished_spans()) == 4
 
 
+def test_a_provider_that_cannot_be_hashed_is_listened_to_once():
+    class Provider(TracerProvider):  # as Logfire's
+        __hash__ = None
+
+        def __eq__(self, other):
+            return NotImplemented
+
+    provider = Provider(shutdown_on_exit=False)
+    for _ in range(2):
+        with capture_spans(tracer_provider=provider) as captured:
+            provider.get_tracer("desk").start_span("work").end()
+        assert captured.metadata["spans"]["captured"] == 1
+
+
 def test_a_sampler_that_records_nothing_is_named():
     provider = TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False)
     with capture_spans(tracer_provider=provider) as captured:
@@ -412,11 +426,15 @@ def test_instrument_names_what_it_knows():
         ("Pydantic_AI", "pydantic-ai-slim"),
         ("google-adk", "google-adk"),
         ("ag2", '"ag2[openai]" openinference-instrumentation-ag2'),
+        ("strands", '"strands-agents[openai]"'),
+        ("agno", "agno openinference-instrumentation-agno"),
+        ("agent_framework", "agent-framework-core agent-framework-openai"),
     ],
 )
 def test_instrument_says_what_to_install(name, packages, monkeypatch):
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_ONLY")
-    for module in ("openinference", "pydantic_ai", "google.adk", "ag2"):
+    monkeypatch.setenv("ENABLE_SENSITIVE_DATA", "true")
+    for module in ("openinference", "pydantic_ai", "google.adk", "ag2", "strands", "agent_framework"):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(CaptureError, match=f"Try: pip install {packages}".replace("[", r"\[")):
         agentunit.instrument(name)
@@ -476,6 +494,22 @@ def test_instrument_turns_the_telemetry_of_crewai_off(fake_instrumentor, monkeyp
     agentunit.instrument("crewai")
     assert os.environ["CREWAI_DISABLE_TELEMETRY"] == after
     assert fake_instrumentor.calls[0]["use_event_listener"]
+
+
+@pytest.mark.usefixtures("every_case")
+@pytest.mark.parametrize(("set_by_user", "after"), [(None, "true"), ("false", "false")])
+def test_instrument_has_agent_framework_record_contents(monkeypatch, set_by_user, after):
+    seen = []
+    observability = types.ModuleType("agent_framework.observability")
+    observability.enable_instrumentation = lambda: seen.append(os.environ["ENABLE_SENSITIVE_DATA"])
+    monkeypatch.setitem(sys.modules, "agent_framework", types.ModuleType("agent_framework"))
+    monkeypatch.setitem(sys.modules, observability.__name__, observability)
+    monkeypatch.setattr("agentunit.traces.live.instrument._turned_on", [])
+    monkeypatch.setenv("ENABLE_SENSITIVE_DATA", set_by_user or "")
+    if set_by_user is None:
+        monkeypatch.delenv("ENABLE_SENSITIVE_DATA")
+    agentunit.instrument("agent-framework")
+    assert seen == [after]
 
 
 @pytest.mark.usefixtures("every_case")

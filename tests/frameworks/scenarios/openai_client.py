@@ -3,7 +3,8 @@
 Without a variant ``opentelemetry-instrumentation-openai-v2`` runs as it comes and keeps no contents;
 ``openai_v2_events`` has them in log records, ``openai_v2`` in the spans, by the newest conventions. ``genai_openai``
 and ``genai_openai_events`` do the same with the package that follows it. ``traceloop`` and ``traceloop_old`` (before
-0.50) are OpenLLMetry, ``openinference`` is OpenInference.
+0.50) are OpenLLMetry, ``openinference`` is OpenInference, ``logfire`` and ``logfire_v1`` (its older attributes) are
+Logfire.
 """
 
 from __future__ import annotations
@@ -88,6 +89,14 @@ def instrument(tracer_provider: Any, variant: str = "") -> None:
     global _outer_span
     tracer = tracer_provider.get_tracer("support-desk")
     _outer_span = lambda: tracer.start_as_current_span("answer question")  # noqa: E731
+    if variant.startswith("logfire"):
+        import logfire
+
+        also = [tracer_provider._active_span_processor]
+        logfire.configure(send_to_logfire=False, console=False, scrubbing=False, additional_span_processors=also)
+        _outer_span = lambda: logfire.span("answer question")  # noqa: E731
+        logfire.instrument_openai(version=1 if variant == "logfire_v1" else 2)
+        return
     if variant == "openinference":
         from openinference.instrumentation.openai import OpenAIInstrumentor
     elif variant.startswith("traceloop"):
@@ -169,4 +178,5 @@ if __name__ == "__main__":
     from otlp_dump import record_scenario
 
     record_scenario(sys.modules[__name__])
-    write_logs(Path(sys.argv[1]).with_suffix(".logs.json"))
+    if _log_exporter is not None:
+        write_logs(Path(sys.argv[1]).with_suffix(".logs.json"))

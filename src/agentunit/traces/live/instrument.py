@@ -25,14 +25,14 @@ def instrument(*names: str) -> None:
     """Turn on the instrumentation of frameworks, and capture the spans of every call of an agent from now on.
 
     Names: langgraph (or langchain), openai-agents, pydantic-ai, crewai, autogen, ag2, llamaindex, smolagents,
-    google-adk, openai and anthropic (their clients). Without a name nothing is turned on but the capture, for
-    instrumentation of your own. Twice is as good as once.
+    google-adk, strands, agno, agent-framework, openai and anthropic (their clients). Without a name nothing
+    is turned on but the capture, for instrumentation of your own. Twice is as good as once.
 
     Spans go to the global TracerProvider: set your own before, or one is made. Nothing is sent anywhere. For that,
     CREWAI_DISABLE_TELEMETRY=true is set for CrewAI, unless you set it to something else (call this before you import
     crewai), and the uploader of the OpenAI Agents SDK is taken out. For Google ADK
     OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY is set, unless you set it: without it ADK's spans hold
-    no contents.
+    no contents. For the same reason ENABLE_SENSITIVE_DATA=true is set for Microsoft Agent Framework.
     """
     frameworks = {_known_name(name): None for name in names}
     provider = capture_every_case()
@@ -97,6 +97,16 @@ def _google_adk(provider: TracerProvider) -> None:
     importlib.import_module("google.adk")
 
 
+def _strands(provider: TracerProvider) -> None:
+    # It writes to the global provider without being asked, contents included.
+    importlib.import_module("strands")
+
+
+def _agent_framework(provider: TracerProvider) -> None:
+    os.environ.setdefault("ENABLE_SENSITIVE_DATA", "true")
+    importlib.import_module("agent_framework.observability").enable_instrumentation()
+
+
 def _ag2(provider: TracerProvider) -> None:
     try:
         importlib.import_module("ag2")
@@ -129,6 +139,9 @@ _FRAMEWORKS = {
     ),
     "smolagents": _Framework("smolagents openinference-instrumentation-smolagents", _openinference("smolagents")),
     "google-adk": _Framework("google-adk", _google_adk),
+    "strands": _Framework('"strands-agents[openai]"', _strands),
+    "agno": _Framework("agno openinference-instrumentation-agno", _openinference("agno")),
+    "agent-framework": _Framework("agent-framework-core agent-framework-openai", _agent_framework),
     "openai": _Framework("openai openinference-instrumentation-openai", _openinference("openai")),
     "anthropic": _Framework("anthropic openinference-instrumentation-anthropic", _openinference("anthropic")),
 }

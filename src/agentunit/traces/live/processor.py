@@ -30,7 +30,8 @@ class _CaptureProcessor(SpanProcessor):
 __all__ = ["context", "listening_provider", "trace"]
 
 _processor = _CaptureProcessor()
-_listened_to: weakref.WeakSet[Any] = weakref.WeakSet()
+# By identity: Logfire's provider cannot be hashed.
+_listened_to: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 def listening_provider(provider: trace.TracerProvider | None) -> trace.TracerProvider:
@@ -39,7 +40,8 @@ def listening_provider(provider: trace.TracerProvider | None) -> trace.TracerPro
     if isinstance(found, trace.ProxyTracerProvider) and provider is None:
         trace.set_tracer_provider(TracerProvider())
         found = trace.get_tracer_provider()
-    if found in _listened_to:
+    is_listened_to = _listened_to.get(id(found)) is found
+    if is_listened_to:
         return found  # type: ignore[no-any-return]
     if not hasattr(found, "add_span_processor"):
         raise live.CaptureError(
@@ -47,5 +49,5 @@ def listening_provider(provider: trace.TracerProvider | None) -> trace.TracerPro
             f"received {type(found).__module__}.{type(found).__qualname__}"
         )
     found.add_span_processor(_processor)
-    _listened_to.add(found)
+    _listened_to[id(found)] = found
     return found  # type: ignore[no-any-return]
