@@ -27,18 +27,7 @@ FACTS = ("cases", "question", "answer", "agents", "tool_calls", "tool_failures",
 # Facts that are known to be read otherwise than they were counted, by file ("*": all of it): the reason. The matrix of
 # docs/traces.md shows them; a test fails when one of them is read exactly.
 GAPS: dict[tuple[str, str], str] = {
-    ("adk-session/session.json", "tokens.reasoning"): "thoughtsTokenCount is not read",
-    ("chat/langchain.jsonl", "format"): "LangChain's messages are taken for those of AutoGen",
-    ("chat/langchain.jsonl", "question"): "LangChain's messages are taken for those of AutoGen",
-    ("chat/langchain.jsonl", "tokens.reasoning"): "LangChain's messages are taken for those of AutoGen",
-    ("chat/langchain.jsonl", "tool_failures"): "LangChain's messages are taken for those of AutoGen",
-    ("chat/langchain.jsonl", "tool_success"): "LangChain's messages are taken for those of AutoGen",
-    ("chat/langchain_dict.jsonl", "*"): "messages as LangChain's messages_to_dict writes them are not recognized",
-    ("inspect-eval/support.eval", "tokens.reasoning"): "reasoning tokens of the model calls are not read",
-    ("inspect/support.json", "tokens.reasoning"): "reasoning tokens of the model calls are not read",
     ("langfuse/trace.json", "agents"): "the only agent of a trace is not named",
-    ("langfuse/trace.json", "tokens.output"): "output_reasoning_tokens is not counted",
-    ("langfuse/trace.json", "tokens.reasoning"): "output_reasoning_tokens is not counted",
     ("trulens/events.jsonl", "tokens.reasoning"): "num_reasoning_tokens is not read",
     ("trulens/events.jsonl", "tool_calls"): "tools are called by the whole path of their function",
 }

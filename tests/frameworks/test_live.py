@@ -44,7 +44,7 @@ SCENARIOS = {
     "strands": ("strands", None),
 }
 # What is read wrongly: test_recorded says where it stands.
-READ_WRONGLY = {"haystack": "everything", "strands": "arguments and results of tools"}
+READ_WRONGLY = {"haystack": "everything"}
 
 
 @pytest.fixture

@@ -67,7 +67,6 @@ READ_WRONGLY = {
     "logfire.both": "cached tokens: only the outer of two spans of a call has gen_ai.usage.cache_read.input_tokens",
     "openai_client.logfire": "cached tokens in gen_ai.usage.raw (JSON): prompt_tokens_details.cached_tokens",
     "openai_client.logfire_v1": "contents in request_data and response_data (JSON), cached tokens in gen_ai.usage.raw",
-    "strands": "answer in event gen_ai.choice; of tools, arguments in gen_ai.tool.message, results in gen_ai.choice",
     "strands.latest": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
     "strands.attributes": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
     "vercel": "agents in ai.telemetry.functionId of ai.generateText",
