@@ -2,6 +2,7 @@
 
     python -m benchmarks.gate_calibration              400 pairs of runs a row, some minutes
     python -m benchmarks.gate_calibration --runs 50    a rough look
+    python -m benchmarks.gate_calibration --sequential 2,000 runs a row that stop as soon as they can tell
 
 Each pair of runs has three metrics of one kind over the same cases; each run draws its own noise. In "none" nothing
 changed, so every exit 1 is a false alarm (5 % are allowed, Holm holding for all three metrics together). In
@@ -18,10 +19,13 @@ import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_comparison
 from agentunit.engine.scored_run import ScoredRun
+from agentunit.formulas.proportions import cases_needed
+from agentunit.formulas.sequential import MeanEvidence
 from agentunit.store.sqlite import RunHeader, ScoreRow
 
 MARGIN = 0.05
@@ -121,6 +125,54 @@ def _drop(difference: float, direction: str) -> float:
     return difference if direction == "lower" else -difference
 
 
+# What one case adds to the evidence of a sequential test: a value from 0 to 1, given the true loss.
+SEQUENTIAL = {
+    "gate, pass/fail": (0.8, lambda loss, source: float(source.random() < 0.8 - loss)),
+    "baseline, pass/fail": (0.5, lambda loss, source: _paired(0.05 + loss, 0.05, source)),
+    "baseline, continuous": (0.5, lambda loss, source: 0.5 + (source.uniform(-0.3, 0.3) - loss) / 2.0),
+}
+
+
+def _paired(broken: float, fixed: float, source: random.Random) -> float:
+    drawn = source.random()
+    return 0.0 if drawn < broken else 1.0 if drawn < broken + fixed else 0.5
+
+
+def stopped_at(name: str, loss: float, most: int, source: random.Random, alpha: float = 0.05) -> int | None:
+    """After how many cases a run that looks after each of them has shown a loss; None if it never has."""
+    threshold, draw = SEQUENTIAL[name]
+    evidence = MeanEvidence(threshold, "below")
+    for n in range(1, most + 1):
+        evidence.add(draw(loss, source))
+        if evidence.shows(alpha):
+            return n
+    return None
+
+
+def fixed_size(name: str, loss: float, source: random.Random) -> int:
+    """The cases that a test of fixed size needs to find a loss with 80 % probability, when the loss is known before."""
+    threshold, draw = SEQUENTIAL[name]
+    values = [draw(loss, source) - threshold for _ in range(20_000)]
+    needed = cases_needed(-fmean(values), stdev(values))
+    assert needed is not None
+    return needed
+
+
+def print_sequential(runs: int, most: int, seed: int) -> None:
+    """One row for each kind of question and true loss, looked at after every case."""
+    print(f"{runs} simulated runs a row, looked at after every case, at most {most} cases\n")
+    print("| question | true loss | shown | cases on average | fixed size, 80 % |")
+    print("|---|---:|---:|---:|---:|")
+    for name in SEQUENTIAL:
+        for loss in (0.0, 0.05, 0.1, 0.2):
+            source = random.Random(f"{name} {loss} {seed}")
+            ends = [stopped_at(name, loss, most, source) for _ in range(runs)]
+            shown = sum(end is not None for end in ends) / runs
+            average = f"{fmean(end or most for end in ends):.0f}" if loss else ""
+            fixed = str(fixed_size(name, loss, source)) if loss else ""
+            print(f"| {name} | {loss:g} | {shown:.1%} | {average} | {fixed} |", flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print one row for each kind of score, number of cases and true loss."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_calibration", description=__doc__.splitlines()[0])
@@ -129,7 +181,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kinds", nargs="+", choices=[kind.name for kind in KINDS], help="kinds of scores")
     parser.add_argument("--resamples", type=int, default=500, help="sign flips a test (default: 500)")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--sequential", action="store_true", help="runs that stop as soon as they can tell")
     options = parser.parse_args(arguments)
+    if options.sequential:
+        print_sequential(5 * options.runs, 600, options.seed)
+        return 0
     print(f"{options.runs} simulated pairs of runs a row, 3 metrics each, margin 0.05 (cost: 10 %)\n")
     print("| scores | cases | true loss | exit 1 | exit 4 | exit 0 | it passes | mean dropped | by margin |")
     print("|---|---:|---|---:|---:|---:|---:|---:|---:|")
