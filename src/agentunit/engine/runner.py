@@ -42,7 +42,7 @@ _TICK_S = 0.25
 _LOCK_ATTEMPTS = 5
 _RETRIED = ("raised", "timeout", "died", "exit")
 # Cases that end faster than this are written together; one that ends later is written at once.
-_WRITE_EVERY_S = 0.005
+_WRITE_EVERY_S = 0.002
 _MOST_UNWRITTEN = 64
 # Of the records of a run, so much (as they are written) stays in memory until they are scored.
 _KEPT_BYTES = 16 << 20
