@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,6 +36,7 @@ suite = Suite(
 def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
 def write_suite(words: list[str], name: str = "suite.py") -> None:
@@ -388,12 +391,63 @@ suite = Suite(cases, agent, metrics=["response_time"])
     assert result.exit_code == 3
     told = result.stdout
     assert "the agent failed on 9 of 9 cases:" in told
-    assert "  7 × KeyError: 'A-0' (suite.py:6 in agent)\n      in q0, q1, q2, q3, q4 and 2 more\n" in told
-    assert "  2 × ValueError: too many (suite.py:7 in agent)\n      in q7, q8\n" in told
+    source = 'raise KeyError(f"A-{query}")'
+    assert (
+        f"  7 × KeyError: 'A-0'\n      at suite.py:6 in agent:  {source}\n      in q0, q1, q2, q3, q4 and 2 more"
+        in told
+    )
+    assert "  2 × ValueError: too many\n      at suite.py:7 in agent:  raise" in told
     assert "run them again: agentunit run" in told
     as_json = invoke("run", "suite.py", "--json")
-    json.loads(as_json.stdout)
+    first, second = json.loads(as_json.stdout)["failures"]
+    assert first["cases"] == [f"q{n}" for n in range(7)]
+    assert (second["error"], second["place"], second["n_records"]) == ("ValueError: too many", "suite.py:7 in agent", 2)
     assert "7 × KeyError: 'A-0'" in as_json.stderr
+
+
+MISSING_KEY = """
+import os
+from agentunit import Suite
+
+def ask(query):
+    return os.environ["NO_SUCH_KEY_HERE"]
+
+def agent(query):
+    return ask(query)
+
+suite = Suite([{"id": f"q{n:02}", "query": str(n)} for n in range(66)], agent, metrics=["response_time"], name="desk")
+"""
+
+
+def test_every_report_says_once_why_all_cases_failed(invoke):
+    Path("suite.py").write_text(MISSING_KEY)
+    assert invoke("run", "suite.py").exit_code == 3
+    shown = invoke("show", "last").stdout
+    assert shown.count("NO_SUCH_KEY_HERE") == 2, shown  # the message, and the line of the user's code
+    for name in ("run.md", "run.html", "junit.xml"):
+        assert invoke("export", "last", "--to", name).exit_code == 0
+    for text in (shown, *(Path(name).read_text() for name in ("run.md", "run.html", "junit.xml"))):
+        plain = html.unescape(re.sub("<[^>]*>", "", text))
+        assert "66 × KeyError: 'NO_SUCH_KEY_HERE'" in plain
+        assert 'at suite.py:6 in ask:  return os.environ["NO_SUCH_KEY_HERE"]' in plain.replace(
+            "ask: return", "ask:  return"
+        )
+        assert "q00, q01, q02, q03, q04" in plain
+        assert re.search(r"next: agentunit show \S+ q00", plain), plain
+    data = json.loads(invoke("show", "last", "--json").stdout)
+    assert [len(group["cases"]) for group in data["failures"]] == [66]
+
+
+def test_annotations_in_github_actions_and_nowhere_else(invoke, monkeypatch):
+    Path("suite.py").write_text(MISSING_KEY.replace('["NO_SUCH_KEY_HERE"]', '["100%\\n::set-output name=a::b"]'))
+    assert "::error" not in invoke("run", "suite.py").stderr
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    result = invoke("run", "suite.py")
+    (line,) = [each for each in result.stderr.splitlines() if each.startswith("::")]
+    assert line.startswith("::error title=the agent failed,file=suite.py,line=6::66 × KeyError: '100%25")
+    assert "::set-output" not in line
+    assert "::error" not in result.stdout
 
 
 NOISY = """

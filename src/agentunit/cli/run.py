@@ -39,6 +39,7 @@ from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
 from agentunit.reports.decision_console import print_verdict
+from agentunit.reports.github_annotations import workflow_commands
 from agentunit.reports.json_report import decision_as_data, known_backends
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
@@ -309,12 +310,14 @@ def finish(
 
         # Before the lines that nobody may read any more.
         write_step_summary(reported)
-    failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
-    failures = reported.mask.data(describe_failures(failed, scored)) if scored.n_failed else []
+    for line in workflow_commands(reported):
+        click.echo(line, err=True)
+    failures = describe_failures(reported.failures, scored)
     if as_json:
         for line in failures:
             click.echo(line, err=True)
-        click.echo(printable_json({"run": scored.header, "summary": reported.summary, **decision_as_data(decision)}))
+        facts = {"run": scored.header, "summary": reported.summary, "failures": reported.failures}
+        click.echo(printable_json({**facts, **decision_as_data(decision)}))
     else:
         console = Terminal()
         print_run(reported.summary, reported.infos, console)

@@ -24,6 +24,7 @@ def run_as_data(reported: ReportedRun) -> dict[str, Any]:
         "n_failed": reported.run.n_failed,
         "n_repeats": reported.run.n_repeats,
         "summary": reported.summary,
+        "failures": reported.failures,
         **decision_as_data(reported.decision),
     }
 

@@ -17,6 +17,7 @@ from xml.sax.saxutils import escape
 
 from agentunit.engine.decision import EXIT_FAILED, Decision, Reason
 from agentunit.reports.case_view import CaseView, view_case
+from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
@@ -46,7 +47,7 @@ def write_junit(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as body, whole_file(path) as stream:
         cases = _write_cases(reported, body)
         gates, gate_cases = _gates(decision)
-        verdict, verdict_case = _verdict(decision)
+        verdict, verdict_case = _verdict(reported)
         _write(stream, '<?xml version="1.0" encoding="UTF-8"?>\n')
         _write(stream, f"<testsuites{_attributes(name='agentunit', **_counted(cases + gates + verdict))}>\n")
         stamp = datetime.fromtimestamp(header.created_at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
@@ -183,12 +184,16 @@ def _gates(decision: Decision) -> tuple[_Counts, str]:
     return counts, "".join(parts)
 
 
-def _verdict(decision: Decision) -> tuple[_Counts, str]:
+def _verdict(reported: ReportedRun) -> tuple[_Counts, str]:
     """The test case of the decision as a whole: whatever it failed for, the file says so."""
-    content = _element("system-out", decision.headline)
+    decision = reported.decision
+    causes = describe_groups(reported.failures)
+    if causes:
+        causes = ["why the agent failed:", *causes, f"next: {reported.failures[0].next}"]
+    content = _element("system-out", "\n".join([decision.headline, *causes]))
     if decision.exit_code:
         tag = "failure" if decision.exit_code == EXIT_FAILED else "error"
-        reasons = "\n".join(describe_reason(reason) for reason in decision.reasons)
+        reasons = "\n".join([*(describe_reason(reason) for reason in decision.reasons), *causes])
         message = printable_line(decision.headline, _MESSAGE_LENGTH)
         content = _element(tag, reasons, message=message, type=str(decision.verdict))
     counts = _Counts(1, decision.exit_code == EXIT_FAILED, decision.exit_code not in (0, EXIT_FAILED))

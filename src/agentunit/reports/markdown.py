@@ -19,6 +19,7 @@ from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
+from agentunit.reports.failure_groups import GROUPS_SHOWN, named_ids
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
@@ -58,7 +59,7 @@ _ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
     """The report of a run in at most ``MOST_CHARACTERS``; without ``full_cases`` the worst cases are only named."""
     decision = reported.decision
-    blocks = [_heading(reported.run, decision), *_reasons(decision), _metric_table(reported)]
+    blocks = [_heading(reported.run, decision), *_reasons(decision), *_failures(reported), _metric_table(reported)]
     blocks += _judge(reported)
     blocks += _comparison(decision.comparison)
     blocks += _unscored(reported.summary)
@@ -107,6 +108,22 @@ def _reasons(decision: Decision) -> Iterator[str]:
     """The headline, and below it every reason with the cases behind it."""
     lines = [f"- {inline(describe_reason(reason), 600)}" for reason in decision.reasons]
     yield "\n".join([f"**{inline(decision.headline, 600)}**", *([""] if lines else []), *lines])
+
+
+def _failures(reported: ReportedRun) -> Iterator[str]:
+    """Why the agent failed: one entry a cause."""
+    groups = reported.failures
+    if not groups:
+        return
+    lines = ["**Why the agent failed**", ""]
+    for group in groups[:GROUPS_SHOWN]:
+        at = f" at {code(group.place)}" if group.place else ""
+        source = f": {code(group.line, _TEXT_LENGTH)}" if group.place and group.line else ""
+        cases = inline(named_ids(group.cases), _TEXT_LENGTH)
+        lines.append(f"- {group.n_records:,} × {code(group.error, 300)}{at}{source}<br>in {cases}")
+    if len(groups) > GROUPS_SHOWN:
+        lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
+    yield "\n".join([*lines, "", f"next: {code(groups[0].next)}"])
 
 
 def _metric_table(reported: ReportedRun) -> str:
