@@ -609,3 +609,35 @@ def test_a_metric_that_hides_all_metadata_is_named(invoke):
     result = invoke("run", "suite.py")
     assert result.exit_code == 0, result.output
     assert "receives no metadata of the cases, because mine does not say" in result.stderr
+
+
+def test_runs_have_names_and_tags_and_are_found_by_them(invoke):
+    write_suite(["a"])
+    for model in ("small", "large"):
+        result = invoke("run", "suite.py", "--name", f"try-{model}", "--tag", f"model={model}", "--tag", "owner=me")
+        assert result.exit_code == 0, result.output
+    assert invoke("run", "suite.py").exit_code == 0
+    listed = json.loads(invoke("runs", "--tag", "model=small", "--json").stdout)
+    assert [(run["name"], run["tags"]) for run in listed] == [("try-small", {"model": "small", "owner": "me"})]
+    assert listed[0]["agent_version"]
+    assert "try-large" not in invoke("runs", "--tag", "owner=me", "--tag", "model=small").stdout
+    assert "no run of" in invoke("runs", "--tag", "model=none").stdout
+    assert "tags model=large, owner=me" in invoke("show", "try-large").stdout
+    for name in ("run.md", "run.html", "junit.xml"):
+        assert invoke("export", "try-large", "--to", name).exit_code == 0
+        plain = html.unescape(re.sub("<[a-z/][^>]*>", "", Path(name).read_text().replace('value="', ">")))
+        assert "model=large, owner=me" in plain, name
+    for wrong in (["--tag", "model"], ["--name", "last~2"], ["--name", "x", "--resume", "last"], ["--changed-agent"]):
+        assert invoke("run", "suite.py", *wrong).exit_code == 2
+
+
+def test_resume_after_the_agent_was_edited(invoke):
+    write_suite(["a", "boom"])
+    assert invoke("run", "suite.py").exit_code != 0
+    Path("suite.py").write_text(Path("suite.py").read_text().replace("the agent broke", "another text"))
+    result = invoke("run", "suite.py", "--resume", "last", "--retry-failed")
+    assert result.exit_code == 3
+    assert "--changed-agent" in result.stderr
+    result = invoke("run", "suite.py", "--resume", "last", "--retry-failed", "--changed-agent")
+    assert "another text" in result.stdout
+    assert "(some cases: " in invoke("show", "last").stdout

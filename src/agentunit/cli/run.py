@@ -21,6 +21,7 @@ from agentunit.cli.options import (
     say_stopped,
     show_personal_data_option,
     store_option,
+    tags_from,
 )
 from agentunit.cli.references import next_command
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
@@ -52,6 +53,11 @@ from agentunit.store.sqlite import RunHeader, Store
 @click.argument("suite_path", metavar="SUITE")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped: an id, its beginning, or 'last'.")
 @click.option("--retry-failed", is_flag=True, help="With --resume: run cases in which the agent failed once more.")
+@click.option("--changed-agent", is_flag=True, help="With --resume: go on although the agent's source has changed.")
+@click.option(
+    "--name", metavar="NAME", help="A name for the run, in place of the suite's; other commands find it by it."
+)
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A note kept with the run: --tag model=x.")
 @click.option("--repeats", type=click.IntRange(min=1), metavar="N", help="Run each case N times.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Cases at once.")
 @click.option("--timeout", "timeout_s", type=float, metavar="SECONDS", help="The most a case may take.")
@@ -70,6 +76,9 @@ def run(
     suite_path: str,
     resume: str | None,
     retry_failed: bool,
+    changed_agent: bool,
+    name: str | None,
+    tags: tuple[str, ...],
     repeats: int | None,
     concurrency: int | None,
     timeout_s: float | None,
@@ -95,6 +104,14 @@ def run(
     """
     if retry_failed and resume is None:
         raise click.UsageError("--retry-failed goes with --resume RUN")
+    if changed_agent and resume is None:
+        raise click.UsageError("--changed-agent goes with --resume RUN")
+    if (name is not None or tags) and resume is not None:
+        raise click.UsageError("--name and --tag go with a new run, not with --resume")
+    if name is not None and (not name.strip() or name.startswith("last")):
+        raise click.BadParameter(
+            f"must be a word that does not begin with 'last'; received {name!r}", param_hint="--name"
+        )
     given = {
         "repeats": repeats,
         "concurrency": concurrency,
@@ -103,10 +120,17 @@ def run(
         "seed": seed,
         "gates": list(gates) or None,
     }
+    planned = {
+        "resume": resume,
+        "retry_failed": retry_failed,
+        "changed_agent": changed_agent,
+        "suite_path": suite_path,
+        "limit": limit,
+        "name": name,
+        "tags": tags_from(tags),
+    }
     with open_store(store_path, must_exist=resume is not None) as store:
-        _run(
-            store, suite_path, given, names, choice, resume, retry_failed, limit, baseline, as_json, show_personal_data
-        )
+        _run(store, suite_path, given, names, choice, planned, baseline, as_json, show_personal_data)
 
 
 def _run(
@@ -115,13 +139,12 @@ def _run(
     given: dict[str, Any],
     names: Sequence[str],
     choice: JudgeChoice,
-    resume: str | None,
-    retry_failed: bool,
-    limit: int | None,
+    planned: dict[str, Any],
     baseline: str | None,
     as_json: bool,
     show_personal_data: bool,
 ) -> None:
+    resume = planned["resume"]
     try:
         if resume is not None:
             earlier = recorded_settings(store.find_run(resume))
@@ -136,9 +159,8 @@ def _run(
         def before(cases: Sequence[DatasetCase], n_open: int) -> None:
             ask_about_cases(store, header, suite, cases, n_open, choice)
 
-        options = {"resume": resume, "retry_failed": retry_failed, "suite_path": suite_path, "limit": limit}
         with output_to_stderr():
-            plan = plan_run(suite, store, before=before, **options)  # type: ignore[arg-type]
+            plan = plan_run(suite, store, before=before, **planned)
     except AgentError as error:
         raise click.UsageError(str(error)) from None
     except (SuiteError, DatasetError, StoreError) as error:

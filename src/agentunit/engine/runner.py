@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -28,6 +28,7 @@ from agentunit.engine.agent_view import AgentView, agent_view
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.probing import probe_settings
+from agentunit.engine.provenance import agent_version, git_state
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.suite import Suite, SuiteError
 from agentunit.metrics.base import describe_error
@@ -90,11 +91,16 @@ def plan_run(
     retry_failed: bool = False,
     suite_path: str | None = None,
     limit: int | None = None,
+    name: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    changed_agent: bool = False,
     before: Callable[[Sequence[DatasetCase], int], None] = lambda cases, n_open: None,
 ) -> Plan:
     """Begin a run, or take one up where it stopped: no finished case is repeated, none is lost.
 
     ``before`` is told the cases and how many runs of them are open. What it raises leaves the store as it was.
+    A new run gets ``name`` in place of the suite's and ``tags``. One that another version of the agent has begun is
+    taken up only with ``changed_agent``.
     """
     header = store.find_run(resume) if resume is not None else None
     if header is not None:
@@ -128,15 +134,18 @@ def plan_run(
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
         "dataset_fingerprint": fingerprint(cases),
         "agent": describe_agent(suite.agent),
+        "agent_version": suite.agent_version or agent_version(suite.agent, suite.folder),
+        "git": git_state(suite.folder),
         "grader_fields": list(suite.grader_fields),
         "agent_fields": None if suite.agent_fields is None else list(suite.agent_fields),
     }
     if judged_metrics(metrics):
         settings["judge"] = judge_described()
     if header is None:
+        settings["tags"] = dict(tags or {})
         before(cases, len(wanted))
         header = store.create_run(
-            suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
+            name or suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
         )
         return Plan(suite, header, agent, cases, wanted, view, plain, measured)
     if header.settings.get("dataset_fingerprint") != settings["dataset_fingerprint"]:
@@ -149,10 +158,18 @@ def plan_run(
             f"run {header.id} was recorded with the agent {header.settings['agent']}, this suite has "
             f"{settings['agent']}: resuming it would mix the two (begin a new run)"
         )
+    done = store.finished(header.id, failed=False if retry_failed else None)
+    earlier = header.settings.get("agent_version")
+    if done and None not in (earlier, settings["agent_version"]) and earlier != settings["agent_version"]:
+        if not changed_agent:
+            raise SuiteError(
+                f"run {header.id} was recorded with version {earlier} of the agent, it is {settings['agent_version']} "
+                "now: resuming it would mix the two (begin a new run, or say --changed-agent)"
+            )
+        settings["earlier_agent_versions"] = [*(header.settings.get("earlier_agent_versions") or ()), earlier]
     # What others wrote there since, such as facts about metrics that were scored later, stays.
     infos = {**(header.settings.get("metric_infos") or {}), **settings["metric_infos"]}
     settings = {**header.settings, **settings, "metric_infos": infos}
-    done = store.finished(header.id, failed=False if retry_failed else None)
     before(cases, sum(each not in done for each in wanted))
     header.n_planned = len(wanted)
     wanted = [each for each in wanted if each not in done]

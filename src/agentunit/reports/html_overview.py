@@ -35,6 +35,7 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.printable import printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
+from agentunit.reports.run_facts import origin_facts
 
 _IDS_SHOWN, _IDS_LENGTH = 100, 4_000
 _WORD_CLASS = {"PASS": "pass", "met": "pass", "FAIL": "fail", "ERRORS": "fail", "ERROR": "fail"}
@@ -80,6 +81,7 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
         for name in ("agent", "dataset")
         if header.settings.get(name)
     ]
+    facts += [(name, f"<code>{html_text(text, 200)}</code>") for name, text in origin_facts(header)]
     facts.append(("AgentUnit", html_text(header.agentunit_version)))
     return facts
 

@@ -12,6 +12,7 @@ from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust, measured_figures
 from agentunit.reports.reported_run import ReportedRun
+from agentunit.reports.run_facts import origin_as_data
 from agentunit.store.sqlite import RunHeader
 
 
@@ -62,6 +63,7 @@ def run_line_as_data(header: RunHeader, headlines: Iterable[MetricSummary]) -> d
         "n_planned": header.n_planned,
         "n_done": header.n_done,
         "n_failed": header.n_failed,
+        **origin_as_data(header),
         "metrics": {row.metric: row.mean for row in headlines},
     }
 

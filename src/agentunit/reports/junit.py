@@ -22,6 +22,7 @@ from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
+from agentunit.reports.run_facts import origin_facts
 
 _IN_MEMORY_BYTES = 8_000_000
 _TEXT_LENGTH = 4_000
@@ -148,6 +149,7 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
         "n_failed": str(reported.run.n_failed),
         "verdict": reported.decision.headline,
         "exit_code": str(reported.decision.exit_code),
+        **{name.replace(" ", "_"): text for name, text in origin_facts(header)},
     }
     for row in reported.summary.metrics:
         if row.mean is not None:

@@ -41,6 +41,7 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
+from agentunit.reports.run_facts import origin_facts
 
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments of more than 65,536."""
@@ -101,7 +102,9 @@ def _heading(run: ScoredRun, decision: Decision) -> str:
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
     if (resume := how_to_resume(run.header)) is not None:
         unfinished += f" (next: {code(resume)})"
-    return f"### {code(run.header.name)}{verdict}\n\n{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}"
+    origin = "".join(f" · {name} {code(text)}" for name, text in origin_facts(run.header))
+    facts = f"{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}{origin}"
+    return f"### {code(run.header.name)}{verdict}\n\n{facts}"
 
 
 def _reasons(decision: Decision) -> Iterator[str]:

@@ -19,6 +19,7 @@ from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import describe_failed, quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
+from agentunit.reports.run_facts import origin_facts, run_tags
 from agentunit.store.sqlite import RunHeader
 
 _WORST_SHOWN = 5
@@ -36,6 +37,8 @@ def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Seq
     )
     title.append(f"   {' · '.join(facts)}", style="not bold dim")
     console.print(title, soft_wrap=True)
+    if origin := origin_facts(header):
+        print_line(printable_line(" · ".join(f"{name} {text}" for name, text in origin)), console, "dim")
     console.print()
     print_run(reported.summary, reported.infos, console)
     print_gates(reported.decision.gates, console)
@@ -55,11 +58,14 @@ def print_runs(
 ) -> None:
     """Print a listing of runs, one a line."""
     fixed = ("run", "when", "done", "failed", "status")
-    table = plain_table("run", "name", *fixed[1:], "metrics", right=("done", "failed"), fixed=fixed)
+    tagged = any(run_tags(header) for header, _ in runs)
+    columns = ("run", "name", *(("tags",) if tagged else ()), *fixed[1:], "metrics")
+    table = plain_table(*columns, right=("done", "failed"), fixed=fixed)
     for header, headlines in runs:
         table.add_row(
             Text(printable_line(header.id)),
             Text(printable_line(header.name, 40)),
+            *([Text(printable_line(" ".join(f"{k}={v}" for k, v in run_tags(header).items()), 60))] if tagged else []),
             Text(_local_time(header.created_at)),
             Text(_done(header)),
             Text(str(header.n_failed), style="red" if header.n_failed else "dim"),

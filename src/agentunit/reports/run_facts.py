@@ -1,0 +1,38 @@
+"""What a run says about where it comes from: its tags, the commit, the version of the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agentunit.store.sqlite import RunHeader
+
+_COMMIT_DIGITS = 10
+
+
+def run_tags(header: RunHeader) -> dict[str, str]:
+    """The tags of a run. It may come from a file: what is no tag is left out."""
+    tags = header.settings.get("tags")
+    return {str(key): str(value) for key, value in tags.items()} if isinstance(tags, Mapping) else {}
+
+
+def origin_facts(header: RunHeader) -> list[tuple[str, str]]:
+    """Name and text of what is known about the origin of a run, for reports."""
+    settings = header.settings
+    facts = []
+    if tags := run_tags(header):
+        facts.append(("tags", ", ".join(f"{key}={value}" for key, value in tags.items())))
+    git = settings.get("git")
+    if isinstance(git, Mapping) and isinstance(git.get("commit"), str):
+        changed = " with uncommitted changes" if git.get("dirty") else ""
+        facts.append(("commit", git["commit"][:_COMMIT_DIGITS] + changed))
+    version, earlier = settings.get("agent_version"), settings.get("earlier_agent_versions")
+    if isinstance(version, str):
+        mixed = f" (some cases: {', '.join(map(str, earlier))})" if isinstance(earlier, list) and earlier else ""
+        facts.append(("agent version", version + mixed))
+    return facts
+
+
+def origin_as_data(header: RunHeader) -> dict[str, object]:
+    """The same for JSON."""
+    settings = header.settings
+    return {"tags": run_tags(header), "git": settings.get("git"), "agent_version": settings.get("agent_version")}
