@@ -641,3 +641,40 @@ def test_resume_after_the_agent_was_edited(invoke):
     result = invoke("run", "suite.py", "--resume", "last", "--retry-failed", "--changed-agent")
     assert "another text" in result.stdout
     assert "(some cases: " in invoke("show", "last").stdout
+
+
+PRICED = """
+import asyncio
+from agentunit import Suite
+
+async def agent(query):
+    if query == "7":
+        await asyncio.sleep(SLEEP)
+    return {"output": query, "cost": COST}
+
+cases = [{"id": f"q{n}", "query": str(n)} for n in range(20)]
+suite = Suite(cases, agent, metrics=["cost"], concurrency=1)
+"""
+
+
+def test_a_run_stops_at_what_it_may_cost_and_goes_on_from_there(invoke):
+    Path("suite.py").write_text(PRICED.replace("COST", "0.5").replace("SLEEP", "0"))
+    result = invoke("run", "suite.py", "--max-cost", "2")
+    assert result.exit_code == 130
+    assert "stopped: --max-cost is reached ($2.0000 spent): 4 cases are kept, 16 are open" in result.stderr
+    assert "next: agentunit run suite.py --resume " in result.stderr
+    assert "stopped" in invoke("runs").stdout
+    # Each call has an allowance of its own; a cap that is reached with the last case has stopped nothing.
+    result = invoke("run", "suite.py", "--resume", "last", "--max-cost", "8")
+    assert result.exit_code == 0, result.output
+    Path("suite.py").write_text(PRICED.replace("COST", "None").replace("SLEEP", "0"))
+    assert "no trace states a cost" in invoke("run", "suite.py", "--max-cost", "2").stderr
+
+
+def test_a_run_stops_at_what_it_may_take(invoke):
+    Path("suite.py").write_text(PRICED.replace("COST", "0.5").replace("SLEEP", "3600"))
+    result = invoke("run", "suite.py", "--max-time", "0.5s")
+    assert result.exit_code == 130
+    assert "stopped: --max-time is reached: 7 cases are kept, 13 are open" in result.stderr
+    for wrong in ("soon", "-1", "0", "nan"):
+        assert invoke("run", "suite.py", "--max-time", wrong).exit_code == 2

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from math import inf
+from typing import Any, Literal, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 import agentunit
@@ -66,10 +67,22 @@ class Plan:
     """The settings of a run that is taken up; written when its recording begins, and no other process has it."""
 
 
+@dataclass(frozen=True)
+class Caps:
+    """What recording may take: no case begins once the traces say that so much was spent, none goes on after the time.
+
+    Cases that are under way when the money is spent are finished and kept, because they are paid for.
+    """
+
+    cost_usd: float | None = None
+    time_s: float | None = None
+
+
 @dataclass
 class Recording:
-    """How recording stands. ``spend_usd`` adds up what the traces say they cost; ``stopped`` means by the user.
+    """How recording stands. ``spend_usd`` adds up what the traces say they cost.
 
+    ``stopped`` means before all cases were done, by the user or by a cap; ``capped_by`` says which cap was reached.
     ``records`` are the first records, by position and repeat, for scoring: they need not be read again.
     """
 
@@ -78,9 +91,13 @@ class Recording:
     n_failed: int = 0
     spend_usd: float = 0.0
     stopped: bool = False
+    capped_by: Literal["cost", "time"] | None = None
     failures: dict[str, int] = field(default_factory=dict)
     records: dict[tuple[int, int], Record] = field(default_factory=dict)
     n_kept_bytes: int = 0
+
+
+_NO_CAPS = Caps()
 
 
 def plan_run(
@@ -211,8 +228,12 @@ def record(
     *,
     on_progress: Callable[[Recording], None] = lambda recording: None,
     stop: threading.Event | None = None,
+    caps: Caps = _NO_CAPS,
 ) -> Recording:
-    """Run the agent on every open case of a plan. Ctrl-C stops cleanly and keeps everything that was finished."""
+    """Run the agent on every open case of a plan. Ctrl-C stops cleanly and keeps everything that was finished.
+
+    So does a cap that is reached.
+    """
     recording = Recording(n_planned=len(plan.open))
     with only_writer(store, plan.header.id):
         if plan.resumed_with is not None:
@@ -223,7 +244,7 @@ def record(
         store.set_status(plan.header.id, "running")
         try:
             with _no_silent_exit():
-                asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))
+                asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event(), caps))
         except KeyboardInterrupt:
             # The second Ctrl-C does not wait for the agents, but keeps as much as the first.
             recording.stopped = recording.n_done < recording.n_planned
@@ -301,6 +322,7 @@ async def _record(
     recording: Recording,
     on_progress: Callable[[Recording], None],
     stop: threading.Event,
+    caps: Caps,
 ) -> None:
     todo = iter(plan.open)
     # The agents' calls, in whatever thread or process, find it in their context.
@@ -308,7 +330,9 @@ async def _record(
 
     async def worker() -> None:
         for position, repeat in todo:
-            if stop.is_set():
+            if caps.cost_usd is not None and recording.spend_usd >= caps.cost_usd:
+                recording.capped_by = "cost"
+            if stop.is_set() or recording.capped_by is not None:
                 return
             finished = await _run_case(plan, recording, position, repeat)
             # Ctrl-C reaches what agents have started too: an answer that comes after it may be half of one.
@@ -328,7 +352,7 @@ async def _record(
     workers = [asyncio.create_task(worker()) for _ in range(max(1, limit))]
     try:
         with _interrupts(stop):
-            await _until_done(workers, stop, recording, on_progress)
+            await _until_done(workers, stop, recording, on_progress, caps.time_s)
     finally:
         try:
             for task in workers:
@@ -347,13 +371,19 @@ async def _until_done(
     stop: threading.Event,
     recording: Recording,
     on_progress: Callable[[Recording], None],
+    time_s: float | None,
 ) -> None:
     pending: set[asyncio.Task[None]] = set(workers)
+    ends_at = inf if time_s is None else time.monotonic() + time_s
     while pending:
-        done, pending = await asyncio.wait(pending, timeout=_TICK_S, return_when=asyncio.FIRST_EXCEPTION)
+        wait_s = max(0.0, min(_TICK_S, ends_at - time.monotonic()))
+        done, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_EXCEPTION)
         for task in done:
             task.result()
         on_progress(recording)
+        if pending and time.monotonic() >= ends_at:
+            recording.capped_by = "time"
+            stop.set()
         if stop.is_set():
             break
 
