@@ -28,6 +28,7 @@ from agentunit.datasets.readers import fingerprint, load_dataset
 from agentunit.engine.agent_view import AgentView, agent_view
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
+from agentunit.engine.known_failures import marks_of, unmarked
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.provenance import agent_version, git_state
 from agentunit.engine.scored_run import infos_as_data
@@ -149,7 +150,8 @@ def plan_run(
         "concurrency": suite.concurrency,
         "limit": limit,
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
-        "dataset_fingerprint": fingerprint(cases),
+        "dataset_fingerprint": fingerprint(map(unmarked, cases)),
+        "known_failures": marks_of(cases),
         "agent": describe_agent(suite.agent),
         "agent_version": suite.agent_version or agent_version(suite.agent, suite.folder),
         "git": git_state(suite.folder),

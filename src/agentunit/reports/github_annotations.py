@@ -13,6 +13,7 @@ from agentunit.reports.failure_groups import FailureGroup, named_ids
 from agentunit.reports.figures import describe_reason
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
+from agentunit.reports.run_facts import describe_known_failures
 
 # GitHub shows ten annotations of a kind in a step.
 _GROUPS_SHOWN, _REASONS_SHOWN = 4, 5
@@ -37,6 +38,9 @@ def workflow_commands(reported: ReportedRun, environment: Mapping[str, str] = os
         level = "warning" if reason.exit_code == EXIT_CANNOT_TELL else "error"
         title = "errors" if reason.exit_code == EXIT_ERRORS else reason.kind
         yield _command(level, describe_reason(reason), title=f"AgentUnit: {title}")
+    for known, line in zip(decision.known_failures, describe_known_failures(decision), strict=True):
+        if known.state in ("fixed", "expired"):
+            yield _command("warning", line, title="AgentUnit: known failure")
 
 
 def _place(group: FailureGroup, root: str) -> dict[str, str]:

@@ -35,7 +35,7 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.printable import printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
-from agentunit.reports.run_facts import origin_facts
+from agentunit.reports.run_facts import describe_known_failures, origin_facts
 
 _IDS_SHOWN, _IDS_LENGTH = 100, 4_000
 _WORD_CLASS = {"PASS": "pass", "met": "pass", "FAIL": "fail", "ERRORS": "fail", "ERROR": "fail"}
@@ -50,6 +50,7 @@ def overview(reported: ReportedRun) -> str:
     parts.append(f'<dl class="facts">{facts}</dl>\n</header>\n<main>\n')
     parts.append(_verdict(decision))
     parts.append(_failures(reported))
+    parts.append(_known_failures(decision))
     parts.append(_gates(decision.gates))
     parts.append(f'<h2 id="metrics">Metrics</h2>\n{_metric_table(reported, decision.gates)}')
     parts.append(_comparison(decision.comparison))
@@ -106,6 +107,11 @@ def _failures(reported: ReportedRun) -> str:
         shown = f"<br>next: <code>{html_text(group.next)}</code>"
         entries.append(f"<li>{error}{at}{source}{cases}{more}{shown}</li>")
     return f'<h2 id="failures">Why the agent failed</h2>\n<ul class="plain">{"".join(entries)}</ul>\n'
+
+
+def _known_failures(decision: Decision) -> str:
+    lines = "".join(f"<li>{html_text(line, 600)}</li>" for line in describe_known_failures(decision))
+    return f'<h2 id="known">Known failures</h2>\n<ul class="plain">{lines}</ul>\n' if lines else ""
 
 
 def _gates(verdicts: Sequence[GateVerdict]) -> str:

@@ -37,6 +37,7 @@ def decision_as_data(decision: Decision) -> dict[str, Any]:
         "comparison": decision.comparison,
         "n_errors": decision.n_errors,
         "max_errors": decision.max_errors,
+        "known_failures": decision.known_failures,
         "decision": {
             "verdict": decision.verdict,
             "headline": decision.headline,

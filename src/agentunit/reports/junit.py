@@ -22,7 +22,7 @@ from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
-from agentunit.reports.run_facts import origin_facts
+from agentunit.reports.run_facts import describe_known_failures, origin_facts
 
 _IN_MEMORY_BYTES = 8_000_000
 _TEXT_LENGTH = 4_000
@@ -74,10 +74,18 @@ def _write_cases(reported: ReportedRun, stream: IO[bytes]) -> _Counts:
     # Errors that the run allows must not turn a file red that stands for a run that passed.
     errors_tag = "error" if decision.n_errors > decision.max_errors else "skipped"
     repeated = reported.run.n_repeats > 1
+    aside = {
+        each.case_id: ("known failure", f"known failure until {each.until}: {each.reason}")
+        for each in decision.known_failures
+        if each.state in ("still fails", "unknown")
+    }
     for case in reported.cases():
         view = view_case(case, brief=True)
         errors, failures = _errors(case, view), blamed.get(case.case_id, [])
-        tag = errors_tag if errors else "failure" if failures else None
+        known = aside.get(case.case_id)
+        if known is not None:
+            errors, failures = [known, *errors], []
+        tag = "skipped" if known is not None else errors_tag if errors else "failure" if failures else None
         if tag == "skipped" and failures:
             tag = "failure"
         counts += _Counts(1, tag == "failure", tag == "error", tag == "skipped", case.elapsed_s)
@@ -192,6 +200,8 @@ def _verdict(reported: ReportedRun) -> tuple[_Counts, str]:
     causes = describe_groups(reported.failures)
     if causes:
         causes = ["why the agent failed:", *causes, f"next: {reported.failures[0].next}"]
+    if known := describe_known_failures(decision):
+        causes += ["known failures:", *known]
     content = _element("system-out", "\n".join([decision.headline, *causes]))
     if decision.exit_code:
         tag = "failure" if decision.exit_code == EXIT_FAILED else "error"

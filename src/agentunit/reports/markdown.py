@@ -41,7 +41,7 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
-from agentunit.reports.run_facts import origin_facts
+from agentunit.reports.run_facts import describe_known_failures, origin_facts
 
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments of more than 65,536."""
@@ -61,6 +61,7 @@ def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
     """The report of a run in at most ``MOST_CHARACTERS``; without ``full_cases`` the worst cases are only named."""
     decision = reported.decision
     blocks = [_heading(reported.run, decision), *_reasons(decision), *_failures(reported), _metric_table(reported)]
+    blocks += _known_failures(decision)
     blocks += _judge(reported)
     blocks += _comparison(decision.comparison)
     blocks += _unscored(reported.summary)
@@ -127,6 +128,12 @@ def _failures(reported: ReportedRun) -> Iterator[str]:
     if len(groups) > GROUPS_SHOWN:
         lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
     yield "\n".join([*lines, "", f"next: {code(groups[0].next)}"])
+
+
+def _known_failures(decision: Decision) -> Iterator[str]:
+    lines = [f"- {inline(line, _TEXT_LENGTH)}" for line in describe_known_failures(decision)]
+    if lines:
+        yield "\n".join(["**Known failures**", "", *lines])
 
 
 def _metric_table(reported: ReportedRun) -> str:

@@ -114,8 +114,11 @@ class Mask:
 
     def decision(self, decision: Decision) -> Decision:
         """A decision whose reasons, which may quote a record, are masked."""
-        if self.show_all or not decision.reasons:
+        if self.show_all or not (decision.reasons or decision.known_failures):
             return decision
+        why = self.data([each.reason for each in decision.known_failures])
+        known = (replace(each, reason=text) for each, text in zip(decision.known_failures, why, strict=True))
+        decision = replace(decision, known_failures=tuple(known))
         # Case ids stay, or nobody could look the cases up: characters without a meaning stand for them meanwhile.
         ids = sorted((case for case in decision.failing_cases if case in decision.headline), key=len, reverse=True)
         signs = {case_id: chr(_PRIVATE_USE + place) for place, case_id in enumerate(ids[:_MOST_IDS])}

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from agentunit.engine.decision import Decision
 from agentunit.store.sqlite import RunHeader
 
+_KNOWN_WORDS = {
+    "still fails": "still fails, set aside until {until}",
+    "fixed": "fixed: remove the mark",
+    "expired": "counts again: the mark ended on {until}",
+    "unknown": "set aside until {until}; no gate tells whether it passes",
+}
 _COMMIT_DIGITS = 10
 
 
@@ -30,6 +37,14 @@ def origin_facts(header: RunHeader) -> list[tuple[str, str]]:
         mixed = f" (some cases: {', '.join(map(str, earlier))})" if isinstance(earlier, list) and earlier else ""
         facts.append(("agent version", version + mixed))
     return facts
+
+
+def describe_known_failures(decision: Decision) -> list[str]:
+    """One line for each case that is marked as known to fail: how it stands, and why it was marked."""
+    return [
+        f"{each.case_id}: {_KNOWN_WORDS[each.state].format(until=each.until)} ({each.reason})"
+        for each in decision.known_failures
+    ]
 
 
 def origin_as_data(header: RunHeader) -> dict[str, object]:
