@@ -112,7 +112,7 @@ def test_what_show_tells_to_do_next_works(verb):
 def test_a_run_with_failures_says_which(verb):
     result = verb("show", "last")
     assert "The agent failed in 1 of 3 records, on 1 of 1 case" in result.stdout
-    assert "raised: KeyError: 'x·[2J'" in result.stdout
+    assert "1 × KeyError: 'x·[2J'" in result.stdout
 
 
 def test_a_run_as_data(verb):

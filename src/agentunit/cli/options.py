@@ -116,6 +116,17 @@ def say_stopped(kept: str, next_step: str | None = None) -> None:
             click.echo(f"next: {next_step}", err=True)
 
 
+def tags_from(pairs: Sequence[str]) -> dict[str, str]:
+    """The tags of a command line, ``KEY=VALUE`` each."""
+    tags = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise click.BadParameter(f"must be KEY=VALUE, such as model=x; received {pair!r}", param_hint="--tag")
+        tags[key.strip()] = value.strip()
+    return tags
+
+
 def metrics_from(names: Sequence[str], choice: JudgeChoice) -> list[Any]:
     """The metrics named on a command line, with their parameters from it; a wrong name is a usage error."""
     wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -11,10 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from agentunit.core.outcome import Outcome
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.failure_groups import FailureGroup, describe_groups
 from agentunit.reports.figures import (
     INTERVAL_HEADING,
     counted,
@@ -28,16 +27,10 @@ from agentunit.reports.figures import (
     spread_rows,
 )
 from agentunit.reports.printable import printable_line
-from agentunit.store.sqlite import StoredRecord
 
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 12
 _CASES_NAMED = 2
-_GROUPS_SHOWN = 5
-_IDS_SHOWN = 5
-_LONGEST_ID = 80
-_LONGEST_ERROR = 300
-_PLACE = re.compile(r" \(([^()]*:\d+ in [^()]+)\)$")
 
 
 class Terminal(Console):
@@ -201,38 +194,15 @@ def error_line(error: InputError) -> str:
     return printable_line(str(error))
 
 
-def describe_failures(failed: Iterable[StoredRecord], run: ScoredRun) -> list[str]:
-    """Lines for the terminal and the log: failed cases by exception and place, the most frequent first."""
-    groups: dict[tuple[str, str], tuple[str, list[str], int]] = {}
-    for record in failed:
-        error = _error_of(record)
-        place = found.group(1) if (found := _PLACE.search(error)) else ""
-        kind = (error.partition(":")[0], place)
-        first, ids, n = groups.get(kind, (error, [], 0))
-        if len(ids) < _IDS_SHOWN and record.case_id not in ids:
-            ids.append(record.case_id)
-        groups[kind] = (first, ids, n + 1)
+def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun) -> list[str]:
+    """Lines for the terminal and the log: failed cases by their cause, and how to go on."""
     if not groups:
         return []
     lines = [f"the agent failed {describe_failed(run)}:"]
-    ranked = sorted(groups.values(), key=lambda group: -group[2])
-    for error, ids, n in ranked[:_GROUPS_SHOWN]:
-        lines.append(f"  {n:,} × {printable_line(error, _LONGEST_ERROR)}")
-        named = ", ".join(printable_line(case_id, _LONGEST_ID) for case_id in ids)
-        more = f" and {n - len(ids):,} more" if n > len(ids) else ""
-        lines.append(f"      in {named}{more}")
-    if len(ranked) > _GROUPS_SHOWN:
-        lines.append(f"  and {len(ranked) - _GROUPS_SHOWN:,} other failures")
-    shown = shlex.join(["agentunit", "show", run.header.id, printable_line(ranked[0][1][0])])
-    lines.append(f"  see one: {shown}")
+    lines += [f"  {line}" for line in describe_groups(groups)]
+    lines.append(f"  see one: {groups[0].next}")
     suite = run.header.settings.get("suite")
     if isinstance(suite, str) and not run.header.is_foreign:
         again = shlex.join(["agentunit", "run", suite, "--resume", run.header.id, "--retry-failed"])
-        lines.append(f"  run them again: {again}")
+        lines.append(f"  run them again: {printable_line(again)}")
     return lines
-
-
-def _error_of(failed: StoredRecord) -> str:
-    outcome = failed.record.outcome
-    error = outcome.error if isinstance(outcome, Outcome) else None
-    return error or str(failed.record.trace.metadata.get("failure") or "failed without a message")

@@ -23,6 +23,7 @@ from agentunit.reports.figures import (
     with_interval,
 )
 from agentunit.reports.printable import printable_line
+from agentunit.reports.run_facts import describe_known_failures
 
 _CASES_SHOWN = 5
 _VERDICT_STYLE = {"pass": "bold green", "cannot tell": "bold yellow", None: "bold"}
@@ -109,6 +110,10 @@ def print_verdict(decision: Decision, console: Console, *next_steps: str) -> Non
 
 def print_decision(decision: Decision, console: Console, *next_steps: str) -> None:
     """The last lines: what was decided, and the next commands."""
+    if decision.known_failures:
+        console.print("\n[bold]Known failures[/bold]")
+    for known in describe_known_failures(decision):
+        print_line(f"  {printable_line(known, 300)}", console)
     style = _VERDICT_STYLE.get(decision.verdict, "bold red")
     line = printable_line(decision.headline)
     print_line(f"\n{line}", console, style)
