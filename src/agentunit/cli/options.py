@@ -49,6 +49,11 @@ def json_option(text: str) -> Callable[[_Command], _Command]:
     return click.option("--json", "as_json", is_flag=True, help=text)
 
 
+def all_rows_option(command: _Command) -> _Command:
+    """``--all``: every row of a table, where ten are shown otherwise."""
+    return click.option("--all", "all_rows", is_flag=True, help="Show every row of the table, not only ten.")(command)
+
+
 def show_personal_data_option(command: _Command) -> _Command:
     """``--show-personal-data``: reports as they were before masking."""
     return click.option(

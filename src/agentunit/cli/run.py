@@ -15,6 +15,7 @@ from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
     InputFailure,
+    all_rows_option,
     end_signals_interrupt,
     media_root_option,
     metrics_from,
@@ -76,6 +77,7 @@ _TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 @click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics in place of the suite's.")
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
+@all_rows_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option
 @media_root_option
@@ -99,6 +101,7 @@ def run(
     names: tuple[str, ...],
     gates: tuple[str, ...],
     baseline: str | None,
+    all_rows: bool,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
@@ -142,7 +145,7 @@ def run(
     }
     with open_store(store_path, must_exist=resume is not None) as store:
         caps = Caps(max_cost, None if max_time is None else seconds_from(max_time))
-        _run(store, suite_path, given, names, choice, planned, caps, baseline, as_json, show_personal_data)
+        _run(store, suite_path, given, names, choice, planned, caps, baseline, all_rows, as_json, show_personal_data)
 
 
 def _run(
@@ -154,6 +157,7 @@ def _run(
     planned: dict[str, Any],
     caps: Caps,
     baseline: str | None,
+    all_rows: bool,
     as_json: bool,
     show_personal_data: bool,
 ) -> None:
@@ -184,7 +188,15 @@ def _run(
     score_with_progress(
         store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
     )
-    finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data)
+    finish(
+        store,
+        plan.header.id,
+        suite,
+        base,
+        as_json=as_json,
+        show_personal_data=show_personal_data,
+        all_rows=all_rows,
+    )
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -352,7 +364,14 @@ def score_with_progress(
 
 
 def finish(
-    store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool, show_personal_data: bool = False
+    store: Store,
+    run_id: str,
+    suite: Suite,
+    base: ScoredRun | None,
+    *,
+    as_json: bool,
+    show_personal_data: bool = False,
+    all_rows: bool = True,
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
@@ -376,7 +395,8 @@ def finish(
         click.echo(printable_json({**facts, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        print_run(reported.summary, reported.infos, console)
+        gated = {verdict.gate.metric for verdict in decision.gates}
+        print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
         for line in failures:
             print_line(line, console)
         print_verdict(decision, console, next_command(scored.header.id, scored, decision))
