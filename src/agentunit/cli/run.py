@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from math import inf
 from typing import Any
 
 import click
@@ -21,6 +20,7 @@ from agentunit.cli.options import (
     metrics_from,
     open_store,
     say_stopped,
+    seconds_from,
     show_personal_data_option,
     store_option,
     tags_from,
@@ -52,7 +52,6 @@ from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
 
 _MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
-_TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -282,18 +281,6 @@ def _refuse_misspelt_backend(gate: Gate, metric: Any) -> None:
         raise SuiteError(
             f"gate {str(gate)!r}: {gate.metric} has no backend {gate.backend!r}; did you mean {near[0]!r}?"
         )
-
-
-def seconds_from(text: str) -> float:
-    """A length of time on a command line, in seconds: ``90``, ``30m`` or ``2h``."""
-    unit = text[-1:].lower()
-    try:
-        seconds = float(text[:-1]) * _TIME_UNITS[unit] if unit in _TIME_UNITS else float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.0 < seconds < inf:
-        raise click.BadParameter(f"must be a time such as 90, 30m or 2h; received {text!r}", param_hint="--max-time")
-    return seconds
 
 
 def record_with_progress(
