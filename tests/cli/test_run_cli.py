@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -34,6 +36,7 @@ suite = Suite(
 def own_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
 
 
 def write_suite(words: list[str], name: str = "suite.py") -> None:
@@ -388,12 +391,63 @@ suite = Suite(cases, agent, metrics=["response_time"])
     assert result.exit_code == 3
     told = result.stdout
     assert "the agent failed on 9 of 9 cases:" in told
-    assert "  7 × KeyError: 'A-0' (suite.py:6 in agent)\n      in q0, q1, q2, q3, q4 and 2 more\n" in told
-    assert "  2 × ValueError: too many (suite.py:7 in agent)\n      in q7, q8\n" in told
+    source = 'raise KeyError(f"A-{query}")'
+    assert (
+        f"  7 × KeyError: 'A-0'\n      at suite.py:6 in agent:  {source}\n      in q0, q1, q2, q3, q4 and 2 more"
+        in told
+    )
+    assert "  2 × ValueError: too many\n      at suite.py:7 in agent:  raise" in told
     assert "run them again: agentunit run" in told
     as_json = invoke("run", "suite.py", "--json")
-    json.loads(as_json.stdout)
+    first, second = json.loads(as_json.stdout)["failures"]
+    assert first["cases"] == [f"q{n}" for n in range(7)]
+    assert (second["error"], second["place"], second["n_records"]) == ("ValueError: too many", "suite.py:7 in agent", 2)
     assert "7 × KeyError: 'A-0'" in as_json.stderr
+
+
+MISSING_KEY = """
+import os
+from agentunit import Suite
+
+def ask(query):
+    return os.environ["NO_SUCH_KEY_HERE"]
+
+def agent(query):
+    return ask(query)
+
+suite = Suite([{"id": f"q{n:02}", "query": str(n)} for n in range(66)], agent, metrics=["response_time"], name="desk")
+"""
+
+
+def test_every_report_says_once_why_all_cases_failed(invoke):
+    Path("suite.py").write_text(MISSING_KEY)
+    assert invoke("run", "suite.py").exit_code == 3
+    shown = invoke("show", "last").stdout
+    assert shown.count("NO_SUCH_KEY_HERE") == 2, shown  # the message, and the line of the user's code
+    for name in ("run.md", "run.html", "junit.xml"):
+        assert invoke("export", "last", "--to", name).exit_code == 0
+    for text in (shown, *(Path(name).read_text() for name in ("run.md", "run.html", "junit.xml"))):
+        plain = html.unescape(re.sub("<[^>]*>", "", text))
+        assert "66 × KeyError: 'NO_SUCH_KEY_HERE'" in plain
+        assert 'at suite.py:6 in ask:  return os.environ["NO_SUCH_KEY_HERE"]' in plain.replace(
+            "ask: return", "ask:  return"
+        )
+        assert "q00, q01, q02, q03, q04" in plain
+        assert re.search(r"next: agentunit show \S+ q00", plain), plain
+    data = json.loads(invoke("show", "last", "--json").stdout)
+    assert [len(group["cases"]) for group in data["failures"]] == [66]
+
+
+def test_annotations_in_github_actions_and_nowhere_else(invoke, monkeypatch):
+    Path("suite.py").write_text(MISSING_KEY.replace('["NO_SUCH_KEY_HERE"]', '["100%\\n::set-output name=a::b"]'))
+    assert "::error" not in invoke("run", "suite.py").stderr
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
+    result = invoke("run", "suite.py")
+    (line,) = [each for each in result.stderr.splitlines() if each.startswith("::")]
+    assert line.startswith("::error title=the agent failed,file=suite.py,line=6::66 × KeyError: '100%25")
+    assert "::set-output" not in line
+    assert "::error" not in result.stdout
 
 
 NOISY = """
@@ -555,3 +609,89 @@ def test_a_metric_that_hides_all_metadata_is_named(invoke):
     result = invoke("run", "suite.py")
     assert result.exit_code == 0, result.output
     assert "receives no metadata of the cases, because mine does not say" in result.stderr
+
+
+def test_runs_have_names_and_tags_and_are_found_by_them(invoke):
+    write_suite(["a"])
+    for model in ("small", "large"):
+        result = invoke("run", "suite.py", "--name", f"try-{model}", "--tag", f"model={model}", "--tag", "owner=me")
+        assert result.exit_code == 0, result.output
+    assert invoke("run", "suite.py").exit_code == 0
+    listed = json.loads(invoke("runs", "--tag", "model=small", "--json").stdout)
+    assert [(run["name"], run["tags"]) for run in listed] == [("try-small", {"model": "small", "owner": "me"})]
+    assert listed[0]["agent_version"]
+    assert "try-large" not in invoke("runs", "--tag", "owner=me", "--tag", "model=small").stdout
+    assert "no run of" in invoke("runs", "--tag", "model=none").stdout
+    assert "tags model=large, owner=me" in invoke("show", "try-large").stdout
+    for name in ("run.md", "run.html", "junit.xml"):
+        assert invoke("export", "try-large", "--to", name).exit_code == 0
+        plain = html.unescape(re.sub("<[a-z/][^>]*>", "", Path(name).read_text().replace('value="', ">")))
+        assert "model=large, owner=me" in plain, name
+    for wrong in (["--tag", "model"], ["--name", "last~2"], ["--name", "x", "--resume", "last"], ["--changed-agent"]):
+        assert invoke("run", "suite.py", *wrong).exit_code == 2
+
+
+def test_resume_after_the_agent_was_edited(invoke):
+    write_suite(["a", "boom"])
+    assert invoke("run", "suite.py").exit_code != 0
+    Path("suite.py").write_text(Path("suite.py").read_text().replace("the agent broke", "another text"))
+    result = invoke("run", "suite.py", "--resume", "last", "--retry-failed")
+    assert result.exit_code == 3
+    assert "--changed-agent" in result.stderr
+    result = invoke("run", "suite.py", "--resume", "last", "--retry-failed", "--changed-agent")
+    assert "another text" in result.stdout
+    assert "(some cases: " in invoke("show", "last").stdout
+
+
+PRICED = """
+import asyncio
+from agentunit import Suite
+
+async def agent(query):
+    if query == "7":
+        await asyncio.sleep(SLEEP)
+    return {"output": query, "cost": COST}
+
+cases = [{"id": f"q{n}", "query": str(n)} for n in range(20)]
+suite = Suite(cases, agent, metrics=["cost"], concurrency=1)
+"""
+
+
+def test_a_run_stops_at_what_it_may_cost_and_goes_on_from_there(invoke):
+    Path("suite.py").write_text(PRICED.replace("COST", "0.5").replace("SLEEP", "0"))
+    result = invoke("run", "suite.py", "--max-cost", "2")
+    assert result.exit_code == 130
+    assert "stopped: --max-cost is reached ($2.0000 spent): 4 cases are kept, 16 are open" in result.stderr
+    assert "next: agentunit run suite.py --resume " in result.stderr
+    assert "stopped" in invoke("runs").stdout
+    # Each call has an allowance of its own; a cap that is reached with the last case has stopped nothing.
+    result = invoke("run", "suite.py", "--resume", "last", "--max-cost", "8")
+    assert result.exit_code == 0, result.output
+    Path("suite.py").write_text(PRICED.replace("COST", "None").replace("SLEEP", "0"))
+    assert "no trace states a cost" in invoke("run", "suite.py", "--max-cost", "2").stderr
+
+
+def test_a_run_stops_at_what_it_may_take(invoke):
+    Path("suite.py").write_text(PRICED.replace("COST", "0.5").replace("SLEEP", "3600"))
+    result = invoke("run", "suite.py", "--max-time", "0.5s")
+    assert result.exit_code == 130
+    assert "stopped: --max-time is reached: 7 cases are kept, 13 are open" in result.stderr
+    for wrong in ("soon", "-1", "0", "nan"):
+        assert invoke("run", "suite.py", "--max-time", wrong).exit_code == 2
+
+
+def test_a_long_table_shows_ten_rows_the_gated_ones_among_them(invoke):
+    names = ["exact_match", "contains", "regex", "cost", "token_usage", "tool_success", "task_success"]
+    names += ["pii_leakage", "json_schema", "tool_trajectory", "assertions", "response_time"]
+    cases = "[{'id': 'a', 'query': 'x', 'expected_output': 'x'}]"
+    suite = f"Suite({cases}, lambda query: query, metrics={names}, gates=['response_time <= 60'])"
+    Path("suite.py").write_text(f"from agentunit import Suite\nsuite = {suite}\n")
+
+    def rows(*arguments: str) -> list[str]:
+        lines = invoke(*arguments).stdout.splitlines()
+        start = next(place for place, line in enumerate(lines) if line.startswith("metric "))
+        return [line.split()[0] for line in lines[start + 1 :][: len(names)] if line[:1].isalpha()]
+
+    assert len(rows("run", "suite.py")) == 10
+    assert "response_time" in rows("show", "last")
+    assert len(rows("show", "last", "--all")) == len(rows("run", "suite.py", "--all")) == len(names)

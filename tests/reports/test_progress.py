@@ -3,7 +3,8 @@ from __future__ import annotations
 import contextlib
 import io
 
-from agentunit.reports.progress import Progress
+from agentunit.engine.runner import Recording
+from agentunit.reports.progress import Progress, RecordingLine
 
 
 class Terminal(io.StringIO):
@@ -37,10 +38,34 @@ def test_long_work_shows_rate_time_left_and_errors():
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 
-def test_nobody_watching_means_silence():
-    stream = io.StringIO()
-    assert list(Progress("cases", stream=stream, now=ticking(10.0)).watch(range(3))) == [0, 1, 2]
-    assert stream.getvalue() == ""
+def test_a_log_gets_a_line_every_ten_seconds():
+    log = io.StringIO()
+    assert list(Progress("cases", stream=log, now=ticking(4.0)).watch(range(6))) == list(range(6))
+    assert log.getvalue() == "3 cases · 0/s\n6 cases · 0/s\n"
+
+
+def test_short_work_leaves_nothing_in_a_log():
+    log = io.StringIO()
+    list(Progress("cases", stream=log, now=ticking(0.5)).watch(range(10)))
+    assert log.getvalue() == ""
+
+
+def test_a_recording_leaves_a_line_a_tenth_or_ten_seconds_in_a_log():
+    log, moment = io.StringIO(), [0.0]
+    line = RecordingLine(log, now=lambda: moment[0])
+    for n_done in range(101):
+        moment[0] = n_done * 0.5  # a tenth takes five seconds
+        line.show(Recording(n_planned=100, n_done=n_done, n_failed=n_done // 2))
+    line.clear()
+    lines = log.getvalue().splitlines()
+    assert lines[0] == "10% · 10/100 cases · 2.0/s · 5 failed · 45.0 s left"
+    assert [each.split(" · ")[0] for each in lines] == [f"{n}%" for n in range(10, 100, 10)]
+    log.truncate(0)
+    slow = RecordingLine(log, now=lambda: moment[0])
+    for _ in range(61):
+        moment[0] += 0.5  # nothing ends in half a minute: still a sign of life every ten seconds
+        slow.show(Recording(n_planned=100))
+    assert len(log.getvalue().splitlines()) == 3
 
 
 def test_the_line_is_cleared_when_the_work_fails():

@@ -64,6 +64,12 @@ class CommandAgent:
     def __repr__(self) -> str:
         return f"CommandAgent({shlex.join(self._arguments)!r})"
 
+    def files(self, folder: str = ".") -> list[str]:
+        """The files that the command names, in the folder it runs in or in ``folder``; programs on the path are not."""
+        folders = (self._cwd or os.getcwd(), folder)
+        named = (os.path.join(each, word) for word in self._arguments for each in folders)
+        return [os.path.abspath(path) for path in named if os.path.isfile(path)]
+
     async def run(self, case: DatasetCase, *, timeout_s: float | None = None, seed: int | None = None) -> AgentResult:
         """Start the program on one case, and kill it when the time is up."""
         call, errors = Call(), BoundedText()

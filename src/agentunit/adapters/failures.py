@@ -8,6 +8,7 @@ import traceback
 from types import FrameType, TracebackType
 
 _OURS = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib")})
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _MESSAGE_CHARACTERS = 500
@@ -81,7 +82,7 @@ def _innermost(frames: list[tuple[FrameType, int]]) -> str | None:
 
 
 def _is_library(file: str) -> bool:
-    return file.startswith((*_LIBRARIES, "<frozen")) or any(part in file for part in _INSTALLED)
+    return file.startswith((*_LIBRARIES, _PACKAGE, "<frozen")) or any(part in file for part in _INSTALLED)
 
 
 def _short(file: str) -> str:

@@ -95,7 +95,7 @@ def _rerun(
             ask_about_cases(store, header, suite, wanted, len(wanted) * suite.repeats, choice)
 
         with output_to_stderr():
-            plan = plan_run(suite, store, resume=header.id, suite_path=path, before=before)
+            plan = plan_run(suite, store, resume=header.id, suite_path=path, changed_agent=True, before=before)
     except AgentError as error:
         raise click.UsageError(str(error)) from None
     except (SuiteError, DatasetError, StoreError) as error:

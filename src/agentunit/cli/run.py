@@ -14,13 +14,16 @@ from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
     InputFailure,
+    all_rows_option,
     end_signals_interrupt,
     media_root_option,
     metrics_from,
     open_store,
     say_stopped,
+    seconds_from,
     show_personal_data_option,
     store_option,
+    tags_from,
 )
 from agentunit.cli.references import next_command
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
@@ -32,13 +35,15 @@ from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.rescoring import score_run
-from agentunit.engine.runner import AgentError, Plan, Recording, plan_run, record, rerun_cases
+from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
 from agentunit.reports.decision_console import print_verdict
+from agentunit.reports.figures import number
+from agentunit.reports.github_annotations import workflow_commands
 from agentunit.reports.json_report import decision_as_data, known_backends
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
@@ -46,20 +51,32 @@ from agentunit.reports.reported_run import ReportedRun, resume_command
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
 
+_MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
+
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suite_path", metavar="SUITE")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped: an id, its beginning, or 'last'.")
 @click.option("--retry-failed", is_flag=True, help="With --resume: run cases in which the agent failed once more.")
+@click.option("--changed-agent", is_flag=True, help="With --resume: go on although the agent's source has changed.")
+@click.option(
+    "--name", metavar="NAME", help="A name for the run, in place of the suite's; other commands find it by it."
+)
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A note kept with the run: --tag model=x.")
 @click.option("--repeats", type=click.IntRange(min=1), metavar="N", help="Run each case N times.")
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Cases at once.")
 @click.option("--timeout", "timeout_s", type=float, metavar="SECONDS", help="The most a case may take.")
 @click.option("--retries", type=click.IntRange(min=0), metavar="N", help="Try a failed case again, with a fresh trace.")
 @click.option("--seed", type=int, help="Gives each case a seed of its own, the same in every run.")
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N cases.")
+@click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help=_MAX_COST)
+@click.option(
+    "--max-time", metavar="SECONDS", help="Stop when recording took so long: 90, 30m or 2h. What is done is kept."
+)
 @click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics in place of the suite's.")
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
+@all_rows_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option
 @media_root_option
@@ -69,15 +86,21 @@ def run(
     suite_path: str,
     resume: str | None,
     retry_failed: bool,
+    changed_agent: bool,
+    name: str | None,
+    tags: tuple[str, ...],
     repeats: int | None,
     concurrency: int | None,
     timeout_s: float | None,
     retries: int | None,
     seed: int | None,
     limit: int | None,
+    max_cost: float | None,
+    max_time: str | None,
     names: tuple[str, ...],
     gates: tuple[str, ...],
     baseline: str | None,
+    all_rows: bool,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
@@ -94,6 +117,14 @@ def run(
     """
     if retry_failed and resume is None:
         raise click.UsageError("--retry-failed goes with --resume RUN")
+    if changed_agent and resume is None:
+        raise click.UsageError("--changed-agent goes with --resume RUN")
+    if (name is not None or tags) and resume is not None:
+        raise click.UsageError("--name and --tag go with a new run, not with --resume")
+    if name is not None and (not name.strip() or name.startswith("last")):
+        raise click.BadParameter(
+            f"must be a word that does not begin with 'last'; received {name!r}", param_hint="--name"
+        )
     given = {
         "repeats": repeats,
         "concurrency": concurrency,
@@ -102,10 +133,18 @@ def run(
         "seed": seed,
         "gates": list(gates) or None,
     }
+    planned = {
+        "resume": resume,
+        "retry_failed": retry_failed,
+        "changed_agent": changed_agent,
+        "suite_path": suite_path,
+        "limit": limit,
+        "name": name,
+        "tags": tags_from(tags),
+    }
     with open_store(store_path, must_exist=resume is not None) as store:
-        _run(
-            store, suite_path, given, names, choice, resume, retry_failed, limit, baseline, as_json, show_personal_data
-        )
+        caps = Caps(max_cost, None if max_time is None else seconds_from(max_time))
+        _run(store, suite_path, given, names, choice, planned, caps, baseline, all_rows, as_json, show_personal_data)
 
 
 def _run(
@@ -114,13 +153,14 @@ def _run(
     given: dict[str, Any],
     names: Sequence[str],
     choice: JudgeChoice,
-    resume: str | None,
-    retry_failed: bool,
-    limit: int | None,
+    planned: dict[str, Any],
+    caps: Caps,
     baseline: str | None,
+    all_rows: bool,
     as_json: bool,
     show_personal_data: bool,
 ) -> None:
+    resume = planned["resume"]
     try:
         if resume is not None:
             earlier = recorded_settings(store.find_run(resume))
@@ -135,20 +175,27 @@ def _run(
         def before(cases: Sequence[DatasetCase], n_open: int) -> None:
             ask_about_cases(store, header, suite, cases, n_open, choice)
 
-        options = {"resume": resume, "retry_failed": retry_failed, "suite_path": suite_path, "limit": limit}
         with output_to_stderr():
-            plan = plan_run(suite, store, before=before, **options)  # type: ignore[arg-type]
+            plan = plan_run(suite, store, before=before, **planned)
     except AgentError as error:
         raise click.UsageError(str(error)) from None
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
-    recording = record_with_progress(plan, store)
+    recording = record_with_progress(plan, store, caps=caps)
     again = resume_command(plan.header.id, suite_path, store.path)
     leave_if_stopped(recording, again)
     score_with_progress(
         store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
     )
-    finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data)
+    finish(
+        store,
+        plan.header.id,
+        suite,
+        base,
+        as_json=as_json,
+        show_personal_data=show_personal_data,
+        all_rows=all_rows,
+    )
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -236,7 +283,9 @@ def _refuse_misspelt_backend(gate: Gate, metric: Any) -> None:
         )
 
 
-def record_with_progress(plan: Plan, store: Store, case_ids: Sequence[str] | None = None) -> Recording:
+def record_with_progress(
+    plan: Plan, store: Store, case_ids: Sequence[str] | None = None, *, caps: Caps | None = None
+) -> Recording:
     """Record a plan, or only some cases of it, showing how it goes."""
     if plan.view.hides_undeclared(plan.cases):
         names = printable_line(", ".join(plan.view.undeclared))
@@ -250,18 +299,25 @@ def record_with_progress(plan: Plan, store: Store, case_ids: Sequence[str] | Non
         with output_to_stderr():
             if case_ids is not None:
                 return rerun_cases(plan, case_ids, store, on_progress=line.show)
-            return record(plan, store, on_progress=line.show)
+            recording = record(plan, store, on_progress=line.show, caps=caps or Caps())
     except SuiteError as error:
         raise InputFailure(str(error)) from None
     finally:
         line.clear()
+    if caps is not None and caps.cost_usd is not None and recording.n_done and not recording.spend_usd:
+        click.echo(
+            "note: no trace states a cost, so --max-cost could not limit the run (outcome.cost states it)", err=True
+        )
+    return recording
 
 
 def leave_if_stopped(recording: Recording, again: str) -> None:
-    """After Ctrl-C: say what is kept and how to go on."""
+    """After Ctrl-C, or at a cap: say what is kept and how to go on."""
     if recording.stopped:
         left = recording.n_planned - recording.n_done
-        say_stopped(f"{recording.n_done} cases are kept, {left} are open", again)
+        spent = f" (${number(recording.spend_usd, 'USD')} spent)" if recording.capped_by == "cost" else ""
+        cap = f"--max-{recording.capped_by} is reached{spent}: " if recording.capped_by else ""
+        say_stopped(f"{cap}{recording.n_done} cases are kept, {left} are open", again)
         raise click.exceptions.Exit(EXIT_STOPPED)
 
 
@@ -295,7 +351,14 @@ def score_with_progress(
 
 
 def finish(
-    store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool, show_personal_data: bool = False
+    store: Store,
+    run_id: str,
+    suite: Suite,
+    base: ScoredRun | None,
+    *,
+    as_json: bool,
+    show_personal_data: bool = False,
+    all_rows: bool = True,
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
@@ -309,15 +372,18 @@ def finish(
 
         # Before the lines that nobody may read any more.
         write_step_summary(reported)
-    failed = store.records(scored.header.id, failed=True) if scored.n_failed else ()
-    failures = reported.mask.data(describe_failures(failed, scored)) if scored.n_failed else []
+    for line in workflow_commands(reported):
+        click.echo(line, err=True)
+    failures = describe_failures(reported.failures, scored)
     if as_json:
         for line in failures:
             click.echo(line, err=True)
-        click.echo(printable_json({"run": scored.header, "summary": reported.summary, **decision_as_data(decision)}))
+        facts = {"run": scored.header, "summary": reported.summary, "failures": reported.failures}
+        click.echo(printable_json({**facts, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        print_run(reported.summary, reported.infos, console)
+        gated = {verdict.gate.metric for verdict in decision.gates}
+        print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
         for line in failures:
             print_line(line, console)
         print_verdict(decision, console, next_command(scored.header.id, scored, decision))

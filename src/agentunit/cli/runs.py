@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from agentunit.cli.options import json_option, open_store, store_option
+from agentunit.cli.options import json_option, open_store, store_option, tags_from
 from agentunit.cli.references import unreadable_runs_fail
 from agentunit.core.results import MetricSummary, encode_json
 from agentunit.reports.console import Terminal, print_next
@@ -12,19 +12,25 @@ from agentunit.reports.json_report import run_line_as_data
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import how_to_resume, open_run
 from agentunit.reports.run_console import headline_rows, print_runs
+from agentunit.reports.run_facts import run_tags
 from agentunit.store.sqlite import RunHeader
 
 
 @click.command()
 @json_option("Print them as JSON.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
+@click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only runs with this tag: --tag model=x.")
+@click.option("--name", metavar="NAME", help="Only runs of this name.")
 @click.option("--delete", "doomed", metavar="RUN", help="Remove a run with its records and scores.")
 @store_option
-def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None:
+def runs(
+    as_json: bool, limit: int, tags: tuple[str, ...], name: str | None, doomed: str | None, store_path: str
+) -> None:
     """List the runs of the store, the newest first.
 
     \b
     agentunit runs
+    agentunit runs --tag model=x
     agentunit runs --json --limit 100
     agentunit runs --delete 20261115-100338-3288
     """
@@ -34,13 +40,18 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
     infos = {}
     listed: list[tuple[RunHeader, list[MetricSummary]]] = []
     with unreadable_runs_fail(), open_store(store_path, read_only=True) as store:
-        headers = store.runs()
+        wanted = tags_from(tags).items()
+        headers = [header for header in store.runs() if wanted <= run_tags(header).items()]
+        headers = [header for header in headers if name is None or header.name == name]
         for header in headers[:limit]:
             reported = open_run(header.id, store, show_personal_data=True)  # only means are shown
             infos.update(reported.infos)
             listed.append((header, headline_rows(reported.summary, reported.infos)))
     if as_json:
         click.echo(encode_json([run_line_as_data(header, rows) for header, rows in listed]).decode())
+        return
+    if not listed and (tags or name is not None):
+        click.echo(f"no run of {store_path} has that tag or name   next: agentunit runs")
         return
     if not listed:
         click.echo(f"{store_path} holds no runs yet   next: agentunit run SUITE")
@@ -50,7 +61,7 @@ def runs(as_json: bool, limit: int, doomed: str | None, store_path: str) -> None
     if len(headers) > limit:
         console.print(f"… and {len(headers) - limit:,} older (--limit shows more)", style="dim", highlight=False)
     resume = next((how for header, _ in listed if (how := how_to_resume(header, store_path))), None)
-    print_next(filter(None, (resume, "agentunit show last")), console)
+    print_next([resume or "agentunit show last"], console)
 
 
 def _delete(reference: str, store_path: str) -> None:

@@ -11,8 +11,8 @@ from agentunit.engine.suite import Suite, SuiteError
 from agentunit.metrics.base import metadata_inputs
 from agentunit.metrics.registry import registry
 
-# 'agentunit promote' writes the earlier answer and its scores here.
-_OWN_NOTES = "promoted_from"
+# 'agentunit promote' writes the earlier answer and its scores here; the other says that nobody expects a right answer.
+_OWN_NOTES = ("promoted_from", "known_failure")
 # What people call the right answer in their own metadata. Agents see it only where 'agent_fields' lists it.
 _NAMES_OF_ANSWERS = frozenset(
     [
@@ -98,7 +98,7 @@ class AgentView:
         return (
             name in self._grader_fields
             or name in self._answer_keys
-            or name == _OWN_NOTES
+            or name in _OWN_NOTES
             or str(name).lower().startswith("expected")
         )
 

@@ -15,6 +15,7 @@ from agentunit.core.results import RunSummary
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates
+from agentunit.engine.known_failures import KnownFailure, counted_part, known_failures
 from agentunit.engine.scored_run import ScoredRun
 
 EXIT_PASS, EXIT_FAILED, EXIT_USAGE, EXIT_ERRORS, EXIT_CANNOT_TELL = 0, 1, 2, 3, 4
@@ -68,7 +69,7 @@ class Decision:
 
     ``verdict`` is ``None`` when nothing was there to decide by: no gate, no baseline, and no error too many.
     ``headline`` is the whole in one sentence. ``n_errors`` failed cases and scores were held against ``max_errors``.
-    ``gates`` and ``comparison`` are what it was made from.
+    ``gates`` and ``comparison`` are what it was made from. ``known_failures`` are the cases that were marked as such.
     """
 
     exit_code: int
@@ -79,6 +80,7 @@ class Decision:
     comparison: Comparison | None = None
     n_errors: int = 0
     max_errors: int = 0
+    known_failures: tuple[KnownFailure, ...] = ()
 
     @property
     def word(self) -> str:
@@ -115,6 +117,8 @@ def decide(
     run: ScoredRun, verdicts: Sequence[GateVerdict] = (), comparison: Comparison | None = None, *, max_errors: int = 0
 ) -> Decision:
     """The decision that gate verdicts, a comparison and the errors of a run make together."""
+    known = known_failures(run, [verdict.gate for verdict in verdicts])
+    run = counted_part(run)
     reasons = [*_gate_reasons(verdicts), *_comparison_reasons(comparison)]
     headlines = [(reason.exit_code, _headline_part(reason)) for reason in reasons]
     errors = _error_reasons(run)
@@ -132,7 +136,7 @@ def decide(
     met = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
     if comparison is not None:
         met.append(f"no worse than {comparison.baseline}")
-    allowed = f"; {allowance}" if n_errors else ""
+    allowed = (f"; {allowance}" if n_errors else "") + _known_part(known)
     return _decided(
         reasons,
         headlines,
@@ -142,6 +146,7 @@ def decide(
         comparison=comparison,
         n_errors=n_errors,
         max_errors=max_errors,
+        known_failures=known,
     )
 
 
@@ -252,6 +257,14 @@ def _error_reasons(run: ScoredRun) -> list[Reason]:
         text = f"{scores} of {name} failed"
         reasons.append(Reason("failed score", EXIT_ERRORS, name, text, tuple(dict.fromkeys(cases)), name))
     return reasons
+
+
+def _known_part(known: Sequence[KnownFailure]) -> str:
+    """What a headline says about cases that are known to fail."""
+    fixed = [each.case_id for each in known if each.state == "fixed"]
+    aside = sum(each.state in ("still fails", "unknown") for each in known)
+    said = f"; known failures set aside: {aside}" if aside else ""
+    return said + (f"; fixed, remove the mark: {named_cases(fixed, _CASES_NAMED)}" if fixed else "")
 
 
 def _headline_part(reason: Reason) -> str:

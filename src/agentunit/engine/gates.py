@@ -10,6 +10,7 @@ from math import ceil, fsum, inf
 from typing import Literal
 
 from agentunit.engine.gate_expressions import Gate, GateError, nearest_name, parse_gate
+from agentunit.engine.known_failures import counted_part
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
@@ -61,11 +62,13 @@ def evaluate_gates(
     """The verdict on each gate. A metric that is not there, or scored on too few records, never passes.
 
     Coverage counts every record the run has or was planned to have; for ``METRIC[backend]`` those that another
-    backend scored are left out, so that a record without a score counts against each of them.
+    backend scored are left out, so that a record without a score counts against each of them. Cases that are known to
+    fail count in neither.
     """
     if not 0.0 <= min_coverage <= 1.0:
         raise ValueError(f"evaluate_gates: min_coverage must be from 0 to 1; received {min_coverage!r}")
     parsed = [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
+    run = counted_part(run)
     return [_evaluate(run, gate, min_coverage if gate.coverage is None else gate.coverage) for gate in parsed]
 
 

@@ -9,11 +9,12 @@ import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NoReturn
+from math import inf
+from typing import Any, Literal, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 import agentunit
@@ -28,7 +29,9 @@ from agentunit.datasets.readers import fingerprint, load_dataset
 from agentunit.engine.agent_view import AgentView, agent_view
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
+from agentunit.engine.known_failures import marks_of, unmarked
 from agentunit.engine.probing import probe_settings
+from agentunit.engine.provenance import agent_version, git_state
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.suite import Suite, SuiteError
 from agentunit.metrics.base import describe_error
@@ -67,10 +70,22 @@ class Plan:
     """The settings of a run that is taken up; written when its recording begins, and no other process has it."""
 
 
+@dataclass(frozen=True)
+class Caps:
+    """What recording may take: no case begins once the traces say that so much was spent, none goes on after the time.
+
+    Cases that are under way when the money is spent are finished and kept, because they are paid for.
+    """
+
+    cost_usd: float | None = None
+    time_s: float | None = None
+
+
 @dataclass
 class Recording:
-    """How recording stands. ``spend_usd`` adds up what the traces say they cost; ``stopped`` means by the user.
+    """How recording stands. ``spend_usd`` adds up what the traces say they cost.
 
+    ``stopped`` means before all cases were done, by the user or by a cap; ``capped_by`` says which cap was reached.
     ``records`` are the first records, by position and repeat, for scoring: they need not be read again.
     """
 
@@ -79,9 +94,13 @@ class Recording:
     n_failed: int = 0
     spend_usd: float = 0.0
     stopped: bool = False
+    capped_by: Literal["cost", "time"] | None = None
     failures: dict[str, int] = field(default_factory=dict)
     records: dict[tuple[int, int], Record] = field(default_factory=dict)
     n_kept_bytes: int = 0
+
+
+_NO_CAPS = Caps()
 
 
 def plan_run(
@@ -92,11 +111,16 @@ def plan_run(
     retry_failed: bool = False,
     suite_path: str | None = None,
     limit: int | None = None,
+    name: str | None = None,
+    tags: Mapping[str, str] | None = None,
+    changed_agent: bool = False,
     before: Callable[[Sequence[DatasetCase], int], None] = lambda cases, n_open: None,
 ) -> Plan:
     """Begin a run, or take one up where it stopped: no finished case is repeated, none is lost.
 
     ``before`` is told the cases and how many runs of them are open. What it raises leaves the store as it was.
+    A new run gets ``name`` in place of the suite's and ``tags``. One that another version of the agent has begun is
+    taken up only with ``changed_agent``.
     """
     header = store.find_run(resume) if resume is not None else None
     if header is not None:
@@ -128,17 +152,21 @@ def plan_run(
         "concurrency": suite.concurrency,
         "limit": limit,
         "dataset": str(suite.dataset) if isinstance(suite.dataset, str) else type(suite.dataset).__name__,
-        "dataset_fingerprint": fingerprint(cases),
+        "dataset_fingerprint": fingerprint(map(unmarked, cases)),
+        "known_failures": marks_of(cases),
         "agent": describe_agent(suite.agent),
+        "agent_version": suite.agent_version or agent_version(suite.agent, suite.folder),
+        "git": git_state(suite.folder),
         "grader_fields": list(suite.grader_fields),
         "agent_fields": None if suite.agent_fields is None else list(suite.agent_fields),
     }
     if judged_metrics(metrics):
         settings["judge"] = judge_described()
     if header is None:
+        settings["tags"] = dict(tags or {})
         before(cases, len(wanted))
         header = store.create_run(
-            suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
+            name or suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
         )
         return Plan(suite, header, agent, cases, wanted, view, plain, measured)
     if header.settings.get("dataset_fingerprint") != settings["dataset_fingerprint"]:
@@ -151,10 +179,18 @@ def plan_run(
             f"run {header.id} was recorded with the agent {header.settings['agent']}, this suite has "
             f"{settings['agent']}: resuming it would mix the two (begin a new run)"
         )
+    done = store.finished(header.id, failed=False if retry_failed else None)
+    earlier = header.settings.get("agent_version")
+    if done and None not in (earlier, settings["agent_version"]) and earlier != settings["agent_version"]:
+        if not changed_agent:
+            raise SuiteError(
+                f"run {header.id} was recorded with version {earlier} of the agent, it is {settings['agent_version']} "
+                "now: resuming it would mix the two (begin a new run, or say --changed-agent)"
+            )
+        settings["earlier_agent_versions"] = [*(header.settings.get("earlier_agent_versions") or ()), earlier]
     # What others wrote there since, such as facts about metrics that were scored later, stays.
     infos = {**(header.settings.get("metric_infos") or {}), **settings["metric_infos"]}
     settings = {**header.settings, **settings, "metric_infos": infos}
-    done = store.finished(header.id, failed=False if retry_failed else None)
     before(cases, sum(each not in done for each in wanted))
     header.n_planned = len(wanted)
     wanted = [each for each in wanted if each not in done]
@@ -196,8 +232,12 @@ def record(
     *,
     on_progress: Callable[[Recording], None] = lambda recording: None,
     stop: threading.Event | None = None,
+    caps: Caps = _NO_CAPS,
 ) -> Recording:
-    """Run the agent on every open case of a plan. Ctrl-C stops cleanly and keeps everything that was finished."""
+    """Run the agent on every open case of a plan. Ctrl-C stops cleanly and keeps everything that was finished.
+
+    So does a cap that is reached.
+    """
     recording = Recording(n_planned=len(plan.open))
     with only_writer(store, plan.header.id):
         if plan.resumed_with is not None:
@@ -208,7 +248,7 @@ def record(
         store.set_status(plan.header.id, "running")
         try:
             with _no_silent_exit():
-                asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event()))
+                asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event(), caps))
         except KeyboardInterrupt:
             # The second Ctrl-C does not wait for the agents, but keeps as much as the first.
             recording.stopped = recording.n_done < recording.n_planned
@@ -286,6 +326,7 @@ async def _record(
     recording: Recording,
     on_progress: Callable[[Recording], None],
     stop: threading.Event,
+    caps: Caps,
 ) -> None:
     todo = iter(plan.open)
     # The agents' calls, in whatever thread or process, find it in their context.
@@ -293,7 +334,9 @@ async def _record(
 
     async def worker() -> None:
         for position, repeat in todo:
-            if stop.is_set():
+            if caps.cost_usd is not None and recording.spend_usd >= caps.cost_usd:
+                recording.capped_by = "cost"
+            if stop.is_set() or recording.capped_by is not None:
                 return
             finished = await _run_case(plan, recording, position, repeat)
             # Ctrl-C reaches what agents have started too: an answer that comes after it may be half of one.
@@ -313,7 +356,7 @@ async def _record(
     workers = [asyncio.create_task(worker()) for _ in range(max(1, limit))]
     try:
         with _interrupts(stop):
-            await _until_done(workers, stop, recording, on_progress)
+            await _until_done(workers, stop, recording, on_progress, caps.time_s)
     finally:
         try:
             for task in workers:
@@ -332,13 +375,19 @@ async def _until_done(
     stop: threading.Event,
     recording: Recording,
     on_progress: Callable[[Recording], None],
+    time_s: float | None,
 ) -> None:
     pending: set[asyncio.Task[None]] = set(workers)
+    ends_at = inf if time_s is None else time.monotonic() + time_s
     while pending:
-        done, pending = await asyncio.wait(pending, timeout=_TICK_S, return_when=asyncio.FIRST_EXCEPTION)
+        wait_s = max(0.0, min(_TICK_S, ends_at - time.monotonic()))
+        done, pending = await asyncio.wait(pending, timeout=wait_s, return_when=asyncio.FIRST_EXCEPTION)
         for task in done:
             task.result()
         on_progress(recording)
+        if pending and time.monotonic() >= ends_at:
+            recording.capped_by = "time"
+            stop.set()
         if stop.is_set():
             break
 

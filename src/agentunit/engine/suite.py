@@ -28,6 +28,7 @@ class Suite:
     the answer keys of metrics): ``grader_fields`` names more fields that only graders read, ``agent_fields`` lists
     all the metadata that agents receive. ``isolation`` says where a Python function runs: ``process`` (worker
     processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes, objects in this one).
+    ``agent_version`` is kept with the run, in place of a hash of the agent's source.
     """
 
     dataset: Any
@@ -46,6 +47,7 @@ class Suite:
     grader_fields: Sequence[str] = ()
     agent_fields: Sequence[str] | None = None
     isolation: Isolation = "auto"
+    agent_version: str | None = None
     folder: str = "."
 
     def __post_init__(self) -> None:
@@ -68,6 +70,10 @@ class Suite:
             self.agent_fields = checked_fields("agent_fields", self.agent_fields)
         if not isinstance(self.name, str) or not self.name.strip():
             raise SuiteError(f"Suite: name must be a text; received {self.name!r}")
+        if self.agent_version is not None:
+            if isinstance(self.agent_version, (bool, list, dict)) or not str(self.agent_version).strip():
+                raise SuiteError(f"Suite: agent_version must be a text; received {self.agent_version!r:.80}")
+            self.agent_version = str(self.agent_version)
         self.metrics = _as_metrics(self.metrics)
         self.gates = _as_gates(self.gates)
 

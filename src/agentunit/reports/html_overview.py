@@ -35,7 +35,9 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.printable import printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
+from agentunit.reports.run_facts import describe_known_failures, origin_facts
 
+_IDS_SHOWN, _IDS_LENGTH = 100, 4_000
 _WORD_CLASS = {"PASS": "pass", "met": "pass", "FAIL": "fail", "ERRORS": "fail", "ERROR": "fail"}
 
 
@@ -47,6 +49,8 @@ def overview(reported: ReportedRun) -> str:
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(reported))
     parts.append(f'<dl class="facts">{facts}</dl>\n</header>\n<main>\n')
     parts.append(_verdict(decision))
+    parts.append(_failures(reported))
+    parts.append(_known_failures(decision))
     parts.append(_gates(decision.gates))
     parts.append(f'<h2 id="metrics">Metrics</h2>\n{_metric_table(reported, decision.gates)}')
     parts.append(_comparison(decision.comparison))
@@ -78,6 +82,7 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
         for name in ("agent", "dataset")
         if header.settings.get(name)
     ]
+    facts += [(name, f"<code>{html_text(text, 200)}</code>") for name, text in origin_facts(header)]
     facts.append(("AgentUnit", html_text(header.agentunit_version)))
     return facts
 
@@ -86,6 +91,27 @@ def _verdict(decision: Decision) -> str:
     lines = "".join(f"<li>{html_text(describe_reason(each), 600)}</li>" for each in decision.reasons)
     reasons = f'<ul class="plain">{lines}</ul>\n' if lines else ""
     return f'<h2 id="verdict">Verdict</h2>\n<p><strong>{html_text(decision.headline, 600)}</strong></p>\n{reasons}'
+
+
+def _failures(reported: ReportedRun) -> str:
+    """Why the agent failed: one entry a cause, with all of its cases."""
+    if not reported.failures:
+        return ""
+    entries = []
+    for group in reported.failures:
+        at = f"<br>at <code>{html_text(group.place)}</code>" if group.place else ""
+        source = f": <code>{html_text(group.line)}</code>" if group.place and group.line else ""
+        cases = f"<br>in {html_text(', '.join(group.cases[:_IDS_SHOWN]), _IDS_LENGTH)}"
+        more = f" and {len(group.cases) - _IDS_SHOWN:,} more" if len(group.cases) > _IDS_SHOWN else ""
+        error = f"{group.n_records:,} × <code>{html_text(group.error, 500)}</code>"
+        shown = f"<br>next: <code>{html_text(group.next)}</code>"
+        entries.append(f"<li>{error}{at}{source}{cases}{more}{shown}</li>")
+    return f'<h2 id="failures">Why the agent failed</h2>\n<ul class="plain">{"".join(entries)}</ul>\n'
+
+
+def _known_failures(decision: Decision) -> str:
+    lines = "".join(f"<li>{html_text(line, 600)}</li>" for line in describe_known_failures(decision))
+    return f'<h2 id="known">Known failures</h2>\n<ul class="plain">{lines}</ul>\n' if lines else ""
 
 
 def _gates(verdicts: Sequence[GateVerdict]) -> str:

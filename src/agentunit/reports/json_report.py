@@ -12,6 +12,7 @@ from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust, measured_figures
 from agentunit.reports.reported_run import ReportedRun
+from agentunit.reports.run_facts import origin_as_data
 from agentunit.store.sqlite import RunHeader
 
 
@@ -24,6 +25,7 @@ def run_as_data(reported: ReportedRun) -> dict[str, Any]:
         "n_failed": reported.run.n_failed,
         "n_repeats": reported.run.n_repeats,
         "summary": reported.summary,
+        "failures": reported.failures,
         **decision_as_data(reported.decision),
     }
 
@@ -35,6 +37,7 @@ def decision_as_data(decision: Decision) -> dict[str, Any]:
         "comparison": decision.comparison,
         "n_errors": decision.n_errors,
         "max_errors": decision.max_errors,
+        "known_failures": decision.known_failures,
         "decision": {
             "verdict": decision.verdict,
             "headline": decision.headline,
@@ -61,6 +64,7 @@ def run_line_as_data(header: RunHeader, headlines: Iterable[MetricSummary]) -> d
         "n_planned": header.n_planned,
         "n_done": header.n_done,
         "n_failed": header.n_failed,
+        **origin_as_data(header),
         "metrics": {row.metric: row.mean for row in headlines},
     }
 

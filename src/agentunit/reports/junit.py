@@ -2,7 +2,7 @@
 
 What failed is what the decision on the run names, no more and no less: a file is red exactly when the exit code is not
 0. A case behind a failed gate or a regression is a ``failure``; one on which the agent or a metric broke is an
-``error``, or ``skipped`` where the run allows so many errors.
+``error``, or ``skipped`` where the run allows so many errors. One that is known to fail is ``skipped``.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from xml.sax.saxutils import escape
 
 from agentunit.engine.decision import EXIT_FAILED, Decision, Reason
 from agentunit.reports.case_view import CaseView, view_case
+from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
+from agentunit.reports.run_facts import describe_known_failures, origin_facts
 
 _IN_MEMORY_BYTES = 8_000_000
 _TEXT_LENGTH = 4_000
@@ -46,7 +48,7 @@ def write_junit(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
     with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as body, whole_file(path) as stream:
         cases = _write_cases(reported, body)
         gates, gate_cases = _gates(decision)
-        verdict, verdict_case = _verdict(decision)
+        verdict, verdict_case = _verdict(reported)
         _write(stream, '<?xml version="1.0" encoding="UTF-8"?>\n')
         _write(stream, f"<testsuites{_attributes(name='agentunit', **_counted(cases + gates + verdict))}>\n")
         stamp = datetime.fromtimestamp(header.created_at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
@@ -72,10 +74,18 @@ def _write_cases(reported: ReportedRun, stream: IO[bytes]) -> _Counts:
     # Errors that the run allows must not turn a file red that stands for a run that passed.
     errors_tag = "error" if decision.n_errors > decision.max_errors else "skipped"
     repeated = reported.run.n_repeats > 1
+    aside = {
+        each.case_id: ("known failure", f"known failure until {each.until}: {each.reason}")
+        for each in decision.known_failures
+        if each.state in ("still fails", "unknown")
+    }
     for case in reported.cases():
         view = view_case(case, brief=True)
         errors, failures = _errors(case, view), blamed.get(case.case_id, [])
-        tag = errors_tag if errors else "failure" if failures else None
+        known = aside.get(case.case_id)
+        if known is not None:
+            errors, failures = [known, *errors], []
+        tag = "skipped" if known is not None else errors_tag if errors else "failure" if failures else None
         if tag == "skipped" and failures:
             tag = "failure"
         counts += _Counts(1, tag == "failure", tag == "error", tag == "skipped", case.elapsed_s)
@@ -147,6 +157,7 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
         "n_failed": str(reported.run.n_failed),
         "verdict": reported.decision.headline,
         "exit_code": str(reported.decision.exit_code),
+        **{name.replace(" ", "_"): text for name, text in origin_facts(header)},
     }
     for row in reported.summary.metrics:
         if row.mean is not None:
@@ -183,12 +194,18 @@ def _gates(decision: Decision) -> tuple[_Counts, str]:
     return counts, "".join(parts)
 
 
-def _verdict(decision: Decision) -> tuple[_Counts, str]:
+def _verdict(reported: ReportedRun) -> tuple[_Counts, str]:
     """The test case of the decision as a whole: whatever it failed for, the file says so."""
-    content = _element("system-out", decision.headline)
+    decision = reported.decision
+    causes = describe_groups(reported.failures)
+    if causes:
+        causes = ["why the agent failed:", *causes, f"next: {reported.failures[0].next}"]
+    if known := describe_known_failures(decision):
+        causes += ["known failures:", *known]
+    content = _element("system-out", "\n".join([decision.headline, *causes]))
     if decision.exit_code:
         tag = "failure" if decision.exit_code == EXIT_FAILED else "error"
-        reasons = "\n".join(describe_reason(reason) for reason in decision.reasons)
+        reasons = "\n".join([*(describe_reason(reason) for reason in decision.reasons), *causes])
         message = printable_line(decision.headline, _MESSAGE_LENGTH)
         content = _element(tag, reasons, message=message, type=str(decision.verdict))
     counts = _Counts(1, decision.exit_code == EXIT_FAILED, decision.exit_code not in (0, EXIT_FAILED))

@@ -19,6 +19,7 @@ from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
+from agentunit.reports.failure_groups import GROUPS_SHOWN, named_ids
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
@@ -40,6 +41,7 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
+from agentunit.reports.run_facts import describe_known_failures, origin_facts
 
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments of more than 65,536."""
@@ -58,7 +60,8 @@ _ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
     """The report of a run in at most ``MOST_CHARACTERS``; without ``full_cases`` the worst cases are only named."""
     decision = reported.decision
-    blocks = [_heading(reported.run, decision), *_reasons(decision), _metric_table(reported)]
+    blocks = [_heading(reported.run, decision), *_reasons(decision), *_failures(reported), _metric_table(reported)]
+    blocks += _known_failures(decision)
     blocks += _judge(reported)
     blocks += _comparison(decision.comparison)
     blocks += _unscored(reported.summary)
@@ -100,13 +103,37 @@ def _heading(run: ScoredRun, decision: Decision) -> str:
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
     if (resume := how_to_resume(run.header)) is not None:
         unfinished += f" (next: {code(resume)})"
-    return f"### {code(run.header.name)}{verdict}\n\n{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}"
+    origin = "".join(f" · {name} {code(text)}" for name, text in origin_facts(run.header))
+    facts = f"{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}{origin}"
+    return f"### {code(run.header.name)}{verdict}\n\n{facts}"
 
 
 def _reasons(decision: Decision) -> Iterator[str]:
     """The headline, and below it every reason with the cases behind it."""
     lines = [f"- {inline(describe_reason(reason), 600)}" for reason in decision.reasons]
     yield "\n".join([f"**{inline(decision.headline, 600)}**", *([""] if lines else []), *lines])
+
+
+def _failures(reported: ReportedRun) -> Iterator[str]:
+    """Why the agent failed: one entry a cause."""
+    groups = reported.failures
+    if not groups:
+        return
+    lines = ["**Why the agent failed**", ""]
+    for group in groups[:GROUPS_SHOWN]:
+        at = f" at {code(group.place)}" if group.place else ""
+        source = f": {code(group.line, _TEXT_LENGTH)}" if group.place and group.line else ""
+        cases = inline(named_ids(group.cases), _TEXT_LENGTH)
+        lines.append(f"- {group.n_records:,} × {code(group.error, 300)}{at}{source}<br>in {cases}")
+    if len(groups) > GROUPS_SHOWN:
+        lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
+    yield "\n".join([*lines, "", f"next: {code(groups[0].next)}"])
+
+
+def _known_failures(decision: Decision) -> Iterator[str]:
+    lines = [f"- {inline(line, _TEXT_LENGTH)}" for line in describe_known_failures(decision)]
+    if lines:
+        yield "\n".join(["**Known failures**", "", *lines])
 
 
 def _metric_table(reported: ReportedRun) -> str:

@@ -1,4 +1,7 @@
-"""Progress on anything longer than a second: rate, time left, failures. Silent where standard error is no terminal."""
+"""Progress on anything longer than a second: rate, time left, failures.
+
+A terminal shows one line that is rewritten in place; the log of a CI job or a file gets a new line now and then.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,9 @@ _T = TypeVar("_T")
 _QUIET_FOR_S = 1.0
 _EVERY_S = 0.2
 _RECORDING_EVERY_S = 0.1
+# In a log: a line after ten seconds, or after a tenth of the work where that takes longer than two seconds.
+_LOGGED_EVERY_S = 10.0
+_LEAST_BETWEEN_S = 2.0
 
 
 class Progress:
@@ -41,9 +47,6 @@ class Progress:
 
     def watch(self, work: Iterable[_T]) -> Iterator[_T]:
         """Yield everything, showing how it goes."""
-        if not self._stream.isatty():
-            yield from work
-            return
         tick = self.ticker()
         count = 0
         self._touch = lambda: tick(count)
@@ -60,17 +63,16 @@ class Progress:
 
     def ticker(self) -> Callable[[int], None]:
         """A function to call with each new count, for work that is not an iteration; ``clear`` ends it."""
-        if not self._stream.isatty():
-            return lambda count: None
+        in_place = self._stream.isatty()
         start = self._now()
-        due = start + _QUIET_FOR_S
+        due = start + (_QUIET_FOR_S if in_place else _LOGGED_EVERY_S)
 
         def tick(count: int) -> None:
             nonlocal due
             now = self._now()
             if now >= due:
-                self._show(count, now - start)
-                due = now + _EVERY_S
+                self._show(count, now - start, in_place=in_place)
+                due = now + (_EVERY_S if in_place else _LOGGED_EVERY_S)
 
         return tick
 
@@ -79,7 +81,7 @@ class Progress:
         if self._shown:
             rewrite_line(self._stream, "")
 
-    def _show(self, count: int, elapsed_s: float) -> None:
+    def _show(self, count: int, elapsed_s: float, *, in_place: bool) -> None:
         parts = [f"{count:,} {self._noun}", *([f"{count / elapsed_s:,.0f}/s"] if count else [])]
         fraction = self._fraction()
         if fraction:
@@ -87,8 +89,18 @@ class Progress:
             parts.append(f"{duration(elapsed_s / fraction - elapsed_s)} left")
         if self._failures():
             parts.append(f"{self._failures():,} errors")
-        rewrite_line(self._stream, " · ".join(parts))
-        self._shown = True
+        if in_place:
+            rewrite_line(self._stream, " · ".join(parts))
+            self._shown = True
+        else:
+            log_line(self._stream, " · ".join(parts))
+
+
+def log_line(stream: TextIO, text: str) -> None:
+    """Add a line to a log. One that was closed must not end the work."""
+    with suppress(OSError, ValueError):
+        stream.write(text.strip() + "\n")
+        stream.flush()
 
 
 def rewrite_line(stream: TextIO, text: str) -> None:
@@ -99,17 +111,19 @@ def rewrite_line(stream: TextIO, text: str) -> None:
 
 
 class RecordingLine:
-    """One line on a terminal, rewritten in place; nothing where the stream is no terminal."""
+    """How a recording goes: one line on a terminal, rewritten in place; in a log a new line now and then."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
         self._stream = sys.stderr if stream is None else stream
-        self._start = time.monotonic()
+        self._now = now
+        self._start = self._logged_at = now()
         self._due = self._start + _RECORDING_EVERY_S
+        self._tenths = 0
         self._shown = False
 
     def show(self, recording: Recording) -> None:
         """Show where a recording stands, if it is time to."""
-        now = time.monotonic()
+        now = self._now()
         if now < self._due:
             return
         self._due = now + _RECORDING_EVERY_S
@@ -118,6 +132,14 @@ class RecordingLine:
             if self._stream.isatty():
                 rewrite_line(self._stream, describe_recording(recording, now - self._start))
                 self._shown = True
+            else:
+                self._log(recording, now)
+
+    def _log(self, recording: Recording, now: float) -> None:
+        tenths = 10 * recording.n_done // max(1, recording.n_planned)
+        if now - self._logged_at >= (_LEAST_BETWEEN_S if self._tenths < tenths < 10 else _LOGGED_EVERY_S):
+            self._logged_at, self._tenths = now, tenths
+            log_line(self._stream, describe_recording(recording, now - self._start))
 
     def clear(self) -> None:
         """Leave the line as it was."""

@@ -26,6 +26,7 @@ from agentunit.core.results import RunSummary, Score, encode_json, json_fallback
 from agentunit.engine.decision import Decision, decide_run
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.failure_groups import FailureGroup, failure_groups
 from agentunit.reports.printable import printable_line
 from agentunit.store.portable import read_portable
 from agentunit.store.schema import StoreError
@@ -113,8 +114,11 @@ class Mask:
 
     def decision(self, decision: Decision) -> Decision:
         """A decision whose reasons, which may quote a record, are masked."""
-        if self.show_all or not decision.reasons:
+        if self.show_all or not (decision.reasons or decision.known_failures):
             return decision
+        why = self.data([each.reason for each in decision.known_failures])
+        known = (replace(each, reason=text) for each, text in zip(decision.known_failures, why, strict=True))
+        decision = replace(decision, known_failures=tuple(known))
         # Case ids stay, or nobody could look the cases up: characters without a meaning stand for them meanwhile.
         ids = sorted((case for case in decision.failing_cases if case in decision.headline), key=len, reverse=True)
         signs = {case_id: chr(_PRIVATE_USE + place) for place, case_id in enumerate(ids[:_MOST_IDS])}
@@ -212,6 +216,17 @@ class ReportedRun:
                 if rank < len(row.worst_cases):
                     worst.setdefault(row.worst_cases[rank], []).append(row.metric)
         return worst
+
+    @cached_property
+    def failures(self) -> list[FailureGroup]:
+        """Why the agent failed: the failed cases by their cause, the most frequent first."""
+        if not self.run.n_failed:
+            return []
+        failed: Iterable[StoredRecord | ReportedCase] = (case for case in self._cases() if case.failed)
+        if self._store is not None:
+            failed = self._store.records(self.run.header.id, failed=True)
+        reference = self._path or self.run.header.id
+        return failure_groups(((case.case_id, case.record) for case in failed), reference, self.mask.data)
 
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed."""

@@ -13,19 +13,23 @@ from rich.text import Text
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
-from agentunit.reports.console import plain_table, print_run
+from agentunit.reports.console import plain_table, print_line, print_run
 from agentunit.reports.decision_console import print_decision, print_gates
+from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import describe_failed, quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
+from agentunit.reports.run_facts import origin_facts, run_tags
 from agentunit.store.sqlite import RunHeader
 
-_FAILED_SHOWN = 5
 _WORST_SHOWN = 5
 _HEADLINES = 3
+_WIDE, _NAME_WIDTH = 90, 14
 
 
-def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Sequence[str] = ()) -> None:
+def print_stored_run(
+    reported: ReportedRun, console: Console, *, next_steps: Sequence[str] = (), all_rows: bool = True
+) -> None:
     """Print a run: header, metric table, gates, failed cases, worst cases, the decision, next commands."""
     run, header = reported.run, reported.run.header
     title = Text(printable_line(header.name), style="bold")
@@ -36,16 +40,20 @@ def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Seq
     )
     title.append(f"   {' · '.join(facts)}", style="not bold dim")
     console.print(title, soft_wrap=True)
+    if origin := origin_facts(header):
+        print_line(printable_line(" · ".join(f"{name} {text}" for name, text in origin)), console, "dim")
     console.print()
-    print_run(reported.summary, reported.infos, console)
+    gated = {verdict.gate.metric for verdict in reported.decision.gates}
+    print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
     print_gates(reported.decision.gates, console)
     if run.n_failed:
         console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
-        console.print(_case_table(_failed_views(reported), reported, errors=True))
+        for line in describe_groups(reported.failures):
+            print_line(f"  {line}", console)
     worst = _worst_views(reported)
     if worst:
         console.print("\n[bold]Worst cases[/bold]")
-        console.print(_case_table(worst, reported, errors=False))
+        console.print(_case_table(worst, reported))
     print_decision(reported.decision, console, *map(printable_line, next_steps or ("agentunit runs",)))
 
 
@@ -54,17 +62,24 @@ def print_runs(
 ) -> None:
     """Print a listing of runs, one a line."""
     fixed = ("run", "when", "done", "failed", "status")
-    table = plain_table("run", "name", *fixed[1:], "metrics", right=("done", "failed"), fixed=fixed)
+    # In a narrow window the names of the runs come before their scores.
+    is_wide = console.width >= _WIDE
+    columns = ("run", "name", *fixed[1:], *(("metrics",) if is_wide else ()))
+    table = plain_table(*columns, right=("done", "failed"), fixed=fixed)
     for header, headlines in runs:
+        name = Text(printable_line(header.name, 40))
+        for key, value in run_tags(header).items():
+            name.append(f" {printable_line(f'{key}={value}', 40)}", style="dim")
         table.add_row(
             Text(printable_line(header.id)),
-            Text(printable_line(header.name, 40)),
+            name,
             Text(_local_time(header.created_at)),
             Text(_done(header)),
             Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
             Text(header.status, style="" if header.status == "finished" else "yellow"),
-            Text(printable_line(_describe_headlines(headlines, infos))),
+            *([Text(printable_line(_describe_headlines(headlines, infos)))] if is_wide else []),
         )
+    table.columns[1].min_width = _NAME_WIDTH
     console.print(table)
 
 
@@ -97,16 +112,6 @@ def _done(header: RunHeader) -> str:
     return f"{header.n_done:,}{planned}"
 
 
-def _failed_views(reported: ReportedRun) -> list[CaseView]:
-    views = []
-    for case in reported.cases():
-        if case.failed:
-            views.append(view_case(case, brief=True))
-            if len(views) == _FAILED_SHOWN:
-                break
-    return views
-
-
 def _worst_views(reported: ReportedRun) -> list[CaseView]:
     views = []
     for case_id in list(reported.worst_cases())[:_WORST_SHOWN]:
@@ -116,7 +121,7 @@ def _worst_views(reported: ReportedRun) -> list[CaseView]:
     return views
 
 
-def _case_table(views: Sequence[CaseView], reported: ReportedRun, *, errors: bool) -> Padding:
+def _case_table(views: Sequence[CaseView], reported: ReportedRun) -> Padding:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
@@ -124,12 +129,8 @@ def _case_table(views: Sequence[CaseView], reported: ReportedRun, *, errors: boo
         lines = Text()
         if view.query:
             lines.append(printable_line(view.query, 160) + "\n", style="dim")
-        if errors:
-            kind = f"{view.failure}: " if view.failure else ""
-            lines.append(printable_line(kind + (view.error or "no message"), 240), style="red")
-        else:
-            lines.append(printable_line(view.answer or "(no answer)", 160))
-            lines.append("\n" + _low_scores(view, reported), style="dim")
+        lines.append(printable_line(view.answer or "(no answer)", 160))
+        lines.append("\n" + _low_scores(view, reported), style="dim")
         table.add_row(Text(printable_line(view.case_id), style="bold"), lines)
     return Padding(table, (0, 0, 0, 2), expand=False)
 
