@@ -18,15 +18,9 @@ from agentunit.cli.collect_session import Screen, Session, is_loopback
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure
 from agentunit.traces.collector.forward import Backend, Forwarder, parse_backend
-from agentunit.traces.collector.limits import ReceiverLimits, receiver_limits
+from agentunit.traces.collector.limits import receiver_limits
 from agentunit.traces.collector.masking import MaskTexts
-from agentunit.traces.collector.receiver import (
-    DEFAULT_GRPC_PORT,
-    DEFAULT_HOST,
-    DEFAULT_PORT,
-    Forwarding,
-    Receiver,
-)
+from agentunit.traces.collector.receiver import DEFAULT_GRPC_PORT, DEFAULT_HOST, DEFAULT_PORT, Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.spool import SpanSpool, SpoolError
 from agentunit.traces.limits import LimitExceeded
@@ -88,16 +82,17 @@ def collect(
         if not isfinite(value):
             raise click.BadParameter(f"must be a finite number; received {value}", param_hint=name)
     backend = _backend(forward, mask)
-    limits = _limits()
     try:
+        limits = receiver_limits()
         spool = SpanSpool(out, max_bytes=limits.spool_bytes)
+    except LimitExceeded as error:
+        raise click.UsageError(str(error)) from None
     except SpoolError as error:
         raise InputFailure(str(error)) from None
     except OSError as error:
         raise InputFailure(f"cannot use {out} as a folder: {(error.strerror or str(error)).lower()}") from None
     with spool, _stop_signals() as stop:
         screen = Screen()
-        forwarding = None if backend is None else Forwarding(is_masked=mask)
         if grpc_port is None:
             grpc_port = DEFAULT_GRPC_PORT if port else 0
         try:
@@ -107,7 +102,7 @@ def collect(
                 port=port,
                 grpc_port=grpc_port,
                 limits=limits,
-                forwarding=forwarding,
+                forwarding=None if backend is None else "masked" if mask else "as it came",
                 report=screen.print_line,
             )
         except OSError as error:
@@ -119,7 +114,7 @@ def collect(
                 receiver.stop()
                 raise click.BadParameter(f"{backend.shown} is this collector itself", param_hint="--forward")
             forwarder = Forwarder(spool, backend, mask=_mask_texts(), report=screen.print_line)
-        session = Session(receiver, recorder, spool, forwarder, backend)
+        session = Session(receiver, recorder, spool, forwarder)
         session.introduce(out, host, mask)
         session.run(screen, stop)
         n_open = session.conclude(out)
@@ -136,13 +131,6 @@ def _backend(forward: str | None, mask: bool) -> Backend | None:
         return parse_backend(forward, os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--forward") from None
-
-
-def _limits() -> ReceiverLimits:
-    try:
-        return receiver_limits()
-    except LimitExceeded as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _cannot_listen(host: str, port: int, error: OSError) -> InputFailure:

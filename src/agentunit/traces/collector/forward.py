@@ -118,7 +118,8 @@ class Forwarder:
     ) -> None:
         self.counts = ForwardCounts()
         self.trouble: str | None = None
-        self._spool, self._backend, self._mask, self._report = spool, backend, mask, report
+        self.backend = backend
+        self._spool, self._mask, self._report = spool, mask, report
         self._tries: dict[int, int] = {}
         self._pause_s = 0.0
         self._is_ending = False
@@ -151,10 +152,10 @@ class Forwarder:
         self._task, self._loop = task, asyncio.get_running_loop()
         clients = {
             media_type: HttpClient(
-                self._backend.host,
-                self._backend.port,
-                is_tls=self._backend.is_tls,
-                headers={**self._backend.headers, "Content-Type": media_type},
+                self.backend.host,
+                self.backend.port,
+                is_tls=self.backend.is_tls,
+                headers={**self.backend.headers, "Content-Type": media_type},
                 max_bytes=_LARGEST_ANSWER_BYTES,
             )
             for media_type in (PROTOBUF, JSON)
@@ -186,11 +187,11 @@ class Forwarder:
         """After a round in which something went wrong, wait, each time longer."""
         if not troubles:
             if self.trouble is not None:
-                self._report(f"forwarding to {self._backend.shown} goes on")
+                self._report(f"forwarding to {self.backend.shown} goes on")
             self.trouble, self._pause_s = None, 0.0
             return
         if self.trouble != troubles[0].reason:
-            self._report(f"forwarding to {self._backend.shown} waits, and is tried again: {troubles[0].reason}")
+            self._report(f"forwarding to {self.backend.shown} waits, and is tried again: {troubles[0].reason}")
         self.trouble = troubles[0].reason
         self._pause_s = min(max(2 * self._pause_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
         asked_s = min(max(trouble.retry_after_s for trouble in troubles), _LONGEST_ASKED_S)
@@ -206,7 +207,7 @@ class Forwarder:
                 self._give_up(number, f"it cannot be masked ({type(error).__name__}: {error})")
                 return None
         try:
-            target = f"{self._backend.base}/v1/{request.signal}"
+            target = f"{self.backend.base}/v1/{request.signal}"
             response = await asyncio.wait_for(_exchange(clients[request.media_type], target, body), _TRY_FOR_S)
         except HttpFailure as failure:
             return _Trouble(str(failure))
@@ -234,7 +235,7 @@ class Forwarder:
 
     def _give_up(self, number: int, reason: str) -> None:
         if self.counts.refused == 0:
-            self._report(f"a request was not accepted by {self._backend.shown} and is not sent again: {reason}")
+            self._report(f"a request was not accepted by {self.backend.shown} and is not sent again: {reason}")
         self._finish(number)
         self.counts.refused += 1
 
