@@ -115,9 +115,12 @@ def collect(
                 raise click.BadParameter(f"{backend.shown} is this collector itself", param_hint="--forward")
             forwarder = Forwarder(spool, backend, mask=_mask_texts(), report=screen.print_line)
         session = Session(receiver, recorder, spool, forwarder)
-        session.introduce(out, host, mask)
-        session.run(screen, stop)
-        n_open = session.conclude(out)
+        try:
+            session.introduce(out, host, mask)
+            session.run(screen, stop)
+            n_open = session.conclude(out)
+        except SpoolError as error:
+            raise InputFailure(str(error)) from None
     if n_open or recorder.counts.failed:
         raise click.exceptions.Exit(EXIT_ERRORS)
 

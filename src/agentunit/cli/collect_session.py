@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import NamedTuple
 
 import click
@@ -18,7 +19,7 @@ from agentunit.traces.collector.forward import Forwarder
 from agentunit.traces.collector.receiver import Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.request import PROTOBUF_MISSING, grpc_installed, protobuf_installed
-from agentunit.traces.collector.spool import SpanSpool
+from agentunit.traces.collector.spool import SpanSpool, SpoolError
 from agentunit.traces.spans import ReadingNotes
 
 _LOOK_EVERY_S = 0.2
@@ -111,7 +112,8 @@ class Session(NamedTuple):
             n_written = 0
             while not stop.wait(0 if n_written else _LOOK_EVERY_S):
                 n_written = self.recorder.write_due()
-                screen.show(self.status())
+                with suppress(SpoolError):  # the recorder reports it, and tries again
+                    screen.show(self.status())
         finally:
             screen.clear()
             self.receiver.stop()

@@ -60,11 +60,13 @@ def parse_backend(url: str, headers: str = "") -> Backend:
         port = parts.port
         host = ascii_host(parts.hostname or "")
     except ValueError:
-        raise ValueError(f"must be an address such as http://host:4318; received {url!r}") from None
+        raise ValueError(f"must be an address such as http://host:4318; received {_without_secrets(url)}") from None
     if parts.scheme in ("grpc", "grpcs"):
         raise ValueError("must begin with http:// or https://: name the backend's OTLP/HTTP port, usually 4318")
     if parts.scheme not in PORTS or not host or parts.query or parts.fragment:
-        raise ValueError(f"must be an address such as http://host:4318, without a query; received {url!r}")
+        raise ValueError(
+            f"must be an address such as http://host:4318, without a query; received {_without_secrets(url)}"
+        )
     base = parts.path.rstrip("/")
     for signal in ("traces", "logs", "metrics"):
         base = base.removesuffix(f"/v1/{signal}")
@@ -79,15 +81,21 @@ def _without_login(parts: SplitResult) -> str:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
+def _without_secrets(url: str) -> str:
+    """An address that cannot be used, as a log may show it: without its login and its query."""
+    _, at, after = url.rpartition("@")
+    address, query, _ = after.partition("?")
+    return repr(("…@" if at else "") + address + ("?…" if query else ""))
+
+
 def _parse_headers(text: str) -> dict[str, str]:
     headers = {}
-    for pair in filter(str.strip, text.split(",")):
+    for number, pair in enumerate(filter(str.strip, text.split(",")), 1):
         name, found, value = (unquote(part).strip() for part in pair.partition("="))
         is_token = name.isascii() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
         if not found or not is_token or not value.isprintable() or not value.isascii():
-            raise ValueError(
-                f"OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas; see the pair {name!r:.40}"
-            )
+            # Without its equals sign a pair may be nothing but the secret, so it is not shown.
+            raise ValueError(f"OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas; see pair {number}")
         headers[name] = value
     return headers
 
@@ -204,8 +212,7 @@ class Forwarder:
             try:
                 body = await asyncio.to_thread(mask_request, request, self._mask)
             except Exception as error:  # noqa: BLE001  # whatever goes wrong, nothing is sent unmasked
-                self._give_up(number, f"it cannot be masked ({type(error).__name__}: {error})")
-                return None
+                return self._give_up(number, f"it cannot be masked ({type(error).__name__}: {error})")
         try:
             target = f"{self.backend.base}/v1/{request.signal}"
             response = await asyncio.wait_for(_exchange(clients[request.media_type], target, body), _TRY_FOR_S)
@@ -214,30 +221,31 @@ class Forwarder:
         except asyncio.TimeoutError:
             return _Trouble(f"no answer within {_TRY_FOR_S:g} s")
         if 200 <= response.status < 300:
-            self._finish(number)
-            self.counts.sent += 1
-            return None
+            trouble = self._finish(number)
+            self.counts.sent += trouble is None
+            return trouble
         reason = _described(response)
         if response.status in _FAULTS:
             self._tries[number] = self._tries.get(number, 0) + 1
         if response.status in _REFUSED or self._tries.get(number, 0) >= _MOST_TRIES:
-            self._give_up(number, reason)
-            return None
+            return self._give_up(number, reason)
         return _Trouble(reason, _retry_after_s(response))
 
-    def _finish(self, number: int) -> None:
-        self._tries.pop(number, None)
+    def _finish(self, number: int) -> _Trouble | None:
         try:
             self._spool.remove_outgoing(number)
         except SpoolError as error:
-            # It is sent once more then, which backends can tell by its span ids.
-            self._report(f"a forwarded request stays in the spool: {error}")
+            # It is sent once more then, after a pause; backends can tell by its span ids.
+            return _Trouble(f"a request that is done stays in the spool: {error}")
+        self._tries.pop(number, None)
+        return None
 
-    def _give_up(self, number: int, reason: str) -> None:
+    def _give_up(self, number: int, reason: str) -> _Trouble | None:
         if self.counts.refused == 0:
             self._report(f"a request was not accepted by {self.backend.shown} and is not sent again: {reason}")
-        self._finish(number)
-        self.counts.refused += 1
+        trouble = self._finish(number)
+        self.counts.refused += trouble is None
+        return trouble
 
 
 async def _exchange(client: HttpClient, target: str, body: bytes) -> Response:

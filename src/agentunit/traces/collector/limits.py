@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from math import isinf
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agentunit.traces.limits import limit_of, raised_by
 
@@ -36,10 +36,9 @@ def receiver_limits() -> ReceiverLimits:
     >>> receiver_limits().request_bytes
     67108864.0
     """
-    usual = ReceiverLimits()
-    return ReceiverLimits(
-        **{name: limit_of(variable, getattr(usual, name) / _MIB) * _MIB for name, variable in _VARIABLES.items()}
-    )
+    limits = ReceiverLimits()
+    sizes = {name: limit_of(variable, getattr(limits, name) / _MIB) * _MIB for name, variable in _VARIABLES.items()}
+    return structs.replace(limits, **sizes)
 
 
 class Refused(Exception):

@@ -71,10 +71,6 @@ class Added(NamedTuple):
     n_new_logs: int
 
 
-class SpoolFull(SpoolError):
-    """The spool has reached its limit."""
-
-
 class Outgoing(Struct, frozen=True):
     """A request to forward, as it came. ``is_masked``: only with its personal data masked."""
 
@@ -173,7 +169,7 @@ class SpanSpool:
         n_new = n_replaced = n_new_logs = 0
         with self._transaction() as connection:
             if connection.execute(_USED_BYTES).fetchone()[0] > self.max_bytes:
-                raise SpoolFull(spool_full(self.max_bytes))
+                raise SpoolError(spool_full(self.max_bytes))
             if forward is not None:
                 connection.execute(
                     "INSERT INTO outgoing (signal, media_type, body, is_masked) VALUES (?, ?, ?, ?)",
@@ -205,7 +201,7 @@ class SpanSpool:
     def outgoing(self, most: int) -> list[tuple[int, Outgoing]]:
         """The requests that have waited longest, each with its number."""
         rows = self._rows("SELECT id, signal, media_type, body, is_masked FROM outgoing ORDER BY id LIMIT ?", most)
-        return [(number, Outgoing(*fields, bool(is_masked))) for number, *fields, is_masked in rows]
+        return [(number, Outgoing(*fields)) for number, *fields in rows]
 
     def remove_outgoing(self, number: int) -> None:
         """Forget a request that was forwarded, or cannot be."""
