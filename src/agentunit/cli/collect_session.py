@@ -146,13 +146,11 @@ class Session(NamedTuple):
             (counts.replaced_spans, "{:,} spans came again with other content: the newer ones were kept"),
             (counts.other_logs, "left out: {:,} log records without a trace, or not of a GenAI call"),
             (counts.dropped_metrics, "dropped: {:,} requests of metrics"),
+            (counts.refused, "refused: {:,} requests (reasons above)"),
+            (counts.unreadable, "refused: {:,} spans or log records (reasons above)"),
         ):
             if count:
                 click.echo(line.format(count))
-        if counts.refused or counts.unreadable:
-            click.echo(
-                f"refused: {counts.refused:,} requests, {counts.unreadable:,} spans or log records (reasons above)"
-            )
         _print_notes(self.recorder.notes())
         if self.forwarder is not None:
             sent = self.forwarder.counts

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -74,11 +74,8 @@ def parse_backend(url: str, headers: str = "") -> Backend:
     login = basic_authorization(parts)
     if login is not None:
         sent["Authorization"] = login
-    return Backend(host, port or PORTS[parts.scheme], parts.scheme == "https", base, _without_login(parts), sent)
-
-
-def _without_login(parts: SplitResult) -> str:
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return Backend(host, port or PORTS[parts.scheme], parts.scheme == "https", base, shown, sent)
 
 
 def _without_secrets(url: str) -> str:
