@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from agentunit.traces.collector.receiver import DEFAULT_GRPC_PORT, DEFAULT_HOST,
 from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.spool import SpanSpool, SpoolError
 from agentunit.traces.limits import LimitExceeded
+
+_ANY = ("0.0.0.0", "::")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -110,7 +113,7 @@ def collect(
         recorder = TraceRecorder(out, spool, quiet_s=quiet_s, keep_s=keep_h * 3600, report=screen.print_line)
         forwarder = None
         if backend is not None:
-            if _is_own_address(backend, receiver):
+            if _is_own_address(backend, receiver, host):
                 receiver.stop()
                 raise click.BadParameter(f"{backend.shown} is this collector itself", param_hint="--forward")
             forwarder = Forwarder(spool, backend, mask=_mask_texts(), report=screen.print_line)
@@ -144,9 +147,23 @@ def _cannot_listen(host: str, port: int, error: OSError) -> InputFailure:
     return InputFailure(f"cannot listen on {host}, port {port}: {reason}")
 
 
-def _is_own_address(backend: Backend, receiver: Receiver) -> bool:
+def _is_own_address(backend: Backend, receiver: Receiver, host: str) -> bool:
     own_ports = {urlsplit(address).port for address in (receiver.address, receiver.grpc_address) if address}
-    return backend.port in own_ports and is_loopback(backend.host)
+    if backend.port not in own_ports:
+        return False
+    # Who connects to 0.0.0.0 reaches this machine. Its other addresses are served unless only loopback is.
+    return is_loopback(backend.host) or backend.host in _ANY or (not is_loopback(host) and _is_here(backend.host))
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is an address of this machine: only such a one can be bound."""
+    try:
+        (family, *_, address), *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM)
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind(address)
+    except OSError:
+        return False
+    return True
 
 
 def _mask_texts() -> MaskTexts:
