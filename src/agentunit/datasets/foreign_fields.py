@@ -47,6 +47,10 @@ def _marks(*marks: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(mark.split()) for mark in marks)
 
 
+def _as_metadata(names: str) -> dict[str, str]:
+    return {name: f"metadata.{name}" for name in names.split()}
+
+
 ROW_FORMATS = (
     RowFormat(
         "RAGAS",
@@ -57,12 +61,8 @@ ROW_FORMATS = (
             "reference_contexts": "context",
             "retrieved_contexts": "context",
             "reference_tool_calls": "metadata.expected_tool_calls",
-            "rubrics": UNMAPPED,
-            "reference_topics": UNMAPPED,
-            "persona_name": "metadata.persona_name",
-            "query_style": "metadata.query_style",
-            "query_length": "metadata.query_length",
-            "synthesizer_name": "metadata.synthesizer_name",
+            **dict.fromkeys(("rubrics", "reference_topics"), UNMAPPED),
+            **_as_metadata("persona_name query_style query_length synthesizer_name"),
         },
         grader_fields=("context",),
     ),
@@ -101,9 +101,7 @@ ROW_FORMATS = (
             "target": "expected_output",
             "choices": "choices",
             "metadata": MERGED,
-            "files": UNMAPPED,
-            "setup": UNMAPPED,
-            "sandbox": UNMAPPED,
+            **dict.fromkeys(("files", "setup", "sandbox"), UNMAPPED),
         },
     ),
     RowFormat(
@@ -120,9 +118,7 @@ ROW_FORMATS = (
             "expected_tools": "metadata.expected_tool_calls",
             "additional_metadata": MERGED,
             "custom_column_key_values": MERGED,
-            "name": "metadata.name",
-            "source_file": "metadata.source_file",
-            "user_description": "metadata.user_description",
+            **_as_metadata("name source_file user_description"),
             "expectations": UNMAPPED,
         },
         grader_fields=("context",),
