@@ -19,8 +19,10 @@ from pathlib import Path
 import pytest
 from benchmarks.traces.facts import CORPUS, GAPS, compare, corpus_files, read_cases
 
+from agentunit.core.results import InputError
 from agentunit.traces.formats import format_table
 from agentunit.traces.native import NATIVE_FORMAT
+from agentunit.traces.reading import TraceFiles
 
 FILES = {file.name: file for file in corpus_files()}
 FACTS = [(name, comparison.fact) for name, file in FILES.items() for comparison in compare(file.expected["cases"], [])]
@@ -30,6 +32,12 @@ sys.modules["agentunit"] = None
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
+# Attributes that no vocabulary has a word for.
+UNKNOWN_WORDS = {
+    "jaeger/support.json": ["span.kind"],
+    "mlflow/trace.json": ["model"],
+    "otel-js/objects.json": ["ai.usage.inputTokenDetails.noCacheTokens", "ai.usage.outputTokenDetails.textTokens"],
+}
 COUNTERS = sorted(CORPUS.glob("*/expect.py"))
 
 
@@ -68,6 +76,14 @@ def test_a_file_is_taken_for_what_it_is(name):
     _, format = read_cases(FILES[name].path)
     right = format == FILES[name].expected.get("format", FILES[name].folder)
     assert right == ((name, "*") not in GAPS and (name, "format") not in GAPS), f"{name} is taken for {format}"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_of_a_file_is_left_out(name):
+    files = TraceFiles([FILES[name].path])
+    assert [str(found) for found in files if isinstance(found, InputError)] == []
+    assert not files.notes.problems
+    assert set(files.notes.not_understood) == set(UNKNOWN_WORDS.get(name, ()))
 
 
 def test_no_counter_and_no_maker_imports_agentunit():

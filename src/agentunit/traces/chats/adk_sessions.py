@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from agentunit.core.case import DatasetCase
@@ -17,15 +18,45 @@ from agentunit.traces.chats.values import (
     as_list,
     as_name,
     as_time,
+    count_unknown,
     gemini_counts,
     text_of,
-    unknown_fields,
     without_nones,
 )
 from agentunit.traces.formats_base import Opening
+from agentunit.traces.places import names_in
 from agentunit.traces.spans import ReadingNotes
 
 _TRANSFER_TOOLS = ("transfer_to_agent", "transfer_to_other_agent")
+
+
+def _both(names: str) -> frozenset[str]:
+    """Names as the Python types spell them, and as the API does."""
+    spelled = names_in(names)
+    return spelled | {re.sub("_(.)", lambda letter: letter[1].upper(), name) for name in spelled}
+
+
+# Fields that are read, and those that tell nothing about what was done.
+_SESSION_FIELDS = _both("id app_name user_id state events last_update_time")
+_EVENT_FIELDS = _both(
+    "id author invocation_id timestamp content partial actions usage_metadata model_version error_code error_message "
+    "turn_complete interrupted long_running_tool_ids branch finish_reason grounding_metadata citation_metadata "
+    "custom_metadata cache_metadata avg_logprobs logprobs_result input_transcription output_transcription "
+    "live_session_resumption_update interaction_id node_info"
+)
+_ACTION_FIELDS = _both(
+    "transfer_to_agent state_delta artifact_delta requested_auth_configs requested_tool_confirmations escalate "
+    "skip_summarization compaction end_of_agent agent_state rewind_before_invocation_id"
+)
+_PART_FIELDS = _both(
+    "text thought thought_signature function_call function_response inline_data file_data executable_code "
+    "code_execution_result video_metadata media_resolution"
+)
+_CASE_FIELDS = _both("eval_id conversation session_input creation_timestamp rubrics final_session_state")
+_TURN_FIELDS = _both(
+    "invocation_id user_content final_response intermediate_data creation_timestamp rubrics app_details"
+)
+_STEP_FIELDS = _both("tool_uses tool_responses intermediate_responses")
 _UNREADABLE_EVENT = "an event has no author; it was left out"
 
 
@@ -65,6 +96,8 @@ class _Session(Conversation):
             return
         if event.get("partial") is True:
             return  # the whole of it follows
+        count_unknown(self.notes, event, _EVENT_FIELDS)
+        count_unknown(self.notes, as_dict(event.get("actions")), _ACTION_FIELDS, "actions")
         at = as_time(event.get("timestamp"))
         usage = _either(event, "usageMetadata", "usage_metadata")
         if isinstance(usage, dict):
@@ -77,6 +110,7 @@ class _Session(Conversation):
         if text and text.strip():
             self.turns.append(Turn(author, text, at))
         for part in parts:
+            count_unknown(self.notes, part, _PART_FIELDS, "parts")
             self._add_call_or_result(part, author, at)
         self._add_handoff(event, parts, author, at)
         self._add_error(event, author)
@@ -122,6 +156,7 @@ def _record(row: Any, context: RowContext) -> Record:
     if events and not any(isinstance(event, dict) and "author" in event for event in events):
         raise NoConversation("none of the session's events has an author, so it is no ADK session")
     talk = _Session(context.notes)
+    count_unknown(context.notes, session, _SESSION_FIELDS)
     for event in events:
         talk.add(event)
     session_id = as_name(session.get("id"))
@@ -152,6 +187,7 @@ def _evaluated_record(row: Any, context: RowContext) -> Record:
     talk = _Session(context.notes)
     for each in turns:
         turn = as_dict(each)
+        count_unknown(context.notes, turn, _TURN_FIELDS, "conversation")
         steps = as_dict(_either(turn, "intermediateData", "intermediate_data"))
         at = as_time(_either(turn, "creationTimestamp", "creation_timestamp"))
         asked, answered = _either(turn, "userContent", "user_content"), _either(turn, "finalResponse", "final_response")
@@ -163,8 +199,8 @@ def _evaluated_record(row: Any, context: RowContext) -> Record:
             author, parts = spoken if isinstance(spoken, list) and len(spoken) == 2 else (None, None)
             talk.say("assistant", text_of(parts), agent=as_name(author), at=at)
         talk.say("assistant", text_of(as_dict(answered).get("parts")), at=at)
-        for name in unknown_fields(steps, _OF_STEPS):
-            context.notes.not_understood[name] += 1
+        count_unknown(context.notes, steps, _STEP_FIELDS)
+    count_unknown(context.notes, case, _CASE_FIELDS)
     eval_id = as_name(_either(case, "evalId", "eval_id"))
     return Record(
         DatasetCase(context.ids.unique(eval_id or context.fallback_id), talk.first_asked),
@@ -173,11 +209,6 @@ def _evaluated_record(row: Any, context: RowContext) -> Record:
     )
 
 
-_OF_STEPS = frozenset(
-    (
-        "toolUses", "tool_uses", "toolResponses", "tool_responses", "intermediateResponses", "intermediate_responses",
-            )
-)  # fmt: skip
 ADK_EVAL_SET = chat_format(
     "adk-eval-set",
     "eval sets of Google's Agent Development Kit: the conversations recorded in their cases",

@@ -14,10 +14,10 @@ from agentunit.traces.chats.values import (
     as_name,
     as_number,
     as_time,
+    count_unknown,
     gemini_counts,
     text_of,
     token_counts,
-    unknown_fields,
     without_nones,
 )
 from agentunit.traces.places import Paths, first_at, names_in
@@ -80,8 +80,7 @@ def add_message(
     kind = as_name(message.get("role")) or message["type"]
     role = _ROLES.get(kind, kind)
     if role not in _CALL_ITEMS:
-        for name in unknown_fields(message, _KNOWN_FIELDS):
-            talk.notes.not_understood[name] += 1
+        count_unknown(talk.notes, message, _KNOWN_FIELDS)
     if role in ("function_call", "custom_tool_call"):
         talk.add_calls([message], agent=agent, at=at)
         return
@@ -116,8 +115,7 @@ def _listed_calls(calls: Any) -> list[Any]:
 def _add_mcp_results(talk: Conversation, message: dict[str, Any], agent: str | None) -> None:
     """The results that fast-agent writes by the ids of their calls, with how long each took beside them."""
     channels = as_dict(message.get("channels"))
-    for name in unknown_fields(channels, _CHANNELS):
-        talk.notes.not_understood[f"channels.{name}"] += 1
+    count_unknown(talk.notes, channels, _CHANNELS, "channels")
     elapsed = _channel(channels, "fast-agent-tool-timing")
     for call_id, each in as_dict(message.get("tool_results")).items():
         answer, timing_ms = as_dict(each), as_amount(as_dict(elapsed.get(call_id)).get("timing_ms"))

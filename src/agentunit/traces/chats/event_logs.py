@@ -19,9 +19,9 @@ from agentunit.traces.chats.values import (
     as_list,
     as_name,
     as_time,
+    count_unknown,
     text_of,
     token_counts,
-    unknown_fields,
     without_nones,
 )
 from agentunit.traces.formats_base import Opening, TraceFormat
@@ -70,8 +70,7 @@ class _Log(Conversation):
             return
         part = {name: first_at(event, paths) for name, paths in step.where.items()}
         read = {path.partition(".")[0] for paths in step.where.values() for path in paths}
-        for name in unknown_fields(event, self.log.known | read):
-            self.notes.not_understood[f"{kind}.{name}"] += 1
+        count_unknown(self.notes, event, self.log.known | read, kind)
         at = as_time(first_at(event, self.log.time))
         agent = as_name(part.get("agent", self.facts.get("agent")))
         if step.does == "say":

@@ -91,6 +91,12 @@ def unknown_fields(mapping: Mapping[str, Any], known: Set[str]) -> Iterator[str]
     return (name for name, value in mapping.items() if name not in known and value not in (None, "", [], {}))
 
 
+def count_unknown(notes: ReadingNotes, mapping: Mapping[str, Any], known: Set[str], within: str = "") -> None:
+    """Count the fields of an object that no reader knows; ``within`` names the object they stand in."""
+    for name in unknown_fields(mapping, known):
+        notes.not_understood[f"{within}.{name}" if within else name] += 1
+
+
 # Parts that are a model's thinking, a call or a result: no words of the message itself.
 _NOT_SAID = ("thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result", "tool_call", "function_call")
 

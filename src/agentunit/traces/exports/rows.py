@@ -138,6 +138,7 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     name = short_name(_text(first_at(row, spelling.span_name)))
     if spelling.words is None:
         attributes = _attributes(row, spelling.attributes, spelling.nested, notes)
+        _amend(attributes, name)
     else:
         attributes = flat_attributes(attributes_in(row, spelling.words, name), notes)
     kind = first_at(row, spelling.kind)
@@ -164,6 +165,18 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
         or _text(attributes.get("otel.scope.name") or attributes.get("otel.library.name")),
         resource=resource,
     )
+
+
+_REASONING = "ai.observability.cost.num_reasoning_tokens"
+_TOOL = "gen_ai.tool.name"
+
+
+def _amend(attributes: dict[str, Any], name: str) -> None:
+    """What TruLens says in words of its own: a tool is called by its function's name, not by the path to it."""
+    if _REASONING in attributes:
+        attributes["gen_ai.usage.reasoning.output_tokens"] = attributes[_REASONING]
+    if attributes.get("ai.observability.span_type") == "tool" and attributes.get(_TOOL, name) == name:
+        attributes[_TOOL] = name.rpartition(".")[2]
 
 
 def _attributes(row: Mapping[str, Any], paths: tuple[str, ...], nested: bool, notes: ReadingNotes) -> dict[str, Any]:
