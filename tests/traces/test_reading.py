@@ -302,3 +302,12 @@ def test_what_the_dataset_says_wins_over_what_the_trace_says() -> None:
     case = record.case
     assert (case.expected_output, case.context, case.tools) == ("4", ["new"], [{"name": "add"}])
     assert case.metadata == {"contains": ["4"], "team": "x"}
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\n"])
+def test_an_empty_file_is_no_error_and_is_reported(tmp_path, content):
+    path = tmp_path / "empty.jsonl"
+    path.write_bytes(content)
+    records, errors, files = read(path)
+    assert (records, errors) == ([], [])
+    assert files.notes.problems == {f"empty files were passed over, such as {path}": 1}

@@ -23,11 +23,13 @@ from agentunit.traces.chats.values import (
     as_list,
     as_name,
     as_time,
+    count_unknown,
     text_of,
     token_counts,
     without_nones,
 )
 from agentunit.traces.formats_base import Opening
+from agentunit.traces.places import names_in
 from agentunit.traces.spans import ReadingNotes
 
 _GRADING = ("scorer", "scorers")
@@ -36,6 +38,21 @@ _COUNTS = (
     "reasoning_tokens",
 )  # fmt: skip
 
+# Fields that are read, and those that tell nothing about what was done.
+_SAMPLE_FIELDS = names_in(
+    "id epoch input choices target sandbox files setup messages output scores score metadata store events model_usage "
+    "role_usage started_at completed_at total_time working_time uuid invalidation error error_retries attachments "
+    "limit timelines turn_count events_data message_pool"
+)
+_EVENT_KINDS = names_in(
+    "sample_init sample_limit state store model tool sandbox approval input score score_edit error logger info "
+    "span_begin span_end step subtask compaction checkpoint anchor branch interrupt"
+)
+_CALL_FIELDS = names_in(
+    "event uuid span_id parent_id timestamp working_start working_time completed pending metadata model role input "
+    "tools tool_choice config output retries error error_traceback traceback cache call style type id function "
+    "input_refs call_refs arguments view result truncated events agent failed message_id agent_span_id"
+)
 _GRADERS_ABOVE_TOTAL = "the graders' logged calls use more tokens than the sample states; its total was kept whole"
 
 
@@ -182,6 +199,13 @@ def _record(row: Any, context: RowContext) -> Record:
     evaluation = as_dict(context.around.get("eval"))
     events = list(logged_events(sample.get("events")))
     talk = _Sample(context.notes, as_dict(sample.get("attachments")), events)
+    count_unknown(context.notes, sample, _SAMPLE_FIELDS)
+    for logged in events:
+        kind = as_name(logged.event.get("event")) or "none"
+        if kind not in _EVENT_KINDS:
+            context.notes.not_understood[f"event of type {kind}"] += 1
+        elif kind in ("model", "tool"):
+            count_unknown(context.notes, logged.event, _CALL_FIELDS, f"event of type {kind}")
     talk.add_messages(as_list(sample.get("messages")))
     usage = sample_usage(sample, events, context.notes)
     duration_s = as_amount(sample.get("total_time"))

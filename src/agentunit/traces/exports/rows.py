@@ -8,9 +8,9 @@ from itertools import zip_longest
 from typing import Any
 
 from agentunit.core.results import InputError
-from agentunit.traces.exports.own_words import attributes_in, short_name
+from agentunit.traces.exports.own_words import NOTHING, attributes_in, short_name
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_in, shown, spans_of_file
-from agentunit.traces.exports.spellings import SPELLINGS, Spelling, spelling_of
+from agentunit.traces.exports.spellings import SPELLINGS, Spelling, known_fields, spelling_of
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.places import at, first_at
 from agentunit.traces.spans import (
@@ -139,6 +139,10 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     if spelling.words is None:
         attributes = _attributes(row, spelling.attributes, spelling.nested, notes)
         _amend(attributes, name)
+        # What nobody here knows is kept under its name, so that it is counted as not understood.
+        known = known_fields(spelling)
+        unknown = {key: row[key] for key in row if key.partition(".")[0] not in known and row[key] not in NOTHING}
+        attributes = {**flat_attributes(unknown, notes, nested=False), **attributes} if unknown else attributes
     else:
         attributes = flat_attributes(attributes_in(row, spelling.words, name), notes)
     kind = first_at(row, spelling.kind)
