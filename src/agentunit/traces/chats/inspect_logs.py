@@ -24,6 +24,7 @@ from agentunit.traces.chats.values import (
     as_name,
     as_time,
     count_unknown,
+    openai_counts,
     text_of,
     token_counts,
     without_nones,
@@ -56,31 +57,24 @@ _CALL_FIELDS = names_in(
 _GRADERS_ABOVE_TOTAL = "the graders' logged calls use more tokens than the sample states; its total was kept whole"
 
 
-class Place(NamedTuple):
-    """Where in a transcript something stands: within the scoring of the sample or not, and within which agent."""
+class LoggedEvent(NamedTuple):
+    """An event of a transcript and its place: within the scoring of the sample or not, and within which agent."""
 
+    event: dict[str, Any]
     by_grader: bool = False
     agent: str | None = None
 
-    def within(self, begun: dict[str, Any]) -> Place:
+    def within(self, begun: dict[str, Any]) -> LoggedEvent:
         """The place within a span or step that begins here."""
         kind = begun.get("type")
         agent = as_name(begun.get("name")) if kind == "agent" else None
-        return Place(self.by_grader or kind in _GRADING, agent or self.agent)
+        return LoggedEvent(begun, self.by_grader or kind in _GRADING, agent or self.agent)
 
 
-class LoggedEvent(NamedTuple):
-    """An event of a sample's transcript, and its place in it."""
-
-    event: dict[str, Any]
-    by_grader: bool
-    agent: str | None
-
-
-def logged_events(events: Any, around: Place | None = None) -> Iterator[LoggedEvent]:
+def logged_events(events: Any, around: LoggedEvent | None = None) -> Iterator[LoggedEvent]:
     """The events of a transcript, nested ones too. Their place is told by spans, or by steps in logs of before 2025."""
-    outside = around or Place()
-    spans: dict[str, Place] = {}
+    outside = around or LoggedEvent({})
+    spans: dict[str, LoggedEvent] = {}
     steps = [outside]
     for value in as_list(events):
         event = as_dict(value)
@@ -115,13 +109,13 @@ def usage_counts(usage: Any, notes: ReadingNotes) -> dict[str, Any] | None:
     beside = cached + (counts.get("input_tokens_cache_write") or 0)
     if prompt is not None and completion is not None and total == prompt + completion + beside:
         prompt += beside
-    read = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
-    known: dict[str, Any] = {name: count for name, count in read.items() if count is not None}
-    if cached:
-        known["prompt_tokens_details"] = {"cached_tokens": cached}
-    if reasoning := counts.get("reasoning_tokens"):
-        known["completion_tokens_details"] = {"reasoning_tokens": reasoning}
-    return known
+    return openai_counts(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=total,
+        cached_tokens=cached or None,
+        reasoning_tokens=counts.get("reasoning_tokens") or None,
+    )
 
 
 class SampleUsage(NamedTuple):
@@ -156,19 +150,16 @@ def sample_usage(sample: dict[str, Any], events: list[LoggedEvent], notes: Readi
     own = {name: count - graded.get(name, 0) for name, count in stated.items()}
     known_costs = [cost for cost in costs if cost is not None]
     cost = max(0.0, sum(known_costs) - grading_cost) if known_costs and len(known_costs) == len(costs) else None
-    return SampleUsage(_nested(own), _nested(graded), cost)
+    agent, graders = (
+        openai_counts(**{**each, "cached_tokens": each.get("cached_tokens") or None}) for each in (own, graded)
+    )
+    return SampleUsage(agent or None, graders or None, cost)
 
 
 def _flat(counts: dict[str, Any] | None) -> dict[str, Any]:
     """Counts of one level, so that they can be added."""
     known = dict(counts or {})
     return {**known, **known.pop("prompt_tokens_details", {})}
-
-
-def _nested(counts: dict[str, int]) -> dict[str, Any] | None:
-    known: dict[str, Any] = dict(counts)
-    cached = known.pop("cached_tokens", 0)
-    return {**known, "prompt_tokens_details": {"cached_tokens": cached}} if cached else known or None
 
 
 def _span(event: dict[str, Any], name: str) -> str:

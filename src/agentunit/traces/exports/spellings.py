@@ -27,16 +27,16 @@ class Spelling(NamedTuple):
     marks: tuple[Paths, ...]
     trace_id: Paths
     span_id: Paths
-    parent_id: Paths
-    span_name: Paths
-    start: Paths
-    end: Paths
-    status: Paths
-    status_message: Paths
-    attributes: Paths
-    resource: Paths
-    scope: Paths
-    events: Paths
+    parent_id: Paths = ()
+    span_name: Paths = ()
+    start: Paths = ()
+    end: Paths = ()
+    status: Paths = ()
+    status_message: Paths = ()
+    attributes: Paths = ()
+    resource: Paths = ()
+    scope: Paths = ()
+    events: Paths = ()
     service: Paths = ()
     duration: Paths = ()
     event_columns: Paths = ()
@@ -126,7 +126,6 @@ SPELLINGS = (
         parent_id=("ParentSpanId",),
         span_name=("SpanName",),
         start=("Timestamp",),
-        end=(),
         duration=("Duration",),
         duration_unit_s=NANOSECOND,
         status=("StatusCode",),
@@ -191,15 +190,11 @@ SPELLINGS = (
         parent_id=("references", "parentSpanID"),
         span_name=("operationName",),
         start=("startTime",),
-        end=(),
         duration=("duration",),
         time_unit_s=MICROSECOND,
         duration_unit_s=MICROSECOND,
-        status=(),
-        status_message=(),
         attributes=("tags",),
         resource=("process.tags",),
-        scope=(),
         service=("process.serviceName",),
         events=("logs",),
     ),
@@ -214,15 +209,10 @@ SPELLINGS = (
         parent_id=("parentId",),
         span_name=("name",),
         start=("timestamp",),
-        end=(),
         duration=("duration",),
         time_unit_s=MICROSECOND,
         duration_unit_s=MICROSECOND,
-        status=(),
-        status_message=(),
         attributes=("tags",),
-        resource=(),
-        scope=(),
         service=("localEndpoint.serviceName",),
         events=("annotations",),
     ),
@@ -236,12 +226,7 @@ SPELLINGS = (
         span_name=("name",),
         start=("start_time",),
         end=("end_time",),
-        status=(),
         status_message=("error",),
-        attributes=(),
-        resource=(),
-        scope=(),
-        events=(),
         words=LANGSMITH_WORDS,
     ),
     Spelling(
@@ -255,12 +240,7 @@ SPELLINGS = (
         span_name=("display_name", "op_name"),
         start=("started_at",),
         end=("ended_at",),
-        status=(),
         status_message=("exception",),
-        attributes=(),
-        resource=(),
-        scope=(),
-        events=(),
         words=WEAVE_WORDS,
     ),
     Spelling(
@@ -274,12 +254,7 @@ SPELLINGS = (
         span_name=("name",),
         start=("start_time",),
         end=("end_time",),
-        status=(),
         status_message=("error_info.message", "error_info.exception_type"),
-        attributes=(),
-        resource=(),
-        scope=(),
-        events=(),
         words=OPIK_WORDS,
     ),
 )
