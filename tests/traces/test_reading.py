@@ -312,3 +312,12 @@ def test_a_first_line_with_a_picture_tells_the_format_too(tmp_path: Path) -> Non
     (tmp_path / "session.jsonl").write_text("\n".join(map(json.dumps, rows)))
     (record,) = read_records(tmp_path / "session.jsonl")
     assert (record.case.query, record.outcome.output) == ("What is this?", "A cat.")
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\n"])
+def test_an_empty_file_is_no_error_and_is_reported(tmp_path, content):
+    path = tmp_path / "empty.jsonl"
+    path.write_bytes(content)
+    records, errors, files = read(path)
+    assert (records, errors) == ([], [])
+    assert files.notes.problems == {f"empty files were passed over, such as {path}": 1}
