@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from agentunit.core.results import MetricResult
-from agentunit.metrics.base import ItemMetric
+from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, payload_of
 
 Kind = Literal["input", "output", "message", "tool_argument", "interaction"]
 
+privacy_info = partial(MetricInfo, family="privacy", direction="higher", range=(0.0, 1.0))
 _AGENT_ROLES = frozenset({"assistant", "agent", "ai", "model", "bot"})
 _USER_ROLES = frozenset({"user", "human", "customer"})
 # A name that a developer gave. Anything else in a place may be somebody's data, and is shown by its position.
