@@ -18,26 +18,16 @@ from agentunit.privacy.values import FieldNames, KnownValue, SearchedText, held_
 
 _LOCATION = "location"
 # The types of personal data that a field stands for, where its value is not known.
+_OWN_TYPES = (
+    "email phone name address ssn credit_card iban ip_address mac_address passport driver_license date_of_birth "
+    "medical_record password api_key"
+)
 _TYPES_OF_FIELD: Mapping[str, Sequence[str]] = {
-    "email": ("email",),
-    "phone": ("phone",),
-    "name": ("name",),
-    "address": ("address",),
+    **{name: (name,) for name in _OWN_TYPES.split()},
     _LOCATION: ("address", _LOCATION),
-    "ssn": ("ssn",),
-    "credit_card": ("credit_card",),
     "card": ("credit_card",),
     "payment": ("credit_card", "iban"),
-    "iban": ("iban",),
     "bank_account": ("iban",),
-    "ip_address": ("ip_address",),
-    "mac_address": ("mac_address",),
-    "passport": ("passport",),
-    "driver_license": ("driver_license",),
-    "date_of_birth": ("date_of_birth",),
-    "medical_record": ("medical_record",),
-    "password": ("password",),
-    "api_key": ("api_key",),
     "token": ("api_key", "jwt"),
 }
 _OTHER_NAMES = {
@@ -128,18 +118,14 @@ class ConsentComplianceMetric(PrivacyMetric):
         names, parts = _names_of(denied, item)
         values = held_values(item, list(names), of_the_case=list(parts))
         texts = [(passage.place, SearchedText(passage.text)) for passage in disclosed]
+        held = [(value.field, place) for value in values for place, text in texts if value.stands_in(text)]
         known = {names[value.field] for value in values if value.field in names}
         typed = {field: types for field in denied if field not in known and (types := _types_of(field))}
         located = [field for field, types in typed.items() if _LOCATION in types]
         theirs, anybodys = _places_in(disclosed, item) if located else ([], [])
         used = dict.fromkeys(
             [
-                *(
-                    ((names | parts)[value.field], place)
-                    for value in values
-                    for place, text in texts
-                    if value.stands_in(text)
-                ),
+                *(((names | parts)[field], place) for field, place in held),
                 *self._used_types(typed, disclosed),
                 *((field, place) for field in located for place in theirs),
             ]
