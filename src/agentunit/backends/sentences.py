@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from agentunit.backends.quality import BackendUnavailable
+from agentunit.backends.quality import BackendUnavailable, require_ready
 
 SHIPPED_MODEL = "all-MiniLM-L6-v2"
 INSTALL = 'pip install "agentunit-eval[local]"'
@@ -90,9 +90,7 @@ def text_similarity(model_name: str) -> TextSimilarity:
     has_onnx = _is_folder(model_name) and any((Path(model_name) / name).is_file() for name in _ONNX_FILES)
     if not is_shipped(model_name) and not has_onnx and find_spec(_TRANSFORMERS) is not None:
         return _by_sentence_transformers(model_name)
-    unready = sentences_unready()
-    if unready:
-        raise BackendUnavailable(unready)
+    require_ready(sentences_unready())
     from agentunit_local.onnx_text import ModelFilesError
     from agentunit_local.sentences import encoder_from_folder, shipped_encoder
 
