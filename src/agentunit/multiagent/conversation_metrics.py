@@ -54,7 +54,6 @@ class StepRepetitionMetric(ItemMetric):
         inputs=("trace message or trace tool_call",),
         detail_keys=("steps", "repeats", "repeated_steps", "loops", "wasted_in_loops"),
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(self, threshold=ABOVE_0_TO_1)
@@ -101,7 +100,6 @@ class PingPongMetric(ItemMetric):
         inputs=("trace message agent",),
         detail_keys=("agents", "turns", "longest", "start_step"),
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Find the longest stretch of two."""
@@ -140,7 +138,6 @@ class AgentDominanceMetric(ItemMetric):
         inputs=("trace message agent",),
         detail_keys=("dominant", "share", "steps"),
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Compare the busiest agent with an even split."""
@@ -181,7 +178,6 @@ class UnansweredRequestsMetric(ItemMetric):
         inputs=("trace.interactions or trace message to_agent",),
         detail_keys=("requests", "unanswered", "open_requests"),
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Match requests with answers."""

@@ -90,7 +90,6 @@ class CoordinationEfficiencyMetric(ItemMetric):
             "derived",
         ),
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Compute the components, and weigh those that are known."""
@@ -130,7 +129,6 @@ class SwarmIntelligenceMetric(ItemMetric):
         inputs=("trace.interactions or trace message agent",),
         detail_keys=(*SWARM_WEIGHTS, "unknown", "derived"),
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Detect the four behaviours, and weigh those that are known."""
@@ -185,7 +183,6 @@ class NetworkFaultToleranceMetric(ItemMetric):
             "derived",
         ),
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(self, hub_threshold=FROM_0_TO_1)

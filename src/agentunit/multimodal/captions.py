@@ -57,7 +57,6 @@ class ImageCaptionAccuracyMetric(ItemMetric):
         backend=SHIPPED_MODEL,
         extra="local",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(self, use_semantic=TRUE_OR_FALSE)

@@ -56,7 +56,6 @@ class MultimodalCoherenceMetric(ItemMetric):
         backend="words",
         trust={"words": "descriptive"},
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Look for each modality's keywords, and for words that join."""

@@ -45,7 +45,6 @@ class CrossModalGroundingMetric(ClipMetric):
         backend="clip",
         extra="multimodal",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         super().__post_init__()

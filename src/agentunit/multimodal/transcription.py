@@ -54,7 +54,6 @@ class AudioTranscriptionMetric(ItemMetric):
         detail_keys=("wer", "cer", "accuracy", "reference", "n_references", "reference_words", "engine"),
         backend=BACKEND,
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(

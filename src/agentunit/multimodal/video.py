@@ -70,7 +70,6 @@ class VideoResponseRelevanceMetric(ClipMetric):
         backend="clip",
         extra="multimodal",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -54,7 +54,6 @@ class PrivacyBudgetMetric(ItemMetric):
         version="2",
         aggregate="last",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(

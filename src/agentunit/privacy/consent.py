@@ -97,7 +97,6 @@ class ConsentComplianceMetric(PrivacyMetric):
         detail_keys=("denied", "violations", "unchecked"),
         backend="values",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         if self.detector is not None:

@@ -76,7 +76,6 @@ class PIILeakageMetric(PrivacyMetric):
         detail_keys=("findings", "counts", "n_findings", "n_scored", "scope"),
         backend="patterns",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(self, scope=Rule("output or trace", ("output", "trace").__contains__))

@@ -57,7 +57,6 @@ class DataMinimizationMetric(PrivacyMetric):
         detail_keys=("available", "leaked", "violations", "necessary"),
         backend="values",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         if isinstance(self.sensitive_keys, str) or not all(

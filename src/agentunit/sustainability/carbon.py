@@ -119,7 +119,6 @@ class CarbonMetric(ItemMetric):
         probes=("energy",),
         amount=("carbon_g", "g"),
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(self, threshold_kg=POSITIVE)

@@ -224,7 +224,6 @@ class EnergyMetric(ItemMetric):
         probes=("energy",),
         amount=("energy_wh", "Wh"),
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(self, threshold_kwh=POSITIVE)

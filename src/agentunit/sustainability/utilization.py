@@ -41,7 +41,6 @@ class ResourceUtilizationMetric(ItemMetric):
         trust={"measured": "measured", "recorded": "recorded"},
         probes=("resources",),
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         check_parameters(self, target_cpu_percent=POSITIVE, target_memory_gb=POSITIVE, target_gpu_percent=POSITIVE)
