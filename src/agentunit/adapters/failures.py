@@ -31,12 +31,12 @@ def describe_error(error: BaseException) -> str:
 
 def place_of(trace: TracebackType | None) -> str | None:
     """Where in the agent's own code an exception came from, as ``file:line in function``."""
-    return _innermost(list(traceback.walk_tb(trace)))
+    return _innermost([(frame, line) for frame, line in traceback.walk_tb(trace)])
 
 
 def place_in(frame: FrameType | None) -> str | None:
     """Where in the agent's own code this frame is at the moment."""
-    return _innermost(list(traceback.walk_stack(frame))[::-1])
+    return _innermost([(each, line) for each, line in traceback.walk_stack(frame)][::-1])
 
 
 def traceback_text(error: BaseException) -> str:
@@ -74,14 +74,16 @@ def _innermost(frames: list[tuple[FrameType, int]]) -> str | None:
     """The innermost frame outside of libraries; the innermost of all if there is none; never one of ours."""
     named = [(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in frames]
     outside = [each for each in named if not each[0].startswith(_OURS)]
-    own = [
-        each
-        for each in outside
-        if not each[0].startswith((*_LIBRARIES, "<frozen")) and not any(part in each[0] for part in _INSTALLED)
-    ]
-    if not outside:
-        return None
-    file, line, function = (own or outside)[-1]
+    own = [each for each in outside if not _is_library(each[0])]
+    for file, line, function in reversed(own or outside):
+        return f"{_short(file)}:{line} in {function}"
+    return None
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith((*_LIBRARIES, "<frozen")) or any(part in file for part in _INSTALLED)
+
+
+def _short(file: str) -> str:
     here = os.getcwd() + os.sep
-    short = file.removeprefix(here) if file.startswith(here) else os.path.basename(file)
-    return f"{short}:{line} in {function}"
+    return file.removeprefix(here) if file.startswith(here) else os.path.basename(file)
