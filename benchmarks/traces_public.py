@@ -1,8 +1,8 @@
 """Read public trace files beside an independent count: ``AGENTUNIT_DATA=folder python -m benchmarks.traces_public``.
 
 The folder holds ``traces.tar.xz`` and ``otel``; neither is part of this project. For each family: how many files there
-are, how many were recognized, and for each fact of how many files it was read exactly, of how many that state it.
-``-v`` names every difference.
+are, how many were recognized (an empty file is not), and for each fact of how many files it was read exactly, of how
+many that state it. ``-v`` names every difference.
 """
 
 from __future__ import annotations
@@ -33,6 +33,20 @@ FAMILIES = {
     "agntcy": ("traces/agntcy/*", "otel_rows"),
     "agntcy (otel)": ("otel/agntcy_*", "otel_rows"),
     "trulens (otel)": ("otel/trulens_*", "otel_rows"),
+    "langsmith": ("traces/langsmith/*.json", "platforms"),
+    "anthropic managed": ("traces/langsmith/*.jsonl", "platforms"),
+    "claude agent sdk": ("traces/logfire/*", "platforms"),
+    "vercel": ("traces/vercel/*", "platforms"),
+    "fast-agent": ("traces/fastagent/*", "platforms"),
+    "hal": ("traces/hal/*", "platforms"),
+    "claude code": ("traces/sessions/claude-code*", "coding_agents"),
+    "claude-code-log": ("traces/cclog/*", "coding_agents"),
+    "codex": ("traces/sessions/codex*", "coding_agents"),
+    "qwen code": ("traces/sessions/qwen*", "coding_agents"),
+    "swe-agent": ("traces/swe/*", "coding_agents"),
+    "mini-swe-agent": ("traces/mini/*", "coding_agents"),
+    "openhands": ("traces/openhands/*", "coding_agents"),
+    "atif": ("traces/phoenix/atif/*", "coding_agents"),
 }
 
 
@@ -65,13 +79,21 @@ def main(arguments: list[str]) -> int:
         files = [path for root in (Path(unpacked), folder) for path in _files(root)]
         print("| family | files | recognized | exact | partly | not | " + " | ".join(FACTS) + " |")
         print("|---" * (6 + len(FACTS)) + "|")
+        everything: list[FileResult] = []
         for family, (pattern, module) in FAMILIES.items():
             counter = importlib.import_module(f"benchmarks.public_counts.{module}")
             named = [path for path, below in files if fnmatch(below, pattern)]
             results = [read_file(path, counter.count(path)) for path in named]
+            everything += results
             print(row_of(family, results))
             if "-v" in arguments:
-                print(*(f"  {line}" for line in differences(results)), sep="\n")
+                for line in differences(results):
+                    print(f"  {line}")
+        print(row_of("all", everything))
+        counted = {result.path for result in everything}
+        for path, below in files:
+            if path not in counted:
+                print(f"not counted: {below}")
     return 0
 
 

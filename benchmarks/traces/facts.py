@@ -26,11 +26,7 @@ CORPUS = Path(__file__).resolve().parents[2] / "tests" / "corpus"
 FACTS = ("cases", "question", "answer", "agents", "tool_calls", "tool_failures", "tool_success", "tokens", "cost")
 # Facts that are known to be read otherwise than they were counted, by file ("*": all of it): the reason. The matrix of
 # docs/traces.md shows them; a test fails when one of them is read exactly.
-GAPS: dict[tuple[str, str], str] = {
-    ("langfuse/trace.json", "agents"): "the only agent of a trace is not named",
-    ("trulens/events.jsonl", "tokens.reasoning"): "num_reasoning_tokens is not read",
-    ("trulens/events.jsonl", "tool_calls"): "tools are called by the whole path of their function",
-}
+GAPS: dict[tuple[str, str], str] = {}
 _REASONING = (("completion_tokens_details", "reasoning_tokens"), ("output_tokens_details", "reasoning_tokens"))
 
 

@@ -178,10 +178,16 @@ def test_usage_of_forwarding(invoke, arguments, message):
     assert message in result.stderr
 
 
-def test_a_collector_does_not_forward_to_itself(invoke):
+@pytest.mark.parametrize(
+    ("host", "name"), [("127.0.0.1", "localhost"), ("127.0.0.1", "0.0.0.0"), ("0.0.0.0", "127.0.0.1")]
+)
+def test_a_collector_does_not_forward_to_itself(invoke, monkeypatch, host, name):
+    if host == "0.0.0.0":
+        # As if 127.0.0.1 were this machine's address in a network.
+        monkeypatch.setattr("agentunit.cli.collect.is_loopback", lambda host: False)
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]
-    result = invoke("collect", "--port", port, "--grpc-port", "0", "--forward", f"http://localhost:{port}")
+    result = invoke("collect", "--host", host, "--port", port, "--grpc-port", "0", "--forward", f"http://{name}:{port}")
     assert result.exit_code == 2
     assert "is this collector itself" in result.stderr
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -65,21 +66,30 @@ def test_doctor_names_what_is_missing_and_the_command(invoke, monkeypatch):
     assert f"agentunit {agentunit.__version__}" in found
 
 
-def test_demo_prints_its_table_and_the_next_commands(invoke):
+def test_demo_prints_its_table_and_the_next_command(invoke):
     result = invoke("demo")
     assert result.exit_code == 0, result.output
     for heading in ("value, 95 %", "scored", "backend", "trust", "Look at", "Not scored"):
         assert heading in result.stdout
-    assert "next: agentunit demo --save demo.jsonl" in result.stdout
+    table = result.stdout[result.stdout.index("metric  ") : result.stdout.index("… and 4 more rows (--all shows them)")]
+    assert len(table.splitlines()) == 11
+    assert "cost ↓" in table
+    assert "token_usage ↓" in invoke("demo", "--all").stdout
+    assert "more rows" not in invoke("demo", "--all").stdout
 
 
 def test_what_demo_tells_to_do_next_works(invoke):
-    printed = [line.removeprefix("next: ") for line in invoke("demo").stdout.splitlines() if line.startswith("next: ")]
-    for line in printed:
-        arguments = line.split("   ")[0].split()[1:]
-        result = invoke(*arguments)
-        assert result.exit_code == 0, (arguments, result.output)
-    assert len(Path("scores.jsonl").read_text().splitlines()) == 65
+    (line,) = [line for line in invoke("demo").stdout.splitlines() if line.startswith("next: ")]
+    result = invoke(*line.removeprefix("next: ").split("   ")[0].split()[1:])
+    assert result.exit_code == 0, result.output
+
+
+def test_help_shows_six_commands_first_and_the_others_below(invoke):
+    first, _, more = invoke("--help").stdout.partition("Commands:")[2].partition("More:")
+    names = [line.split()[0] for line in first.splitlines() if re.match(r"  \w", line)]
+    assert names == ["init", "run", "score", "compare", "show", "demo"]
+    assert "  gate " in more
+    assert "  run " not in more
 
 
 def test_demo_does_not_overwrite(invoke):

@@ -678,3 +678,20 @@ def test_a_run_stops_at_what_it_may_take(invoke):
     assert "stopped: --max-time is reached: 7 cases are kept, 13 are open" in result.stderr
     for wrong in ("soon", "-1", "0", "nan"):
         assert invoke("run", "suite.py", "--max-time", wrong).exit_code == 2
+
+
+def test_a_long_table_shows_ten_rows_the_gated_ones_among_them(invoke):
+    names = ["exact_match", "contains", "regex", "cost", "token_usage", "tool_success", "task_success"]
+    names += ["pii_leakage", "json_schema", "tool_trajectory", "assertions", "response_time"]
+    cases = "[{'id': 'a', 'query': 'x', 'expected_output': 'x'}]"
+    suite = f"Suite({cases}, lambda query: query, metrics={names}, gates=['response_time <= 60'])"
+    Path("suite.py").write_text(f"from agentunit import Suite\nsuite = {suite}\n")
+
+    def rows(*arguments: str) -> list[str]:
+        lines = invoke(*arguments).stdout.splitlines()
+        start = next(place for place, line in enumerate(lines) if line.startswith("metric "))
+        return [line.split()[0] for line in lines[start + 1 :][: len(names)] if line[:1].isalpha()]
+
+    assert len(rows("run", "suite.py")) == 10
+    assert "response_time" in rows("show", "last")
+    assert len(rows("show", "last", "--all")) == len(rows("run", "suite.py", "--all")) == len(names)

@@ -19,8 +19,11 @@ from pathlib import Path
 import pytest
 from benchmarks.traces.facts import CORPUS, GAPS, compare, corpus_files, read_cases
 
+from agentunit.core.records import Record
+from agentunit.core.results import InputError
 from agentunit.traces.formats import format_table
 from agentunit.traces.native import NATIVE_FORMAT
+from agentunit.traces.reading import TraceFiles
 
 FILES = {file.name: file for file in corpus_files()}
 FACTS = [(name, comparison.fact) for name, file in FILES.items() for comparison in compare(file.expected["cases"], [])]
@@ -30,6 +33,34 @@ sys.modules["agentunit"] = None
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
+# Attributes that no vocabulary has a word for.
+UNKNOWN_WORDS = {
+    "jaeger/support.json": ["span.kind"],
+    "mlflow/trace.json": ["model"],
+    "otel-js/objects.json": ["ai.usage.inputTokenDetails.noCacheTokens", "ai.usage.outputTokenDetails.textTokens"],
+}
+# Places where a tool may add a field, which must not be lost without a word; "." is the first value of the file.
+PLACES = {
+    "adk-eval-set/dice.json": "eval_cases.0 eval_cases.0.conversation.0 eval_cases.0.conversation.0.intermediate_data",
+    "adk-session/session.json": ". events.0 events.0.actions events.0.content.parts.0",
+    "clickhouse/support.jsonl": ".",
+    "hal/calls_UPLOAD.json": "raw_logging_results.0",
+    "hal/tasks_UPLOAD.json": "raw_logging_results.7 raw_logging_results.7.messages.0",
+    "inspect/support.json": "samples.0 samples.0.messages.0",
+    "jaeger/support.json": "data.0.spans.0",
+    "langsmith/posted.jsonl": ".",
+    "langsmith/tree.json": ". extra extra.metadata child_runs.0",
+    "marble/run.jsonl": "iterations.0",
+    "mlflow/trace.json": "info info.tags info.trace_metadata data.spans.0 data.spans.0.attributes",
+    "opik/trace.json": "trace spans.0 spans.2.error_info",
+    "otel-js/objects.json": "0",
+    "phoenix/spans.json": "data.0",
+    "tau-bench/results.json": "0 0.info 0.traj.0",
+    "tau2/results.json": "simulations.0 simulations.0.messages.0",
+    "trulens/events.jsonl": ". record_attributes",
+    "weave/calls.jsonl": ". attributes summary",
+    "zipkin/support.json": "0",
+}
 COUNTERS = sorted(CORPUS.glob("*/expect.py"))
 
 
@@ -68,6 +99,33 @@ def test_a_file_is_taken_for_what_it_is(name):
     _, format = read_cases(FILES[name].path)
     right = format == FILES[name].expected.get("format", FILES[name].folder)
     assert right == ((name, "*") not in GAPS and (name, "format") not in GAPS), f"{name} is taken for {format}"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_nothing_of_a_file_is_left_out(name):
+    files = TraceFiles([FILES[name].path])
+    assert [str(found) for found in files if isinstance(found, InputError)] == []
+    assert not files.notes.problems
+    assert set(files.notes.not_understood) == set(UNKNOWN_WORDS.get(name, ()))
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [(name, place) for name, places in PLACES.items() for place in places.split()]
+)
+def test_a_field_that_no_reader_knows_is_counted(name, place, tmp_path):
+    text = FILES[name].path.read_text("utf-8")
+    lines = text.splitlines() if name.endswith(".jsonl") else [text]
+    first = json.loads(lines[0])
+    within = first
+    for step in place.strip(".").split(".") if place != "." else ():
+        within = within[int(step) if isinstance(within, list) else step]
+    within["newly_added"] = "something"
+    path = tmp_path / FILES[name].path.name
+    path.write_text("\n".join([json.dumps(first), *lines[1:]]), encoding="utf-8")
+    files = TraceFiles([path])
+    records = [found for found in files if isinstance(found, Record)]
+    assert sum(count for field, count in files.notes.not_understood.items() if field.endswith("newly_added")) == 1
+    assert any("newly_added" in str(record.trace.metadata.get("not_understood")) for record in records)
 
 
 def test_no_counter_and_no_maker_imports_agentunit():

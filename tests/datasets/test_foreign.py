@@ -317,3 +317,41 @@ def test_templates_are_filled_in_bounds(tmp_path: Path, monkeypatch: pytest.Monk
 )
 def test_what_a_run_could_not_check_is_refused_at_once(tmp_path: Path, assertion: Any, name: str) -> None:
     assert of_assertion(tmp_path, assertion).unmapped == {name: 1}
+
+
+# What no file may do
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.json", '[{"vars": ' + '{"q": ' * 700 + '"x"' + "}" * 701 + "]", "its values are nested too deeply"),
+        ("a.yaml", "- vars: &a\n    q: x\n    self: *a\n", "found unconstructable recursive node"),
+        (
+            "a.csv",
+            "q,__expected\nCapital?,Paris,\nCapital?,Paris,Rome\n",
+            "line 3: the row has more cells than the header",
+        ),
+        ("a.csv", "q,__expected\n" + "x,y\n" * 30, "it holds more than 20 rows"),
+        ("a.jsonl", '{"input": "x", "target": "y"}\n' * 30, "it holds more than 20 rows"),
+    ],
+)
+def test_a_file_that_asks_for_too_much_is_refused(name, text, message, tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("AGENTUNIT_MAX_CASES", "20")
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DatasetError, match=message):
+        read_foreign(tmp_path / name)
+
+
+def test_the_limit_of_cases_holds_while_prompts_and_variables_are_multiplied(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("AGENTUNIT_MAX_CASES", "20")
+    made = []
+    monkeypatch.setattr("agentunit.datasets.foreign_promptfoo.chat_of", lambda text: made.append(text) or text)
+    config = {
+        "prompts": [f"{number} {{{{a}}}}" for number in range(50)],
+        "providers": ["x"],
+        "tests": [{"vars": {"a": [str(number) for number in range(20)]}}],
+    }
+    with pytest.raises(DatasetError, match="more cases than a dataset may hold"):
+        written(tmp_path, config)
+    assert len(made) == 21

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import os
 import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -497,6 +499,14 @@ def test_scores_are_written_together_unless_a_judge_was_paid_for_them(
     assert (sizes, len(list(store.scores(run_id)))) == (written, 100)
 
 
+def test_a_reader_that_was_left_may_be_closed_in_any_thread(store: Store) -> None:
+    _, run_id = run(Suite(cases(2), lambda query: query), store)
+    reader = store.records(run_id)
+    next(reader)
+    with ThreadPoolExecutor(1) as other:
+        other.submit(reader.close).result()  # type: ignore[attr-defined]
+
+
 def test_slow_scores_do_not_wait_for_others(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     _, run_id = run(Suite(cases(3), lambda query: query), store)
     monkeypatch.setattr("agentunit.engine.rescoring._HELD_BACK_S", 0.0)
@@ -544,6 +554,51 @@ def test_cases_that_end_together_are_kept_together(store: Store, monkeypatch: py
     asyncio.run(three_in_one_turn())
     # What is reported is in the store.
     assert (sizes, reported, store.find_run(plan.header.id).n_done) == ([3], [3], 3)
+
+
+def test_an_error_of_the_last_write_is_not_taken_for_a_stop(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, n_written = store.add_lines, 0
+
+    def fail_at_the_last(rows: Any) -> None:
+        nonlocal n_written
+        n_written += len(rows)
+        if n_written == 4:
+            raise StoreError("the disk is full")
+        write(rows)
+
+    monkeypatch.setattr(store, "add_lines", fail_at_the_last)
+    with pytest.raises(StoreError, match="the disk is full"):
+        run(Suite(cases(4), lambda query: query, concurrency=2), store)
+    assert store.find_run("last").status == "stopped"
+
+
+def test_what_an_interrupt_keeps_from_being_written_is_written_at_the_end() -> None:
+    written: list[Any] = []
+
+    def keep(ended: Any) -> None:
+        if not interrupted:
+            interrupted.append(True)
+            raise KeyboardInterrupt
+        written.extend(ended)
+
+    async def interrupt_the_first_write() -> None:
+        keeper = _Keeper(keep, lambda: None, 60.0)
+        keeper._ended.append((0, 0, None))  # type: ignore[arg-type]
+        with pytest.raises(KeyboardInterrupt):
+            keeper.write()
+        keeper.finish()
+
+    interrupted: list[bool] = []
+    asyncio.run(interrupt_the_first_write())
+    assert written == [(0, 0, None)]
+
+
+@pytest.mark.parametrize(("name", "is_plain"), [("a.json", True), ("a.JSONL.gz", True), ("a.json.yaml", False)])
+def test_only_cases_of_json_files_are_known_to_be_plain(
+    store: Store, tmp_path: Path, name: str, is_plain: bool
+) -> None:
+    (tmp_path / name).write_bytes(b'[{"query": "2"}]' if "L" not in name else gzip.compress(b'{"query": "2"}'))
+    assert plan_run(Suite(str(tmp_path / name), lambda query: query), store).cases_are_plain is is_plain
 
 
 def test_a_record_is_decoded_once_from_recording_to_score(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.trace import TraceEvent, TraceLog
-from agentunit.metrics.case_assertions import AssertionsMetric
+from agentunit.metrics.case_assertions import AssertionsMetric, _json_within
 
 TRACE = TraceLog(events=[TraceEvent("tool_call", {"name": "search"})], metadata={"cost": 0.01, "duration_s": 2.0})
 
@@ -101,3 +102,24 @@ def test_what_cannot_be_checked_is_an_error_not_a_pass(assertion: Any, says: str
     assert result.value is None
     assert says in result.detail["reason"]
     assert result.detail["error"]
+
+
+def test_a_text_full_of_brackets_is_not_read_again_from_each_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("agentunit.metrics.case_assertions._MOST_SEARCHED", 5_000)
+    text = "[1," * 900 + "1," * 1_000
+    starts: list[int] = []
+    decode = json.JSONDecoder.raw_decode
+    monkeypatch.setattr(
+        json.JSONDecoder, "raw_decode", lambda self, text, start: (starts.append(start), decode(self, text, start))[1]
+    )
+    assert _json_within(text + "{}") == []
+    assert len(starts) < 10
+    assert _json_within('see { here: {"a": [1]} and [2]') == [{"a": [1]}, [2]]
+
+
+def test_tools_without_usable_names_are_not_used_and_do_no_harm() -> None:
+    trace = {"events": [{"type": "tool_call", "payload": {"name": name}} for name in ({"a": 1}, None, "search")]}
+    case = {"id": "q1", "metadata": {"assertions": [{"type": "tool-used", "value": "search"}]}}
+    assert AssertionsMetric().evaluate(case, trace, "x").value == 1.0
+    case["metadata"]["assertions"] = [{"type": "tool-used", "value": [["search"]]}]
+    assert "names of tools" in AssertionsMetric().evaluate(case, trace, "x").detail["reason"]

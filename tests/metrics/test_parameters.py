@@ -10,7 +10,14 @@ import pytest
 
 from agentunit.metrics.base import MetricResult
 from agentunit.metrics.builtin import CostMetric, FaithfulnessMetric
-from agentunit.metrics.parameters import ParameterError, adjusted, kept_here
+from agentunit.metrics.parameters import (
+    ABOVE_0_TO_1,
+    FROM_0_TO_1,
+    ParameterError,
+    adjusted,
+    check_parameters,
+    kept_here,
+)
 from agentunit.metrics.registry import MetricRegistry
 
 
@@ -118,3 +125,19 @@ def test_what_stays_here() -> None:
     assert kept_here(cost) is cost
     assert kept_here(lexical) is lexical
     assert kept_here(Sending()) is None
+
+
+@pytest.mark.parametrize("value", [True, "high", None, -0.1, 1.1, float("nan")])
+def test_a_parameter_that_breaks_its_rule_is_named_with_its_metric(value: object) -> None:
+    class Brevity:
+        threshold = value
+
+    with pytest.raises(ValueError, match=f"Brevity: threshold must be from 0 to 1; received {value!r}"):
+        check_parameters(Brevity(), threshold=FROM_0_TO_1)
+
+
+def test_a_parameter_that_keeps_its_rule_passes() -> None:
+    class Brevity:
+        threshold, share = 0, 1.0
+
+    check_parameters(Brevity(), threshold=FROM_0_TO_1, share=ABOVE_0_TO_1)

@@ -12,6 +12,7 @@ from jsonschema import Draft202012Validator
 
 import agentunit
 from agentunit import DatasetCase, Outcome, Record, TraceLog, decode_record, encode_record
+from agentunit.backends.json_schema import SchemaError
 from agentunit.core.results import encode_json
 from agentunit.metrics.tools import DeclaredTool, ToolArgumentValidityMetric, declared_tools
 
@@ -167,3 +168,18 @@ def test_what_cannot_be_dumped_is_written_as_text() -> None:
             return [self]
 
     assert encode_json({"a": Odd(), "b": Listed(), "c": Model(x=1)}) == b'{"a":"odd","b":"odd","c":{"x":1}}'
+
+
+def test_a_schema_that_cannot_be_used_is_not_tried_for_every_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[Any] = []
+
+    def refuse(arguments: Any, schemas: Any) -> list[str]:
+        tried.append(arguments)
+        raise SchemaError("it takes too long")
+
+    monkeypatch.setattr("agentunit.metrics.tools._problems", refuse)
+    tools = [{"name": "book", "input_schema": {"type": "object"}}]
+    events = [{"type": "tool_call", "payload": {"name": "book", "arguments": {"n": n}}} for n in range(100)]
+    result = ToolArgumentValidityMetric().evaluate({"id": "q1", "tools": tools}, {"events": events}, "done")
+    assert (len(tried), result.value, result.detail["n_checked"]) == (3, None, 0)
+    assert result.detail["broken_schemas"] == [{"name": "book", "problem": "it takes too long"}]

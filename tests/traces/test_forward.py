@@ -158,6 +158,23 @@ def test_what_the_backend_will_never_take_does_not_hold_up_the_rest(tmp_path, ba
     assert any(f"is not sent again: it answers {status}" in line for line in sending.reported)
 
 
+def test_a_request_that_cannot_leave_the_spool_is_not_sent_on_and_on(tmp_path, backend, monkeypatch):
+    monkeypatch.setattr(forward, "_FIRST_PAUSE_S", 30.0)
+    monkeypatch.setattr(forward, "_LONGEST_PAUSE_S", 60.0)
+    server = backend()
+    with SpanSpool(tmp_path) as spool:
+        put(spool, b"{}")
+        spool._connection.execute(
+            "CREATE TRIGGER full BEFORE DELETE ON outgoing BEGIN SELECT raise(ABORT, 'full'); END"
+        )
+        sending = Sending(spool, server.url)
+        while sending.forwarder.trouble is None and len(server.accepted) < 9:
+            time.sleep(0.005)
+        sending.forwarder.stop()
+        assert (len(server.accepted), sending.forwarder.counts.sent, spool.n_outgoing()) == (1, 0, 1)
+    assert len(sending.reported) == 1
+
+
 def test_a_redirect_is_not_followed(tmp_path, backend):
     other = backend()
     server = backend((307, {"Location": f"{other.url}/v1/traces"}))
@@ -238,3 +255,20 @@ def test_where_to_forward():
 def test_what_is_no_place_to_forward_to(url, headers, message):
     with pytest.raises(ValueError, match=message):
         parse_backend(url, headers)
+
+
+@pytest.mark.parametrize(
+    ("url", "headers"),
+    [
+        ("http://mia:geheim@host:99999", ""),
+        ("http://mia:ge/heim@host:1", ""),
+        ("ftp://mia:geheim@host", ""),
+        ("http://host/?api_key=geheim", ""),
+        ("http://host", "Bearer geheim"),
+        ("http://host", "geheim%20key=x"),
+    ],
+)
+def test_secrets_are_not_shown_when_a_place_is_refused(url, headers):
+    with pytest.raises(ValueError, match="must be") as refused:
+        parse_backend(url, headers)
+    assert not any(part in str(refused.value) for part in ("mia", "ge/", "heim"))

@@ -60,7 +60,7 @@ def test_recorded_traces(name: str) -> None:
     assert root.attributes["mlflow.spanInputs"] == {"question": "How warm is Paris?"}
     assert root.attributes["mlflow.spanOutputs"] == "It is 21.5 degrees in Paris."
     assert root.attributes["mlflow.traceName"] == "travel agent"
-    assert root.attributes["mlflow.tags.stage"] == "test"
+    assert root.attributes["tags.stage"] == "test"
     assert root.attributes["mlflow.trace.state"] == "OK"
     assert search.attributes["mlflow.spanOutputs"][0]["page_content"] == "Paris is mild in May."
     assert weather.attributes["mlflow.spanOutputs"] == {"city": "Paris", "celsius": 21.5}

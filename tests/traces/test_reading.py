@@ -302,3 +302,22 @@ def test_what_the_dataset_says_wins_over_what_the_trace_says() -> None:
     case = record.case
     assert (case.expected_output, case.context, case.tools) == ("4", ["new"], [{"name": "add"}])
     assert case.metadata == {"contains": ["4"], "team": "x"}
+
+
+def test_a_first_line_with_a_picture_tells_the_format_too(tmp_path: Path) -> None:
+    picture = {"type": "image", "source": {"type": "base64", "data": "x" * (3 << 20)}}
+    asked = {"role": "user", "content": [{"type": "text", "text": "What is this?"}, picture]}
+    answered = {"role": "assistant", "content": [{"type": "text", "text": "A cat."}]}
+    rows = [{"type": each["role"], "message": each, "sessionId": "s1"} for each in (asked, answered)]
+    (tmp_path / "session.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (record,) = read_records(tmp_path / "session.jsonl")
+    assert (record.case.query, record.outcome.output) == ("What is this?", "A cat.")
+
+
+@pytest.mark.parametrize("content", [b"", b" \n\n"])
+def test_an_empty_file_is_no_error_and_is_reported(tmp_path, content):
+    path = tmp_path / "empty.jsonl"
+    path.write_bytes(content)
+    records, errors, files = read(path)
+    assert (records, errors) == ([], [])
+    assert files.notes.problems == {f"empty files were passed over, such as {path}": 1}

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from agentunit.traces.collector.http_body import decompress_message
-from agentunit.traces.collector.limits import MemoryBudget, ReceiverLimits, Refused, receiver_limits
-from agentunit.traces.collector.receiver import Forwarding, Receiver
+from agentunit.traces.collector.limits import MemoryBudget, ReceiverLimits, Refused, Reservation, receiver_limits
+from agentunit.traces.collector.receiver import Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.request import grpc_failure
 from agentunit.traces.collector.spool import Outgoing, SpanSpool
@@ -278,7 +278,7 @@ def test_protobuf_without_its_package(run, monkeypatch):
 
 def test_without_room_senders_are_held_off_before_their_body_is_read(run):
     running = run()
-    with running.receiver.memory.reserve() as reservation:
+    with Reservation(running.receiver.memory) as reservation:
         reservation.grow_to(LIMITS.under_way_bytes - 10)
         with socket.create_connection(("127.0.0.1", running.port), timeout=10) as sender:
             sender.sendall(HEAD + b"Content-Length: 99\r\n\r\n")
@@ -307,7 +307,7 @@ def test_the_real_exporter_tries_again_until_there_is_room(run):
     running = run()
     exporter = exporter_of(running)
     results: list[str] = []
-    with running.receiver.memory.reserve() as reservation:
+    with Reservation(running.receiver.memory) as reservation:
         reservation.grow_to(LIMITS.under_way_bytes)
         threads = [
             threading.Thread(target=lambda: results.append(exporter.export(sdk_spans(4)).name)) for _ in range(3)
@@ -475,7 +475,7 @@ def test_a_full_spool_holds_senders_off_and_names_the_variable(run):
 
 def test_what_is_forwarded_waits_in_the_spool_as_it_came(run):
     running = run()
-    running.receiver.forwarding = Forwarding(is_masked=True)
+    running.receiver.forwarding = "masked"
     spans, other = request(span()), logs({"body": {"stringValue": "started"}})
     assert running.post("/v1/traces", gzip.compress(spans), {**JSON, "Content-Encoding": "gzip"})[0] == 200
     # A log record that is no use here is accepted: it goes on.
@@ -495,7 +495,7 @@ def test_limits_come_from_the_environment(monkeypatch):
     monkeypatch.setenv("AGENTUNIT_MAX_UNDER_WAY_MB", "none")
     limits = receiver_limits()
     assert (limits.request_bytes, limits.under_way_bytes, limits.spool_bytes) == (2 << 20, float("inf"), 4 << 30)
-    with MemoryBudget(limits.under_way_bytes).reserve() as reservation:
+    with Reservation(MemoryBudget(limits.under_way_bytes)) as reservation:
         reservation.grow_to(1 << 60)
     monkeypatch.setenv("AGENTUNIT_MAX_SPOOL_MB", "much")
     with pytest.raises(LimitExceeded, match="AGENTUNIT_MAX_SPOOL_MB must be a number above 0, or none"):
@@ -504,20 +504,20 @@ def test_limits_come_from_the_environment(monkeypatch):
 
 def test_memory_that_was_given_back_is_there_again():
     budget = MemoryBudget(100)
-    with budget.reserve() as first, budget.reserve() as second:
+    with Reservation(budget) as first, Reservation(budget) as second:
         first.grow_to(80)
         with pytest.raises(Refused, match="AGENTUNIT_MAX_UNDER_WAY_MB"):
             second.grow_to(30)
         first.shrink_to(50)
         second.grow_to(50)
-    with budget.reserve() as third:
+    with Reservation(budget) as third:
         third.grow_to(100)
 
 
 @pytest.mark.parametrize("compress", [gzip.compress, zlib.compress, bytes])
 def test_a_grpc_message_is_decompressed_within_limits(compress):
     message = b"\x0a\x05" + b"x" * 5000
-    with MemoryBudget(1 << 20).reserve() as reservation:
+    with Reservation(MemoryBudget(1 << 20)) as reservation:
         assert decompress_message(compress(message), reservation, 1 << 20) == message
         if compress is not bytes:
             with pytest.raises(Refused, match="also when decompressed"):

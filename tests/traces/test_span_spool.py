@@ -193,6 +193,55 @@ def test_unwritten_traces_are_never_swept(spool, monkeypatch):
         assert recorder(again).write_due(NOW + 3000) == 1
 
 
+def test_a_span_that_cannot_be_read_back_does_not_end_the_collector(spool, tmp_path):
+    reported: list[str] = []
+    spool.add([span(A)], now=NOW)
+    spool.add([span(B)], now=NOW)
+    spool._connection.execute("UPDATE spans SET span = x'c1' WHERE trace_id = ?", (A,))
+    recorder(spool, report=reported.append).write_all()
+    assert list(records(tmp_path)) == [f"{DAY}/{B}.jsonl"]
+    assert [line.split(" (")[0] for line in reported] == [f"trace '{A}' cannot be made a record"]
+
+
+def test_a_spool_that_cannot_be_read_is_tried_again(spool, tmp_path):
+    reported: list[str] = []
+    writer = recorder(spool, report=reported.append)
+    spool.add([span(A)], now=NOW)
+    writer.write_due(NOW)  # sweeps
+    spool._connection.execute("ALTER TABLE traces RENAME TO lost")
+    assert writer.write_due(NOW + 6) == 0
+    assert "spans.db cannot be read: no such table: traces; the spans are kept, and it is tried again" in reported[0]
+    spool._connection.execute("ALTER TABLE lost RENAME TO traces")
+    assert writer.write_due(NOW + 60) == 1
+
+
+def test_a_nearly_full_spool_waits_for_the_spans_of_log_records(tmp_path, monkeypatch):
+    monkeypatch.setattr("agentunit.traces.collector.spool._NEARLY_FULL", 0.0)
+    with SpanSpool(tmp_path, max_bytes=1 << 30) as spool:
+        writer = recorder(spool, quiet_s=5)
+        spool.add([], [log(A)], now=NOW)
+        spool.add([span(B)], now=NOW)
+        assert writer.write_due(NOW + 6) == 1
+        writer.write_due(NOW + 7)  # makes room: B is recorded, A is not
+        spool.add([span(A)], now=NOW + 8)
+        assert writer.write_due(NOW + 14) == 1
+    assert records(tmp_path)[f"{DAY}/{A}.jsonl"].case.query == "hello"
+
+
+def test_what_is_noticed_takes_bounded_memory(spool, monkeypatch):
+    def assemble(spans, notes):
+        notes.unplaced.update([f"{spans[0].trace_id}-{number}" for number in range(400)] + ["often"] * 9)
+
+    monkeypatch.setattr("agentunit.traces.collector.recorder.assemble", assemble)
+    monkeypatch.setattr("agentunit.traces.collector.recorder._MOST_NOTES", 2)
+    for number in range(20):
+        spool.add([span(f"{number:032x}")])
+    writer = recorder(spool)
+    writer.write_all()
+    assert len(writer.notes().unplaced) <= 500
+    assert writer.notes().unplaced["often"] == 180
+
+
 def test_a_trace_without_end_is_told_and_kept(spool, tmp_path, monkeypatch):
     reported: list[str] = []
     spool.add([span(A, attributes={"text": "x" * (1 << 20)})], [log(text="y" * (1 << 20))])

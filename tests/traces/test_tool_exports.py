@@ -81,7 +81,7 @@ def test_arguments_that_langchain_writes_as_python_are_data():
 
 def test_a_field_that_nobody_knows_is_kept_under_the_tool_s_name():
     (span,) = _spans(_run(end_time=1, moon_phase="full"))
-    assert span.attributes["langsmith.moon_phase"] == "full"
+    assert span.attributes["langsmith_run.moon_phase"] == "full"
 
 
 def test_anthropic_s_cached_tokens_are_part_of_the_input():

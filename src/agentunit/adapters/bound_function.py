@@ -18,6 +18,7 @@ CANCEL_GRACE_S = 0.5
 """How long a cancelled agent may take to clean up."""
 NAMES = ("query", "case", "context", "trace", "seed", "tools", "metadata")
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class BoundFunction:
@@ -36,18 +37,14 @@ class BoundFunction:
 
     def __call__(self, case: DatasetCase, trace: TraceLog, seed: int | None) -> Any:
         """Call the function on a case."""
-        given = {
-            "query": case.query,
-            "case": case,
-            "context": case.context,
-            "trace": trace,
-            "seed": seed,
-            "tools": case.tools,
-            "metadata": case.metadata,
-        }
-        positional = [_or_default(given[source], default) for source, default in self.positional]
-        named = {name: _or_default(given[source], default) for name, source, default in self.named}
-        return self.function(*positional, **named)
+        others = {"case": case, "trace": trace, "seed": seed}
+
+        def value(source: str, default: Any) -> Any:
+            found = others[source] if source in others else getattr(case, source)
+            return default if found is None else found
+
+        positional = [value(source, default) for source, default in self.positional]
+        return self.function(*positional, **{name: value(source, default) for name, source, default in self.named})
 
     def _plan(self) -> None:
         try:
@@ -72,7 +69,7 @@ class BoundFunction:
                 self.positional.append(("query", None))
             elif each.kind is inspect.Parameter.VAR_KEYWORD and len(parameters) == 1:
                 self.named.extend((name, name, None) for name in NAMES)
-            elif source not in NAMES or each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD):
+            elif source not in NAMES or each.kind in _REST:
                 continue
             elif each.kind is inspect.Parameter.POSITIONAL_ONLY:
                 self.positional.append((source, default))
@@ -82,8 +79,7 @@ class BoundFunction:
 
 def _takes_query(parameters: list[inspect.Parameter]) -> inspect.Parameter | None:
     """The one parameter of another name that gets the query, if there is one and nothing else does."""
-    if any(each.name in ("query", "case") and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
-           for each in parameters):  # fmt: skip
+    if any(each.name in ("query", "case") and each.kind not in _REST for each in parameters):
         return None
     others = [each for each in parameters if each.name not in NAMES and each.kind is not each.VAR_KEYWORD]
     required = [each for each in others if _is_required(each)]
@@ -106,42 +102,32 @@ def _settled_names(function: Any) -> set[str]:
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
-    return parameter.default is parameter.empty and parameter.kind not in (
-        parameter.VAR_POSITIONAL,
-        parameter.VAR_KEYWORD,
-    )
+    return parameter.default is parameter.empty and parameter.kind not in _REST
 
 
-def _or_default(value: Any, default: Any) -> Any:
-    return default if value is None else value
+def _without_partials(function: Any) -> Any:
+    while isinstance(function, functools.partial):
+        function = function.func
+    return function
 
 
 def is_async(function: Any) -> bool:
     """Whether a callable is an ``async def`` or an asynchronous generator."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    function = _without_partials(function)
     called = function if inspect.isroutine(function) else type(function).__call__
     return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
 
 
 def function_name(function: Any) -> str:
     """What to call a callable in a sentence: its own name, that of what it wraps, or its type's."""
-    while isinstance(function, functools.partial):
-        function = function.func
+    function = _without_partials(function)
     return getattr(function, "__qualname__", None) or type(function).__qualname__
 
 
 def copied_case(case: DatasetCase) -> DatasetCase:
     """A case that an agent may change without changing the dataset. Objects that are no plain data are shared."""
-    return DatasetCase(
-        case.id,
-        case.query,
-        _copied(case.expected_output),
-        _copied(case.tools),
-        _copied(case.context),
-        _copied(case.metadata),
-        _copied(case.extra),
-    )
+    parts = (case.expected_output, case.tools, case.context, case.metadata, case.extra)
+    return DatasetCase(case.id, case.query, *map(_copied, parts))
 
 
 def _copied(value: Any) -> Any:

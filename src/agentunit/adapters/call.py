@@ -91,10 +91,7 @@ class Call:
             self.outcome = outcome_of(returned)
         if self.outcome is None and not self.pieces:
             raise WrongType("the agent yielded nothing; a generator yields strings, or one dict")
-        outcome = self.outcome or Outcome()
-        if outcome.output is None and self.pieces:
-            outcome.output = "".join(self.pieces)
-        self._end(outcome)
+        self._end(self.outcome or Outcome())
 
     def finish(self, returned: object) -> None:
         """The agent returned."""
@@ -120,8 +117,6 @@ class Call:
         # A generator may have yielded its outcome before it failed: the answer stays, its verdict does not.
         outcome = self.outcome or Outcome()
         outcome.success, outcome.error = False, sentence
-        if outcome.output is None and self.pieces:
-            outcome.output = "".join(self.pieces)
         self.failure = failure
         self.metadata["failure"] = failure
         self._end(outcome)
@@ -154,6 +149,8 @@ class Call:
 
     def _end(self, outcome: Outcome) -> None:
         self.elapsed_s = time.perf_counter() - self.started
+        if outcome.output is None and self.pieces:
+            outcome.output = "".join(self.pieces)
         self.outcome = outcome
 
 
@@ -226,16 +223,8 @@ def request_json(case: DatasetCase, seed: int | None) -> bytes:
     >>> request_json(DatasetCase("q1", "Capital of France?", expected_output="Paris"), seed=7)
     b'{"id":"q1","query":"Capital of France?","context":null,"tools":null,"metadata":{},"seed":7}'
     """
-    return encode_json(
-        {
-            "id": case.id,
-            "query": case.query,
-            "context": case.context,
-            "tools": case.tools,
-            "metadata": case.metadata,
-            "seed": seed,
-        }
-    )
+    shown = {name: getattr(case, name) for name in ("id", "query", "context", "tools", "metadata")}
+    return encode_json({**shown, "seed": seed})
 
 
 def take_reply(call: Call, text: str, *, may_be_text: bool) -> None:

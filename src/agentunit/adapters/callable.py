@@ -155,14 +155,14 @@ class AsyncCalls:
         protect(task, run)
         try:
             await asyncio.wait({task}, timeout=timeout_s)
-            if timeout_s is not None and (not task.done() or run.times_held_up or _took(call) > timeout_s):
+            elapsed_s = call.elapsed_s or 0.0
+            if timeout_s is not None and (not task.done() or run.times_held_up or elapsed_s > timeout_s):
                 await _end({task, *run.tasks}, context, run.answer)
-                place = None if run.stopped_by is None else place_of(run.stopped_by.__traceback__)
-                call.timed_out(timeout_s, place, _why(task, run))
+                call.timed_out(timeout_s, _place_stopped(run), _why(task, run))
             elif run.trespass is not None and call.failure is None:
                 call.fail("raised", run.trespass)
             elif task.cancelled() and call.failure is None:
-                place = None if run.stopped_by is None else place_of(run.stopped_by.__traceback__)
+                place = _place_stopped(run)
                 where = f" ({place})" if place else ""
                 call.fail("raised", f"CancelledError: the agent cancelled the task it runs in{where}")
         except BaseException:
@@ -211,8 +211,8 @@ class AsyncCalls:
                 task.add_done_callback(self._left_over.discard)
 
 
-def _took(call: Call) -> float:
-    return call.elapsed_s or 0.0
+def _place_stopped(run: GuardedRun) -> str | None:
+    return None if run.stopped_by is None else place_of(run.stopped_by.__traceback__)
 
 
 def _why(task: asyncio.Task[Any], run: GuardedRun) -> str:

@@ -185,8 +185,8 @@ async def _kill(process: Process) -> None:
             kill_group(process.pid)
     elif process.returncode is None:
         process.kill()
-    given_up = time.monotonic() + _TO_DIE_S
-    while process.returncode is None and time.monotonic() < given_up:
+    deadline = time.monotonic() + _TO_DIE_S
+    while process.returncode is None and time.monotonic() < deadline:
         await asyncio.sleep(0.001)
     # Whoever got away may hold the pipes open; we do not.
     process._transport.close()  # type: ignore[attr-defined]

@@ -76,12 +76,12 @@ class HttpAgent:
             return call.result()
         try:
             response = await asyncio.wait_for(self._ask(question), timeout_s)
-            kind, text = _content_type(response), _text(response)
+            kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             is_text = kind.startswith("text/") and kind != "text/html"
             try:
-                take_reply(call, self._secrets.hidden_in_answer(text), may_be_text=is_text)
+                take_reply(call, self._secrets.hidden_in_answer(_text(response)), may_be_text=is_text)
             except WrongType as error:
-                self._fail(call, "wrong_type", f"{error}; the content type is {kind}")
+                self._fail(call, "wrong_type", f"{error}; the content type is {kind or 'not given'}")
         except asyncio.TimeoutError:
             call.timed_out(timeout_s or 0.0, why=f"; {self._shown} did not finish its response")
         except HttpFailure as error:
@@ -153,10 +153,6 @@ def _redirected(response: Response, address: SplitResult) -> SplitResult:
 
 def _origin(address: SplitResult) -> tuple[str, str | None, int | None]:
     return address.scheme, address.hostname, address.port or PORTS.get(address.scheme)
-
-
-def _content_type(response: Response) -> str:
-    return response.headers.get("content-type", "").partition(";")[0].strip().lower() or "not given"
 
 
 def _text(response: Response) -> str:

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import suppress
 from contextvars import ContextVar
 from types import FrameType
@@ -129,8 +129,10 @@ class LoopGuard:
         run = current_run.get()
         if run is not None and inspect.iscoroutine(coroutine):
             coroutine = _WithoutExit(coroutine)
-        make: Callable[..., Any] = self._factory or _plain_task
-        task = make(loop, coroutine, **options)
+        if self._factory is None:
+            task = asyncio.Task(coroutine, loop=loop, **options)
+        else:
+            task = self._factory(loop, coroutine, **options)
         if run is not None:
             run.tasks.add(task)
         return task
@@ -239,10 +241,6 @@ def _alarm_is_free() -> bool:
         and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
         and signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     )
-
-
-def _plain_task(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
-    return asyncio.Task(coroutine, loop=loop, **options)
 
 
 class _WithoutExit(Coroutine[Any, Any, Any]):

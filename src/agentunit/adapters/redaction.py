@@ -25,7 +25,7 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
             raise ValueError(f"HttpAgent: headers must have names of letters, digits and dashes; received {name!r}")
         if not isinstance(value, str):
             raise ValueError(f"HttpAgent: headers must be text; received {type(value).__name__} for {name!r}")
-        if not value.isprintable() or not _fits_latin_1(value):
+        if not value.isprintable() or any(letter > "\xff" for letter in value):
             raise ValueError(f"HttpAgent: headers must be printable Latin-1 text; received something else for {name!r}")
         checked[name] = value.strip()
     return checked
@@ -79,11 +79,3 @@ def _replaced(text: str, values: list[str]) -> str:
     for value in values:
         text = text.replace(value, "***")
     return text
-
-
-def _fits_latin_1(value: str) -> bool:
-    try:
-        value.encode("latin-1")
-    except UnicodeEncodeError:
-        return False
-    return True

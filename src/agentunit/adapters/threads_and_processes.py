@@ -35,7 +35,7 @@ class DaemonThreads:
             def report() -> None:
                 # The loop may be closed by the time a call comes to its end that nobody waits for any more.
                 with contextlib.suppress(RuntimeError):
-                    loop.call_soon_threadsafe(_settle, future, result)
+                    loop.call_soon_threadsafe(settle, future, result)
 
             return report
 
@@ -66,7 +66,8 @@ class DaemonThreads:
                 return
 
 
-def _settle(future: asyncio.Future[Any], result: Any) -> None:
+def settle(future: asyncio.Future[Any], result: Any) -> None:
+    """Set a future's result, unless it has one."""
     if not future.done():
         future.set_result(result)
 
@@ -112,8 +113,8 @@ class Child:
 
     async def wait(self, wait_s: float) -> bool:
         """Wait for its end, but not for ever: a process in the kernel's hands may not come back."""
-        pause_s, given_up = 0.0005, time.monotonic() + wait_s
-        while not self.has_ended() and time.monotonic() < given_up:
+        pause_s, deadline = 0.0005, time.monotonic() + wait_s
+        while not self.has_ended() and time.monotonic() < deadline:
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, 0.02)
         return self.ended

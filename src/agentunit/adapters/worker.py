@@ -104,8 +104,9 @@ class Worker:
         # Pipes: a socket pair takes twice the processor time.
         their_requests, self._requests = os.pipe()
         self._fd, their_replies = os.pipe()
-        self._stdout, their_stdout = os.pipe()
-        self._stderr, their_stderr = os.pipe()
+        stdout, their_stdout = os.pipe()
+        stderr, their_stderr = os.pipe()
+        self._printed = {stdout: "stdout", stderr: "stderr"}
         # Never written to: it breaks when this process ends, however it ends.
         their_lifeline, self._lifeline = os.pipe()
         self._reader = FrameReader()
@@ -113,13 +114,13 @@ class Worker:
         # The loop that listens to it, also between cases: to register anew for each would cost a third of its time.
         self.home: asyncio.AbstractEventLoop | None = None
         self._unsent = memoryview(b"")
-        self._ends = {self._requests, self._fd, self._stdout, self._stderr, self._lifeline}
+        self._ends = {self._requests, self._fd, stdout, stderr, self._lifeline}
         _our_ends.update(self._ends)
-        for fd in (self._requests, self._fd, self._stdout, self._stderr):
+        for fd in (self._requests, self._fd, stdout, stderr):
             os.set_blocking(fd, False)
         # One look at all of them takes less than a read of each.
         self._unread = select.poll()
-        for fd in (self._fd, self._stdout, self._stderr):
+        for fd in (self._fd, stdout, stderr):
             self._unread.register(fd, select.POLLIN)
         for stream in (sys.stdout, sys.stderr):
             # What is buffered now would be written by the child a second time.
@@ -130,11 +131,12 @@ class Worker:
             # Python warns about forks beside threads. The child touches nothing that another thread may have locked.
             warnings.simplefilter("ignore", DeprecationWarning)
             pid = os.fork()
+        theirs = their_requests, their_replies, their_stdout, their_stderr, their_lifeline
         if pid == 0:
-            _live(function, their_requests, their_replies, their_stdout, their_stderr, their_lifeline, parent)
+            _live(function, theirs, parent)
         self.child = Child(pid)
         self._exit_fd = _exit_notice(pid)
-        for fd in (their_requests, their_replies, their_stdout, their_stderr, their_lifeline):
+        for fd in theirs:
             os.close(fd)
 
     def is_ready(self) -> bool:
@@ -154,8 +156,8 @@ class Worker:
         if self.home is not loop:
             self.home = loop
             loop.add_reader(self._fd, self._on_link)
-            loop.add_reader(self._stdout, self._on_stdout)
-            loop.add_reader(self._stderr, self._on_stderr)
+            for fd in self._printed:
+                loop.add_reader(fd, self._on_print, fd)
             if self._exit_fd is not None:
                 loop.add_reader(self._exit_fd, self._on_exit)
         self._exchange = exchange
@@ -167,10 +169,8 @@ class Worker:
     def stop(self) -> None:
         """The case is over; what was printed until now belongs to it."""
         for fd, _ in self._unread.poll(0):
-            if fd == self._stdout:
-                self._on_stdout()
-            elif fd == self._stderr:
-                self._on_stderr()
+            if fd in self._printed:
+                self._on_print(fd)
         self._exchange = None
 
     def ask_for_last_words(self) -> None:
@@ -180,12 +180,10 @@ class Worker:
 
     def kill(self) -> None:
         """End it and all that it started."""
-        fds = [self._stdout, self._stderr, self._lifeline]
-        if self._exit_fd is not None:
-            fds.append(self._exit_fd)
-        self._unregister(self._fd, *fds)
+        fds = self._ends if self._exit_fd is None else self._ends | {self._exit_fd}
+        self._unregister(*fds)
         self.child.kill()
-        for fd in (self._requests, self._fd, *fds):
+        for fd in fds:
             os.close(fd)
         _our_ends.difference_update(self._ends)
 
@@ -230,16 +228,10 @@ class Worker:
         self._unregister(self._exit_fd or 0)
         self._end()
 
-    def _on_stdout(self) -> None:
-        self._on_print(self._stdout, None if self._exchange is None else self._exchange.prints.stdout)
-
-    def _on_stderr(self) -> None:
-        self._on_print(self._stderr, None if self._exchange is None else self._exchange.prints.stderr)
-
-    def _on_print(self, fd: int, stream: BoundedText | None) -> None:
+    def _on_print(self, fd: int) -> None:
         data = _drained(fd)
-        if data and self._exchange is not None and stream is not None:
-            self._exchange.on_print(stream, data)
+        if data and self._exchange is not None:
+            self._exchange.on_print(getattr(self._exchange.prints, self._printed[fd]), data)
         elif data is None:
             self._unregister(fd)
 
@@ -273,18 +265,11 @@ def _drained(fd: int) -> bytes | None:
         return None
 
 
-def _live(
-    function: BoundFunction,
-    requests_fd: int,
-    replies_fd: int,
-    stdout_fd: int,
-    stderr_fd: int,
-    lifeline_fd: int,
-    parent: int,
-) -> NoReturn:
+def _live(function: BoundFunction, fds: tuple[int, int, int, int, int], parent: int) -> NoReturn:
     """The child's side of the fork: whatever happens, it never returns into the parent's code."""
     global _forking
     try:
+        requests_fd, replies_fd, stdout_fd, stderr_fd, lifeline_fd = fds
         os.setsid()
         _forking = threading.Lock()
         for fd in _our_ends:

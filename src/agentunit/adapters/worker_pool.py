@@ -12,7 +12,7 @@ from collections import deque
 
 from agentunit.adapters.base import TOO_MUCH, AgentResult, opened
 from agentunit.adapters.bound_function import BoundFunction
-from agentunit.adapters.threads_and_processes import describe_exit
+from agentunit.adapters.threads_and_processes import describe_exit, settle
 from agentunit.adapters.worker import Ending, Exchange, Worker
 from agentunit.adapters.worker_process import request
 from agentunit.core.case import DatasetCase
@@ -90,7 +90,10 @@ class WorkerPool:
         try:
             with self._lock:
                 worker = self._idle_worker()
-            return worker or self._new_worker()
+            if worker is None:
+                worker = Worker(self._function)
+                self._all.append(worker)
+            return worker
         except BaseException:
             with self._lock:
                 self._n_taken -= 1
@@ -113,11 +116,6 @@ class WorkerPool:
             self._discard(foreign.pop())
         self._idle.extend(foreign)
         return found
-
-    def _new_worker(self) -> Worker:
-        worker = Worker(self._function)
-        self._all.append(worker)
-        return worker
 
     def _give_back(self, worker: Worker, reusable: bool) -> None:
         with self._lock:
@@ -151,7 +149,7 @@ class WorkerPool:
                 continue
             # Pools may be shared by loops in several threads, and outlive a loop.
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(_wake, turn)
+                loop.call_soon_threadsafe(settle, turn, None)
                 return
 
 
@@ -185,11 +183,6 @@ async def _timed_out(worker: Worker, exchange: Exchange, timeout_s: float) -> Ag
         call.trace = result.trace
     call.timed_out(timeout_s)
     return call.result()
-
-
-def _wake(turn: asyncio.Future[None]) -> None:
-    if not turn.done():
-        turn.set_result(None)
 
 
 def _kill_left(workers: list[Worker], process: int) -> None:

@@ -127,12 +127,6 @@ def request(case: DatasetCase, seed: int | None, timeout_s: float | None, probes
     return framed(REQUEST, body)
 
 
-def opened_request(body: bytes) -> tuple[DatasetCase, int | None, float | None, ProbeSettings | None]:
-    """The case, seed, timeout and probes of a request."""
-    case, seed, timeout_s, probes = pickle.loads(body)
-    return as_case(msgspec.json.decode(case)) if isinstance(case, bytes) else case, seed, timeout_s, probes
-
-
 MAX_SENT_SPANS_BYTES = 16 * 1024 * 1024
 """What is sent of a call's spans while it runs: of use only if the process dies, and held in memory until then."""
 MAX_LEFT_THREADS = 64
@@ -171,7 +165,8 @@ class Server:
         events, spans = _SentEvents(self._link), _SentSpans(self._link)
         call = self._call = Call(events, spans.send)
         try:
-            case, seed, self._timeout_s, wanted = opened_request(body)
+            case, seed, self._timeout_s, wanted = pickle.loads(body)
+            case = as_case(msgspec.json.decode(case)) if isinstance(case, bytes) else case
             probes.wanted.set(wanted)
         except Exception as error:  # noqa: BLE001 - classes that cannot be imported here, and the like
             call.fail("raised", f"the case cannot be handed to the worker process: {describe_error(error)}")

@@ -115,7 +115,8 @@ class HttpClient:
             self._loop = loop
         while self._idle and not on_new:
             connection = self._idle.pop()
-            if connection.is_usable:
+            # Usable when the next bytes that come will be the response to the next request.
+            if not connection.writer.transport.is_closing() and not connection.has_more():
                 return connection
             connection.abort()
         try:
@@ -258,12 +259,7 @@ class _Connection:
         if self._poll is not None:
             self._poll.register(self._fileno, select.POLLIN)
 
-    @property
-    def is_usable(self) -> bool:
-        """Whether the next bytes that come will be the response to the next request."""
-        return not self.writer.transport.is_closing() and not self._has_more()
-
-    def _has_more(self) -> bool:
+    def has_more(self) -> bool:
         """Whether the end, or bytes that nobody asked for, are there to be read: a second response, for example."""
         step = self.reader.read(1)
         try:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from agentunit.backends.quality import BackendUnavailable
+from agentunit.backends.quality import require_ready
 from agentunit.backends.spacy_model import model_path, spacy_unready
 
 PRESIDIO_EXTRA = 'pip install "agentunit-eval[presidio]"'
@@ -53,9 +53,7 @@ class PresidioAnalyzer:
     def find(self, texts: Sequence[str]) -> list[list[PresidioSpan]]:
         """Presidio's results for each text, of the types we know, none overlapping: the higher score wins."""
         if self._engine is None:
-            reason = self.unready()
-            if reason is not None:
-                raise BackendUnavailable(reason)
+            require_ready(self.unready())
             self._engine = _engine(model_path(self._model))
         known = set(self._engine.get_supported_entities(language="en"))
         wanted = [name for name in TYPES if name in known]

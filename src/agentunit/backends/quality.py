@@ -80,6 +80,12 @@ class BackendUnavailable(RuntimeError):
     """A backend was named outright and cannot run here."""
 
 
+def require_ready(reason: str | None) -> None:
+    """Raise ``BackendUnavailable`` with the reason why something cannot run; ``None`` says that it can."""
+    if reason is not None:
+        raise BackendUnavailable(reason)
+
+
 def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend | None:
     """The backend to use for a measure; ``None`` stands for the lexical fallback.
 

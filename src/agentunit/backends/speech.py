@@ -36,21 +36,21 @@ _BEGINNINGS = (
 )  # fmt: skip
 
 
-def recogniser_of(given: Any, owner: str) -> tuple[str, Recogniser] | None:
+def recogniser_of(named: Any, owner: str) -> tuple[str, Recogniser] | None:
     """A recogniser and its name: of a function from a path to a text, ``module:attribute`` of one, or Whisper by name.
 
     ``faster-whisper`` takes the weights of the installed package, ``faster-whisper:FOLDER`` those of a folder.
     """
-    if given is None:
+    if named is None:
         return None
-    if isinstance(given, str):
-        if given == WHISPER or given.startswith(f"{WHISPER}:"):
-            folder = whisper_folder(given.partition(":")[2], owner)
+    if isinstance(named, str):
+        if named == WHISPER or named.startswith(f"{WHISPER}:"):
+            folder = whisper_folder(named.partition(":")[2], owner)
             return WHISPER, lambda path: _whisper(folder, path)
-        return given, _attribute(given, owner)
-    if not callable(given):
-        raise _no_recogniser(given, owner)
-    return str(getattr(given, "__qualname__", type(given).__name__)), given
+        return named, _attribute(named, owner)
+    if not callable(named):
+        raise _no_recogniser(named, owner)
+    return str(getattr(named, "__qualname__", type(named).__name__)), named
 
 
 def checked_audio(path: Any, access: MediaAccess) -> str:
@@ -77,7 +77,7 @@ def checked_audio(path: Any, access: MediaAccess) -> str:
 
 
 def whisper_folder(folder: str, owner: str) -> str:
-    """Where Whisper's weights lie: the folder given, else the installed package; the way out when there are none."""
+    """Where Whisper's weights lie: the named folder, else the installed package; the way out when there are none."""
     if find_spec("faster_whisper") is None:
         raise BackendUnavailable(f"{owner}: recognizer {WHISPER!r} cannot run: it is not installed; {INSTALL} adds it")
     if folder:
@@ -149,9 +149,9 @@ def _attribute(reference: str, owner: str) -> Recogniser:
     return found  # type: ignore[no-any-return]
 
 
-def _no_recogniser(given: Any, owner: str) -> ValueError:
+def _no_recogniser(named: Any, owner: str) -> ValueError:
     return ValueError(
-        f"{owner}: recognizer must be a function of a path, 'module:attribute' or {WHISPER!r}; received {given!r:.80}"
+        f"{owner}: recognizer must be a function of a path, 'module:attribute' or {WHISPER!r}; received {named!r:.80}"
     )
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,18 +19,14 @@ from agentunit.cli.collect_session import Screen, Session, is_loopback
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure
 from agentunit.traces.collector.forward import Backend, Forwarder, parse_backend
-from agentunit.traces.collector.limits import ReceiverLimits, receiver_limits
+from agentunit.traces.collector.limits import receiver_limits
 from agentunit.traces.collector.masking import MaskTexts
-from agentunit.traces.collector.receiver import (
-    DEFAULT_GRPC_PORT,
-    DEFAULT_HOST,
-    DEFAULT_PORT,
-    Forwarding,
-    Receiver,
-)
+from agentunit.traces.collector.receiver import DEFAULT_GRPC_PORT, DEFAULT_HOST, DEFAULT_PORT, Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.spool import SpanSpool, SpoolError
 from agentunit.traces.limits import LimitExceeded
+
+_ANY = ("0.0.0.0", "::")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -88,16 +85,17 @@ def collect(
         if not isfinite(value):
             raise click.BadParameter(f"must be a finite number; received {value}", param_hint=name)
     backend = _backend(forward, mask)
-    limits = _limits()
     try:
+        limits = receiver_limits()
         spool = SpanSpool(out, max_bytes=limits.spool_bytes)
+    except LimitExceeded as error:
+        raise click.UsageError(str(error)) from None
     except SpoolError as error:
         raise InputFailure(str(error)) from None
     except OSError as error:
         raise InputFailure(f"cannot use {out} as a folder: {(error.strerror or str(error)).lower()}") from None
     with spool, _stop_signals() as stop:
         screen = Screen()
-        forwarding = None if backend is None else Forwarding(is_masked=mask)
         if grpc_port is None:
             grpc_port = DEFAULT_GRPC_PORT if port else 0
         try:
@@ -107,7 +105,7 @@ def collect(
                 port=port,
                 grpc_port=grpc_port,
                 limits=limits,
-                forwarding=forwarding,
+                forwarding=None if backend is None else "masked" if mask else "as it came",
                 report=screen.print_line,
             )
         except OSError as error:
@@ -115,14 +113,17 @@ def collect(
         recorder = TraceRecorder(out, spool, quiet_s=quiet_s, keep_s=keep_h * 3600, report=screen.print_line)
         forwarder = None
         if backend is not None:
-            if _is_own_address(backend, receiver):
+            if _is_own_address(backend, receiver, host):
                 receiver.stop()
                 raise click.BadParameter(f"{backend.shown} is this collector itself", param_hint="--forward")
             forwarder = Forwarder(spool, backend, mask=_mask_texts(), report=screen.print_line)
-        session = Session(receiver, recorder, spool, forwarder, backend)
-        session.introduce(out, host, mask)
-        session.run(screen, stop)
-        n_open = session.conclude(out)
+        session = Session(receiver, recorder, spool, forwarder)
+        try:
+            session.introduce(out, host, mask)
+            session.run(screen, stop)
+            n_open = session.conclude(out)
+        except SpoolError as error:
+            raise InputFailure(str(error)) from None
     if n_open or recorder.counts.failed:
         raise click.exceptions.Exit(EXIT_ERRORS)
 
@@ -138,13 +139,6 @@ def _backend(forward: str | None, mask: bool) -> Backend | None:
         raise click.BadParameter(str(error), param_hint="--forward") from None
 
 
-def _limits() -> ReceiverLimits:
-    try:
-        return receiver_limits()
-    except LimitExceeded as error:
-        raise click.UsageError(str(error)) from None
-
-
 def _cannot_listen(host: str, port: int, error: OSError) -> InputFailure:
     if error.errno == errno.EADDRINUSE:
         reason = "the port is in use, perhaps by another collector; --port chooses another (0: any free one)"
@@ -153,9 +147,23 @@ def _cannot_listen(host: str, port: int, error: OSError) -> InputFailure:
     return InputFailure(f"cannot listen on {host}, port {port}: {reason}")
 
 
-def _is_own_address(backend: Backend, receiver: Receiver) -> bool:
+def _is_own_address(backend: Backend, receiver: Receiver, host: str) -> bool:
     own_ports = {urlsplit(address).port for address in (receiver.address, receiver.grpc_address) if address}
-    return backend.port in own_ports and is_loopback(backend.host)
+    if backend.port not in own_ports:
+        return False
+    # Who connects to 0.0.0.0 reaches this machine. Its other addresses are served unless only loopback is.
+    return is_loopback(backend.host) or backend.host in _ANY or (not is_loopback(host) and _is_here(backend.host))
+
+
+def _is_here(host: str) -> bool:
+    """Whether a host is an address of this machine: only such a one can be bound."""
+    try:
+        (family, *_, address), *_ = socket.getaddrinfo(host, 0, type=socket.SOCK_DGRAM)
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.bind(address)
+    except OSError:
+        return False
+    return True
 
 
 def _mask_texts() -> MaskTexts:

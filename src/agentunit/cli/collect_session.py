@@ -9,16 +9,17 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import NamedTuple
 
 import click
 
 from agentunit.reports.printable import printable_line
-from agentunit.traces.collector.forward import Backend, Forwarder
+from agentunit.traces.collector.forward import Forwarder
 from agentunit.traces.collector.receiver import Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
 from agentunit.traces.collector.request import PROTOBUF_MISSING, grpc_installed, protobuf_installed
-from agentunit.traces.collector.spool import SpanSpool
+from agentunit.traces.collector.spool import SpanSpool, SpoolError
 from agentunit.traces.spans import ReadingNotes
 
 _LOOK_EVERY_S = 0.2
@@ -74,7 +75,6 @@ class Session(NamedTuple):
     recorder: TraceRecorder
     spool: SpanSpool
     forwarder: Forwarder | None
-    backend: Backend | None
 
     def introduce(self, out: str, host: str, mask: bool) -> None:
         """Print where to send spans, and what is not as it could be."""
@@ -84,10 +84,10 @@ class Session(NamedTuple):
         click.echo(f"  OTEL_EXPORTER_OTLP_PROTOCOL={'http/protobuf' if protobuf_installed() else 'http/json'}")
         if self.receiver.grpc_address is not None:
             click.echo(f"or OTEL_EXPORTER_OTLP_ENDPOINT={self.receiver.grpc_address} OTEL_EXPORTER_OTLP_PROTOCOL=grpc")
-        if self.backend is not None:
-            names = ", ".join(self.backend.headers)
+        if self.forwarder is not None:
+            names = ", ".join(self.forwarder.backend.headers)
             how = ("with personal data masked" if mask else "as it came") + (f", headers: {names}" if names else "")
-            click.echo(f"forwarding everything to {self.backend.shown} {how}")
+            click.echo(f"forwarding everything to {self.forwarder.backend.shown} {how}")
         elif n_waiting := self.spool.n_outgoing():
             click.echo(f"{n_waiting:,} requests wait in the spool to be forwarded: --forward URL sends them")
         if not protobuf_installed():
@@ -112,7 +112,8 @@ class Session(NamedTuple):
             n_written = 0
             while not stop.wait(0 if n_written else _LOOK_EVERY_S):
                 n_written = self.recorder.write_due()
-                screen.show(self.status())
+                with suppress(SpoolError):  # the recorder reports it, and tries again
+                    screen.show(self.status())
         finally:
             screen.clear()
             self.receiver.stop()
@@ -145,18 +146,16 @@ class Session(NamedTuple):
             (counts.replaced_spans, "{:,} spans came again with other content: the newer ones were kept"),
             (counts.other_logs, "left out: {:,} log records without a trace, or not of a GenAI call"),
             (counts.dropped_metrics, "dropped: {:,} requests of metrics"),
+            (counts.refused, "refused: {:,} requests (reasons above)"),
+            (counts.unreadable, "refused: {:,} spans or log records (reasons above)"),
         ):
             if count:
                 click.echo(line.format(count))
-        if counts.refused or counts.unreadable:
-            click.echo(
-                f"refused: {counts.refused:,} requests, {counts.unreadable:,} spans or log records (reasons above)"
-            )
         _print_notes(self.recorder.notes())
-        if self.forwarder is not None and self.backend is not None:
+        if self.forwarder is not None:
             sent = self.forwarder.counts
             refused = f", {sent.refused:,} not accepted there" if sent.refused else ""
-            click.echo(f"{sent.sent:,} requests forwarded to {self.backend.shown}{refused}")
+            click.echo(f"{sent.sent:,} requests forwarded to {self.forwarder.backend.shown}{refused}")
             if n_waiting := self.spool.n_outgoing():
                 click.echo(f"{n_waiting:,} requests wait to be forwarded; the next start with --forward sends them")
         if n_open:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from agentunit.cli.options import InputFailure, json_option
+from agentunit.cli.options import InputFailure, all_rows_option, json_option
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
@@ -38,7 +38,8 @@ _METRICS = (
 @click.option(
     "--save", type=click.Path(dir_okay=False), metavar="FILE", help="Write the recording itself here, to try things on."
 )
-def demo(as_json: bool, save: str | None) -> None:
+@all_rows_option
+def demo(as_json: bool, save: str | None, all_rows: bool) -> None:
     """Score a bundled recording of a small agent system: offline, no keys, in a second.
 
     The recording is of a rule-based customer desk (triage, orders, returns, advice, supervisor) at an invented shop.
@@ -63,11 +64,8 @@ def demo(as_json: bool, save: str | None) -> None:
         summary,
         {metric.name: describe(metric) for metric in metrics},
         console,
-        next_steps=(
-            "agentunit demo --save demo.jsonl     the recording itself, one record a line",
-            "agentunit score demo.jsonl -m task_success,cost -o scores.jsonl",
-            "agentunit metrics                    what else can be measured",
-        ),
+        next_steps=("agentunit init     a suite to start from, to put your own agent in",),
+        all_rows=all_rows,
     )
 
 

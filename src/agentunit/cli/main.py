@@ -24,18 +24,22 @@ EXIT_STOPPED = 130
 # What decides must not look like a pass when its output was cut off before it had decided: as if ended by SIGPIPE.
 _EXIT_CLOSED = dict.fromkeys(("run", "rerun", "gate", "compare"), 141)
 
-_VERBS = {
-    "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
+# The first are what a newcomer needs; the help lists the others under "More".
+_FIRST_VERBS = {
     "init": "Write a working suite into a folder, to start from.",
     "run": "Record an agent on a dataset, score what it did, decide.",
-    "collect": "Receive OpenTelemetry spans from running agents and write records.",
     "score": "Score recorded traces, or a run that was recorded before.",
+    "compare": "Compare a run with a baseline, case by case.",
+    "show": "A run, or everything about one of its cases.",
+    "demo": "Score a bundled recording: the quickest look at what AgentUnit does.",
+}
+_VERBS = {
+    **_FIRST_VERBS,
+    "collect": "Receive OpenTelemetry spans from running agents and write records.",
     "convert": "Turn traces of any format into records, to keep, share or edit.",
     "redact": "Write traces with personal data masked, to share them.",
     "gate": "Decide about a run: thresholds, and a baseline.",
-    "compare": "Compare a run with a baseline, case by case.",
     "runs": "List the runs.",
-    "show": "A run, or everything about one of its cases.",
     "rerun": "Run some cases of a run once more.",
     "promote": "Make test cases of a run's bad cases.",
     "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
@@ -93,7 +97,9 @@ class _Verbs(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_VERBS.items()))
+            formatter.write_dl(list(_FIRST_VERBS.items()))
+        with formatter.section("More"):
+            formatter.write_dl([item for item in _VERBS.items() if item[0] not in _FIRST_VERBS])
 
 
 @click.command(

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from math import inf
 from typing import Any, TypeVar
 
 import click
@@ -19,6 +20,7 @@ from agentunit.reports.printable import printable_line
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
+_TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
@@ -47,6 +49,11 @@ def store_option(command: _Command) -> _Command:
 def json_option(text: str) -> Callable[[_Command], _Command]:
     """``--json``: data for a program in place of text for a person."""
     return click.option("--json", "as_json", is_flag=True, help=text)
+
+
+def all_rows_option(command: _Command) -> _Command:
+    """``--all``: every row of a table, where ten are shown otherwise."""
+    return click.option("--all", "all_rows", is_flag=True, help="Show every row of the table, not only ten.")(command)
 
 
 def show_personal_data_option(command: _Command) -> _Command:
@@ -125,6 +132,18 @@ def tags_from(pairs: Sequence[str]) -> dict[str, str]:
             raise click.BadParameter(f"must be KEY=VALUE, such as model=x; received {pair!r}", param_hint="--tag")
         tags[key.strip()] = value.strip()
     return tags
+
+
+def seconds_from(text: str) -> float:
+    """A length of time on a command line, in seconds: ``90``, ``30m`` or ``2h``."""
+    unit = text[-1:].lower()
+    try:
+        seconds = float(text[:-1]) * _TIME_UNITS[unit] if unit in _TIME_UNITS else float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0.0 < seconds < inf:
+        raise click.BadParameter(f"must be a time such as 90, 30m or 2h; received {text!r}", param_hint="--max-time")
+    return seconds
 
 
 def metrics_from(names: Sequence[str], choice: JudgeChoice) -> list[Any]:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from math import inf
 from typing import Any
 
 import click
@@ -15,11 +14,13 @@ from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
     InputFailure,
+    all_rows_option,
     end_signals_interrupt,
     media_root_option,
     metrics_from,
     open_store,
     say_stopped,
+    seconds_from,
     show_personal_data_option,
     store_option,
     tags_from,
@@ -51,7 +52,6 @@ from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
 
 _MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
-_TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,6 +76,7 @@ _TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 @click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics in place of the suite's.")
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
+@all_rows_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option
 @media_root_option
@@ -99,6 +100,7 @@ def run(
     names: tuple[str, ...],
     gates: tuple[str, ...],
     baseline: str | None,
+    all_rows: bool,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
@@ -142,7 +144,7 @@ def run(
     }
     with open_store(store_path, must_exist=resume is not None) as store:
         caps = Caps(max_cost, None if max_time is None else seconds_from(max_time))
-        _run(store, suite_path, given, names, choice, planned, caps, baseline, as_json, show_personal_data)
+        _run(store, suite_path, given, names, choice, planned, caps, baseline, all_rows, as_json, show_personal_data)
 
 
 def _run(
@@ -154,6 +156,7 @@ def _run(
     planned: dict[str, Any],
     caps: Caps,
     baseline: str | None,
+    all_rows: bool,
     as_json: bool,
     show_personal_data: bool,
 ) -> None:
@@ -184,7 +187,15 @@ def _run(
     score_with_progress(
         store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
     )
-    finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data)
+    finish(
+        store,
+        plan.header.id,
+        suite,
+        base,
+        as_json=as_json,
+        show_personal_data=show_personal_data,
+        all_rows=all_rows,
+    )
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -272,18 +283,6 @@ def _refuse_misspelt_backend(gate: Gate, metric: Any) -> None:
         )
 
 
-def seconds_from(text: str) -> float:
-    """A length of time on a command line, in seconds: ``90``, ``30m`` or ``2h``."""
-    unit = text[-1:].lower()
-    try:
-        seconds = float(text[:-1]) * _TIME_UNITS[unit] if unit in _TIME_UNITS else float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0.0 < seconds < inf:
-        raise click.BadParameter(f"must be a time such as 90, 30m or 2h; received {text!r}", param_hint="--max-time")
-    return seconds
-
-
 def record_with_progress(
     plan: Plan, store: Store, case_ids: Sequence[str] | None = None, *, caps: Caps | None = None
 ) -> Recording:
@@ -352,7 +351,14 @@ def score_with_progress(
 
 
 def finish(
-    store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool, show_personal_data: bool = False
+    store: Store,
+    run_id: str,
+    suite: Suite,
+    base: ScoredRun | None,
+    *,
+    as_json: bool,
+    show_personal_data: bool = False,
+    all_rows: bool = True,
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
@@ -376,7 +382,8 @@ def finish(
         click.echo(printable_json({**facts, **decision_as_data(decision)}))
     else:
         console = Terminal()
-        print_run(reported.summary, reported.infos, console)
+        gated = {verdict.gate.metric for verdict in decision.gates}
+        print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
         for line in failures:
             print_line(line, console)
         print_verdict(decision, console, next_command(scored.header.id, scored, decision))

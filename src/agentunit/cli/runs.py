@@ -18,7 +18,7 @@ from agentunit.store.sqlite import RunHeader
 
 @click.command()
 @json_option("Print them as JSON.")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="At most so many.")
+@click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only runs with this tag: --tag model=x.")
 @click.option("--name", metavar="NAME", help="Only runs of this name.")
 @click.option("--delete", "doomed", metavar="RUN", help="Remove a run with its records and scores.")
@@ -61,7 +61,7 @@ def runs(
     if len(headers) > limit:
         console.print(f"… and {len(headers) - limit:,} older (--limit shows more)", style="dim", highlight=False)
     resume = next((how for header, _ in listed if (how := how_to_resume(header, store_path))), None)
-    print_next(filter(None, (resume, "agentunit show last")), console)
+    print_next([resume or "agentunit show last"], console)
 
 
 def _delete(reference: str, store_path: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import click
 
-from agentunit.cli.options import InputFailure, json_option, show_personal_data_option, store_option
+from agentunit.cli.options import InputFailure, all_rows_option, json_option, show_personal_data_option, store_option
 from agentunit.cli.references import find_reported_run, run_argument, unknown_case, unreadable_runs_fail
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
@@ -24,6 +24,7 @@ from agentunit.reports.run_console import print_stored_run
 @click.argument("case_id", required=False, metavar="[CASE]")
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Which repeat of the case, counted from 1.")
 @click.option("--full", is_flag=True, help="Show long texts whole.")
+@all_rows_option
 @json_option("Print it as JSON.")
 @show_personal_data_option
 @store_option
@@ -32,6 +33,7 @@ def show(
     case_id: str | None,
     repeat: int | None,
     full: bool,
+    all_rows: bool,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
@@ -57,7 +59,8 @@ def show(
         elif as_json:
             click.echo(printable_json(run_as_data(reported)))
         else:
-            print_stored_run(reported, Terminal(), next_steps=_next_steps(reported, run_reference, store_path))
+            next_steps = _next_steps(reported, run_reference, store_path)
+            print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows)
 
 
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
@@ -97,9 +100,9 @@ def _print_other_repeats(repeats: Sequence[ReportedCase], chosen: ReportedCase, 
 
 
 def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[str]:
-    """The commands to go on with: the rest of an unfinished run, a case behind the decision, or one of the worst."""
+    """The command to go on with: the rest of an unfinished run, a case behind the decision, or one of the worst."""
     ids = [*reported.decision.failing_cases, *reported.worst_cases()] or reported.case_ids()[:1]
     quoted = shlex.quote(reference)
     steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
     resume = None if os.path.isfile(reference) else how_to_resume(reported.run.header, store_path)
-    return [*([resume] if resume else []), *steps, f"agentunit export {quoted} --to run.html"]
+    return [*([resume] if resume else []), *steps, f"agentunit export {quoted} --to run.html"][:1]

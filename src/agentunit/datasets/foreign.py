@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from agentunit.datasets.foreign_fields import ROW_FORMATS, RowFormat, case_of_ro
 from agentunit.datasets.readers import load_dataset
 from agentunit.datasets.rows import DatasetError, listed
 from agentunit.datasets.structured import YamlProblem, plain_yaml
-from agentunit.datasets.tables import bounded_text
+from agentunit.datasets.tables import as_data, bounded_text
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed, read_whole
-from agentunit.traces.limits import LimitExceeded, check_nodes
+from agentunit.traces.limits import LimitExceeded, check_nodes, raised_by, read_limits
 
 CODE = (".js", ".ts", ".mjs", ".cjs", ".mts", ".cts", ".py", ".rb", ".sh")
 _LISTS = ("data", "items", "examples", "samples", "goldens", "test_cases")
@@ -53,7 +54,13 @@ def read_foreign(path: str | os.PathLike[str]) -> ForeignSuite:
     What is no such file, or holds a case that cannot be used, raises ``DatasetError``.
     """
     file = Path(path)
-    content = read_document(file)
+    try:
+        return _read(read_document(file), file)
+    except RecursionError:
+        raise DatasetError(f"{file}: its values are nested too deeply") from None
+
+
+def _read(content: Any, file: Path) -> ForeignSuite:
     if _is_promptfoo(content):
         from agentunit.datasets.foreign_promptfoo import read_promptfoo
 
@@ -81,9 +88,9 @@ def read_document(file: Path) -> Any:
             stream = decompressed(raw)
             if suffix in (".csv", ".tsv"):
                 with bounded_text(stream) as lines:
-                    return list(csv.DictReader(lines, delimiter="\t" if suffix == ".tsv" else ","))
+                    return _bounded(_table(csv.DictReader(lines, delimiter="\t" if suffix == ".tsv" else ",")))
             if suffix in (".jsonl", ".ndjson"):
-                return [_line(number, line) for number, line in bounded_lines(stream)]
+                return _bounded(_line(number, line) for number, line in bounded_lines(stream))
             text = read_whole(stream)
     except (OSError, UnicodeError, csv.Error, ZstandardMissing, LimitExceeded, ValueError, *BROKEN_STREAM) as error:
         raise DatasetError(f"{file}: {getattr(error, 'strerror', None) or error}") from None
@@ -94,6 +101,21 @@ def read_document(file: Path) -> Any:
         return decode_json(text.removeprefix(b"\xef\xbb\xbf"))
     except (YamlProblem, msgspec.DecodeError, UnicodeError, RecursionError, LimitExceeded) as error:
         raise DatasetError(f"{file}: {error}") from None
+
+
+def _bounded(rows: Iterable[Any]) -> list[Any]:
+    most = read_limits().cases
+    found = list(rows if most == inf else islice(rows, int(most) + 1))
+    if len(found) > most:
+        raise LimitExceeded(f"it holds more than {most:,.0f} rows ({raised_by('AGENTUNIT_MAX_CASES')})")
+    return found
+
+
+def _table(reader: csv.DictReader[str]) -> Iterator[Mapping[str, Any]]:
+    for row in reader:
+        if any(filter(None, row.pop(None, []))):  # cells that no name stands above
+            raise ValueError(f"line {reader.line_num}: the row has more cells than the header")
+        yield row
 
 
 def _line(number: int, line: bytes | str) -> Any:
@@ -130,7 +152,7 @@ def _read_rows(rows: list[Mapping[str, Any]], row_format: RowFormat, file: Path)
     from_cells = file.name.lower().removesuffix(".gz").endswith((".csv", ".tsv"))
     cases: list[dict[str, Any]] = []
     for row in rows:
-        fields = {str(name): _of_cell(value) if from_cells else value for name, value in row.items()}
+        fields = {str(name): as_data(value) if from_cells else value for name, value in row.items()}
         if str(fields.get("status", "")).upper() == "ARCHIVED":
             suite.unmapped["archived item"] += 1
             continue
@@ -157,17 +179,3 @@ def load_cases(cases: list[dict[str, Any]], file: Path) -> list[DatasetCase]:
         return load_dataset(cases)
     except DatasetError as error:
         raise DatasetError(f"{file}: {str(error).removeprefix('dataset, ').removeprefix('dataset: ')}") from None
-
-
-def _of_cell(cell: Any) -> Any:
-    """A cell that is JSON data becomes it; an empty one says nothing."""
-    if not isinstance(cell, str):
-        return cell
-    if not cell.strip():
-        return None
-    if cell.lstrip()[0] in "[{":
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError):
-            return cell
-    return cell

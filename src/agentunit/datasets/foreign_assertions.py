@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
 from agentunit.backends.json_schema import SchemaError, check_schema
 from agentunit.datasets.structured import YamlProblem, plain_yaml
@@ -82,38 +82,26 @@ def _tools(value: Any) -> Any:
     return [value] if isinstance(value, str) and value else _texts(value)
 
 
-def _nothing(_: Any) -> None:
-    return None
-
-
-class _Plain(NamedTuple):
-    """A type that ``assertions`` checks by itself: its name there, and how its value is read."""
-
-    kind: str
-    value: Callable[[Any], Any]
-    threshold: float | None = None
-    unit: float | None = None
-
-
-# The names are promptfoo's and ours alike, but for these two.
-_PLAIN: dict[str, _Plain] = {
-    "equals": _Plain("equals", _as_is),
-    "contains": _Plain("contains", _text),
-    "icontains": _Plain("icontains", _text),
-    "contains-all": _Plain("contains-all", _texts),
-    "contains-any": _Plain("contains-any", _texts),
-    "icontains-all": _Plain("icontains-all", _texts),
-    "icontains-any": _Plain("icontains-any", _texts),
-    "starts-with": _Plain("starts-with", _text),
-    "regex": _Plain("regex", _pattern),
-    "is-json": _Plain("is-json", _schema),
-    "contains-json": _Plain("contains-json", _schema),
-    "word-count": _Plain("word-count", _count),
-    "levenshtein": _Plain("levenshtein", _text, threshold=5),
-    "trajectory:tool-used": _Plain("tool-used", _tools),
-    "cost": _Plain("cost", _nothing, unit=1),
-    "latency": _Plain("latency", _nothing, unit=0.001),
+# How the value of a type is read that ``assertions`` checks by itself. The names are promptfoo's and ours alike.
+_PLAIN: dict[str, Callable[[Any], Any]] = {
+    "equals": _as_is,
+    "contains": _text,
+    "icontains": _text,
+    "contains-all": _texts,
+    "contains-any": _texts,
+    "icontains-all": _texts,
+    "icontains-any": _texts,
+    "starts-with": _text,
+    "regex": _pattern,
+    "is-json": _schema,
+    "contains-json": _schema,
+    "word-count": _count,
+    "levenshtein": _text,
+    "trajectory:tool-used": _tools,
+    "cost": lambda value: None,
+    "latency": lambda value: None,
 }
+_LARGEST_DISTANCE = 5
 
 # What a judge is asked; with a threshold it grades, without one it says pass or fail.
 _JUDGED: dict[str, tuple[str, float | None]] = {
@@ -128,8 +116,8 @@ _JUDGED: dict[str, tuple[str, float | None]] = {
 # Scored on every case that has what it takes; their scale is promptfoo's, so that a threshold can be kept.
 _WHOLE = {"context-faithfulness": "faithfulness", "context-relevance": "retrieval_quality"}
 
-# The same limit on every case is a gate of the run.
-_LIMITS = {"cost": "cost", "latency": "response_time"}
+# The same limit on every case is a gate of the run: its metric, and promptfoo's unit in the metric's.
+_LIMITS = {"cost": ("cost", 1), "latency": ("response_time", 0.001)}
 
 
 class Assertions:
@@ -181,7 +169,7 @@ class Assertions:
             raise NotMapped(f"{name} (its value is a template that plain substitution does not fill)")
         try:
             if kind in _PLAIN:
-                self._add_plain(name, _PLAIN[kind], value, threshold, plain)
+                self._add_plain(name, kind, value, threshold, plain)
             elif kind in _JUDGED:
                 self._add_judged(name, value, threshold, case["metadata"])
             elif kind in _WHOLE:
@@ -193,14 +181,16 @@ class Assertions:
         except ValueError as error:
             raise NotMapped(f"{name} ({error})") from None
 
-    def _add_plain(self, name: str, rule: _Plain, value: Any, threshold: float | None, plain: list[Any]) -> None:
+    def _add_plain(self, name: str, kind: str, value: Any, threshold: float | None, plain: list[Any]) -> None:
         made: dict[str, Any] = {"type": name.replace("trajectory:", "")}
-        if (read := rule.value(value)) is not None:
+        if (read := _PLAIN[kind](value)) is not None:
             made["value"] = read
-        if rule.unit is not None and threshold is None:
-            raise ValueError("it has no threshold")
-        if rule.unit is not None or rule.threshold is not None:
-            made["threshold"] = (threshold if threshold is not None else rule.threshold or 0) * (rule.unit or 1)
+        if kind in _LIMITS:
+            if threshold is None:
+                raise ValueError("it has no threshold")
+            made["threshold"] = threshold * _LIMITS[kind][1]
+        elif kind == "levenshtein":
+            made["threshold"] = _LARGEST_DISTANCE if threshold is None else threshold
         plain.append(made)
         if name in _LIMITS:
             self._limits[name].append((plain, made))
@@ -252,7 +242,7 @@ class Assertions:
     def _settle_limits(self, metrics: list[Any], gates: list[str]) -> None:
         for kind, found in self._limits.items():
             limits = {made["threshold"] for _, made in found}
-            metric = _LIMITS[kind]
+            metric, _ = _LIMITS[kind]
             if len(limits) == 1 and len({id(plain) for plain, _ in found}) == self._n_cases:
                 for plain, made in found:
                     # By identity: an equal assertion may stand there twice.

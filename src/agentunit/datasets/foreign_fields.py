@@ -47,6 +47,10 @@ def _marks(*marks: str) -> tuple[frozenset[str], ...]:
     return tuple(frozenset(mark.split()) for mark in marks)
 
 
+def _as_metadata(names: str) -> dict[str, str]:
+    return {name: f"metadata.{name}" for name in names.split()}
+
+
 ROW_FORMATS = (
     RowFormat(
         "RAGAS",
@@ -57,12 +61,8 @@ ROW_FORMATS = (
             "reference_contexts": "context",
             "retrieved_contexts": "context",
             "reference_tool_calls": "metadata.expected_tool_calls",
-            "rubrics": UNMAPPED,
-            "reference_topics": UNMAPPED,
-            "persona_name": "metadata.persona_name",
-            "query_style": "metadata.query_style",
-            "query_length": "metadata.query_length",
-            "synthesizer_name": "metadata.synthesizer_name",
+            **dict.fromkeys(("rubrics", "reference_topics"), UNMAPPED),
+            **_as_metadata("persona_name query_style query_length synthesizer_name"),
         },
         grader_fields=("context",),
     ),
@@ -101,9 +101,7 @@ ROW_FORMATS = (
             "target": "expected_output",
             "choices": "choices",
             "metadata": MERGED,
-            "files": UNMAPPED,
-            "setup": UNMAPPED,
-            "sandbox": UNMAPPED,
+            **dict.fromkeys(("files", "setup", "sandbox"), UNMAPPED),
         },
     ),
     RowFormat(
@@ -120,9 +118,7 @@ ROW_FORMATS = (
             "expected_tools": "metadata.expected_tool_calls",
             "additional_metadata": MERGED,
             "custom_column_key_values": MERGED,
-            "name": "metadata.name",
-            "source_file": "metadata.source_file",
-            "user_description": "metadata.user_description",
+            **_as_metadata("name source_file user_description"),
             "expectations": UNMAPPED,
         },
         grader_fields=("context",),
@@ -138,9 +134,10 @@ def case_of_row(
     row = _gathered(row)
     case: dict[str, Any] = {"metadata": {}}
     rest = {}
-    for name in sorted(row, key=lambda each: _position(each, row_format)):
+    in_order = [name for name in row_format.fields if name in row]
+    for name in [*in_order, *(name for name in row if name not in row_format.fields)]:
         value = row[name]
-        if value is None or value == [] or value == {} or value == "":
+        if value is None or value == [] or value == {} or (isinstance(value, str) and not value.strip()):
             continue
         place = row_format.fields.get(name, KEPT)
         taken = place in case or place.removeprefix("metadata.") in case["metadata"]
@@ -161,11 +158,6 @@ def case_of_row(
 
 
 _CASE_NAMES = frozenset(["metadata", *itertools.chain.from_iterable(SPELLINGS.values())])
-
-
-def _position(name: str, row_format: RowFormat) -> int:
-    known = list(row_format.fields)
-    return known.index(name) if name in known else len(known)
 
 
 def _gathered(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -227,15 +219,13 @@ def asked(value: Any) -> tuple[str, dict[str, Any]]:
 def _answer(value: Any) -> Any:
     """The expected answer: of an object with one usual name, what stands there; of messages, the last."""
     if isinstance(value, Mapping):
-        name = next((each for each in _ANSWERED if value.get(each) is not None), None)
-        return _answer(value[name]) if name is not None and len(value) == 1 else _only(value)
+        if len(value) != 1:
+            return dict(value)
+        ((name, only),) = value.items()
+        return _answer(only) if name in _ANSWERED and only is not None else only
     if isinstance(value, list) and value and all(_is_message(each) for each in value):
         return _text(value[-1]["content"])
     return value
-
-
-def _only(value: Mapping[str, Any]) -> Any:
-    return next(iter(value.values())) if len(value) == 1 else dict(value)
 
 
 def _is_message(value: Any) -> bool:

@@ -15,7 +15,7 @@ from agentunit.datasets.foreign_assertions import Assertions, assertion_of_cell
 from agentunit.datasets.foreign_fields import asked
 from agentunit.datasets.foreign_templates import chat_of, fill, variables_of, without_comments
 from agentunit.datasets.rows import DatasetError
-from agentunit.traces.limits import read_limits
+from agentunit.traces.limits import raised_by, read_limits
 
 _FILE = "file://"
 _TEXTS = (".txt", ".md", ".j2", ".html", ".xml", ".sql")
@@ -63,10 +63,13 @@ class _Reader:
         if not tests and not {"tests", "scenarios", "redteam"} & config.keys():
             tests = [{}]
         cases: list[dict[str, Any]] = []
+        most = read_limits().cases
         for number, test in enumerate(tests, 1):
-            cases += self._cases(number, _merged(default, test), prompts)
-            if len(cases) > read_limits().cases:
-                raise DatasetError(f"{self._file}: its prompts and variables make more cases than a dataset may hold")
+            for case in self._cases(number, _merged(default, test), prompts):
+                cases.append(case)
+                if len(cases) > most:
+                    problem = "its prompts and variables make more cases than a dataset may hold"
+                    raise DatasetError(f"{self._file}: {problem} ({raised_by('AGENTUNIT_MAX_CASES')})")
         suite = self._suite
         suite.metrics, suite.gates, suite.asks_judge = self._assertions.finish()
         suite.became = self._assertions.became
@@ -91,13 +94,14 @@ class _Reader:
         combinations = list(_combinations(self._variables(test.get("vars")), options))
         asserts = [self._assertion(each) for each in _items(test.get("assert"))]
         asserts = [{**own_rubric, **each} if isinstance(each, Mapping) else each for each in asserts]
+        graded = set(re.findall(r"\w+", " ".join(_READ_BY_GRADERS.findall(json.dumps(asserts, default=str)))))
         for n_prompt, (label, template) in enumerate(chosen or [("", "")], 1):
             for n_vars, variables in enumerate(combinations, 1):
                 parts = [f"test-{number}"]
                 parts += [f"vars-{n_vars}"] if len(combinations) > 1 else []
                 parts += [f"prompt-{n_prompt}"] if len(chosen) > 1 else []
                 text = f"{options.get('prefix', '')}{template}{options.get('suffix', '')}" if template else ""
-                case = self._case("/".join(parts), text, variables, asserts)
+                case = self._case("/".join(parts), text, variables, graded)
                 metadata = {**_mapping(test.get("metadata")), **case["metadata"]}
                 if test.get("description"):
                     metadata["description"] = str(test["description"])
@@ -108,17 +112,19 @@ class _Reader:
                 self._assertions.add(rendered, case, transformed=transformed)
                 yield case
 
-    def _case(self, case_id: str, template: str, variables: Mapping[str, Any], asserts: list[Any]) -> dict[str, Any]:
+    def _case(self, case_id: str, template: str, variables: Mapping[str, Any], graded: set[str]) -> dict[str, Any]:
         case: dict[str, Any] = {"id": case_id, "metadata": {}}
         shown = variables_of(template)
         if template:
-            query, rest = asked(chat_of(self._rendered(template, variables, "prompt").strip()))
+            text = str(fill(without_comments(template), variables))
+            if "{{" in text or "{%" in text:
+                self._unmapped["template in a prompt that plain substitution does not fill"] += 1
+            query, rest = asked(chat_of(text.strip()))
         else:
             query, rest = asked(dict(variables)) if variables else ("", {})
             rest.pop("inputs", None)
         case["query"] = query
         case["metadata"].update(rest)
-        graded = set(re.findall(r"\w+", " ".join(_READ_BY_GRADERS.findall(json.dumps(asserts, default=str)))))
         for name, value in variables.items():
             # What the prompt does not show and an assertion reads is an answer key; agents do not receive it.
             hidden = name not in shown and (name in graded or name.lower().startswith("expected"))
@@ -146,17 +152,9 @@ class _Reader:
         if not isinstance(assertion, Mapping):
             return assertion
         value = assertion.get("value")
-        if isinstance(value, str) and value.startswith(_FILE):
-            found = next(iter(self._files(value)), None)
-            if found is not None and found.suffix in (*_TEXTS, *_DATA):
-                return {**assertion, "value": self._content(found)}
+        if isinstance(value, str) and value.startswith(_FILE) and (file := self._file_named(value, *_TEXTS, *_DATA)):
+            return {**assertion, "value": self._document(file) if file.suffix in _DATA else self._text(file)}
         return assertion
-
-    def _rendered(self, template: str, variables: Mapping[str, Any], where: str) -> str:
-        text = fill(without_comments(template), variables)
-        if "{{" in text or "{%" in text:
-            self._unmapped[f"template in a {where} that plain substitution does not fill"] += 1
-        return str(text)
 
     def _prompts(self, given: Any) -> Iterator[tuple[str, str]]:
         """Each prompt's label and text; one that is code, or cannot be read, is counted."""
@@ -175,8 +173,7 @@ class _Reader:
             if not named:
                 yield label or text[:80], text
                 continue
-            files = self._files(text)
-            known = [file for file in files if file.suffix in (*_TEXTS, ".json", ".yaml", ".yml")]
+            known = [file for file in self._files(text) if file.suffix in (*_TEXTS, ".json", ".yaml", ".yml")]
             read = [(file, found) for file in known if (found := self._text(file)) is not None]
             if not read:
                 self._unmapped[f"prompt {text[:60]}"] += 1
@@ -204,11 +201,7 @@ class _Reader:
 
     def _test(self, given: Any) -> Mapping[str, Any]:
         """A test; a row of a table is one, whose columns are its variables."""
-        if isinstance(given, str):
-            file = next(iter(self._files(given)), None)
-            given = None if file is None or file.suffix not in _DATA else self._document(file)
-            if given is None:
-                self._unmapped["test in a file that cannot be read"] += 1
+        given = self._data(given, "test")
         if not isinstance(given, Mapping):
             return {}
         if not {"vars", "assert", "options", "description", "metadata", "provider"} & given.keys():
@@ -222,18 +215,14 @@ class _Reader:
                 yield _merged(config, test)
 
     def _variables(self, given: Any) -> dict[str, Any]:
-        if isinstance(given, str):
-            file = next(iter(self._files(given)), None)
-            given = self._document(file) if file is not None and file.suffix in _DATA else None
-            if given is None:
-                self._unmapped["variables in a file that cannot be read"] += 1
-        return {str(name): self._variable(value) for name, value in _mapping(given).items()}
+        given = _mapping(self._data(given, "variables"))
+        return {str(name): self._variable(value) for name, value in given.items()}
 
     def _variable(self, value: Any) -> Any:
         if not isinstance(value, str) or not value.startswith(_FILE):
             return value
-        file = next(iter(self._files(value)), None)
-        text = self._text(file) if file is not None and file.suffix in (*_TEXTS, *_DATA) else None
+        file = self._file_named(value, *_TEXTS, *_DATA)
+        text = None if file is None else self._text(file)
         if text is None:
             self._unmapped[f"variable of {value[:60]}"] += 1
         return value if text is None else text.strip()
@@ -251,15 +240,27 @@ class _Reader:
         except (OSError, ValueError):
             return []
 
+    def _file_named(self, name: str, *suffixes: str) -> Path | None:
+        """The first file that a name stands for, if it is of one of these kinds."""
+        found = self._files(name)
+        return found[0] if found and found[0].suffix in suffixes else None
+
+    def _data(self, given: Any, what: str) -> Any:
+        """What the configuration holds, or, where it names a file, what is in there."""
+        if not isinstance(given, str):
+            return given
+        file = self._file_named(given, *_DATA)
+        found = None if file is None else self._document(file)
+        if found is None:
+            self._unmapped[f"{what} in a file that cannot be read"] += 1
+        return found
+
     def _document(self, file: Path) -> Any:
         try:
             return read_document(file)
         except DatasetError as error:
             self._unmapped[f"file that cannot be read ({error})"] += 1
             return None
-
-    def _content(self, file: Path) -> Any:
-        return self._document(file) if file.suffix in _DATA else self._text(file)
 
     def _text(self, file: Path) -> str | None:
         try:

@@ -135,13 +135,7 @@ def collect_yaml(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     import yaml
 
     try:
-        text = read_whole(stream)
-        # A composed node takes about a kilobyte; each but the first follows one of these.
-        if len(text) > _YAML_NODES_FREE and sum(map(text.count, (b"\n", b",", b": ", b"- "))) > _most_yaml_nodes():
-            raise too_many_nodes(_most_yaml_nodes())
-        loader = _yaml_loader()(text)
-        root = loader.get_single_node()
-        _check_aliases(root)
+        loader, root = _composed(read_whole(stream))
         nodes = _case_nodes(root)
         if nodes is None:
             cases.refuse(None, "must be a list of cases, or a mapping whose 'cases' is one")
@@ -172,18 +166,23 @@ def plain_yaml(text: bytes) -> Any:
     import yaml
 
     try:
-        if len(text) > _YAML_NODES_FREE and sum(map(text.count, (b"\n", b",", b": ", b"- "))) > _most_yaml_nodes():
-            raise too_many_nodes(_most_yaml_nodes())
-        loader = _yaml_loader()(text)
-        root = loader.get_single_node()
-        _check_aliases(root)
-        return None if root is None else loader.construct_document(root)
+        loader, root = _composed(text)
+        # Unlike construct_document it refuses a value that holds itself, which nothing here could follow.
+        return None if root is None else loader.construct_object(root, deep=True)
     except (yaml.YAMLError, UnicodeDecodeError, ValueError, TypeError, RecursionError) as error:
         raise YamlProblem(f"not YAML: {_yaml_problem(error)}") from None
 
 
-def _most_yaml_nodes() -> float:
-    return read_limits().nodes / 5
+def _composed(text: bytes) -> tuple[Any, Any]:
+    """The loader of a document and its root node, which may be ``None``."""
+    # A composed node takes about a kilobyte; each but the first follows one of these.
+    most_nodes = read_limits().nodes / 5
+    if len(text) > _YAML_NODES_FREE and sum(map(text.count, (b"\n", b",", b": ", b"- "))) > most_nodes:
+        raise too_many_nodes(most_nodes)
+    loader = _yaml_loader()(text)
+    root = loader.get_single_node()
+    _check_aliases(root)
+    return loader, root
 
 
 def _check_aliases(root: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from math import isfinite
@@ -167,7 +168,7 @@ class Columns:
         names = [name.strip() or f"column_{number}" for number, name in enumerate(header, 1)]
         tidy = [name.casefold().replace(" ", "_") for name in names]
         self._names = [plain if plain in _KNOWN else name for name, plain in zip(names, tidy, strict=True)]
-        repeated = next((name for name in self._names if self._names.count(name) > 1), None)
+        repeated = next((name for name, n_times in Counter(self._names).items() if n_times > 1), None)
         if repeated is not None:
             raise RowError(f"the header names the column {repeated!r:.80} twice")
         if not any((name in _KNOWN and name not in SPELLINGS["id"]) or _metadata_key(name) for name in self._names):
@@ -191,7 +192,7 @@ class Columns:
             key = _metadata_key(name) or name
             if key in case.metadata:
                 raise RowError(f"metadata {key!r:.80} is given twice, by the column {name!r:.80} as well")
-            case.metadata[key] = _as_data(cell)
+            case.metadata[key] = as_data(cell)
         return case
 
 
@@ -213,7 +214,7 @@ def _as_field(name: str, cell: Any) -> Any:
         return cell.strip()
     if name == "query":
         return cell
-    data = _as_data(cell)
+    data = as_data(cell)
     if name == "metadata":
         if not isinstance(data, dict):
             raise RowError(f"metadata must be a JSON object; received {shown(cell)}")
@@ -224,7 +225,7 @@ def _as_field(name: str, cell: Any) -> Any:
     return data if isinstance(data, list) and data and all(isinstance(each, str) for each in data) else cell
 
 
-def _as_data(cell: Any) -> Any:
+def as_data(cell: Any) -> Any:
     """A cell that is written as a JSON list or object becomes one. Numbers stay texts: 007 is not 7."""
     if isinstance(cell, str) and cell.lstrip()[:1] in ("[", "{"):
         try:

@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import Any
 
 _GIT_TAKES_S = 2.0
-_MOST_FILES, _MOST_BYTES = 500, 4 << 20
+_MOST_FILES, _MOST_BYTES = 200, 4 << 20
 _SHOWN_DIGITS = 12
 _LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep

@@ -1,10 +1,11 @@
-"""Recording: an agent on every case of a dataset, each case durable the moment it ends."""
+"""Recording: an agent on every case of a dataset, each case durable within milliseconds of its end."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import os
+import re
 import signal
 import threading
 import time
@@ -49,6 +50,7 @@ _WRITE_EVERY_S = 0.002
 _MOST_UNWRITTEN = 64
 # Of the records of a run, so much (as they are written) stays in memory until they are scored.
 _KEPT_BYTES = 16 << 20
+_JSON_FILE = re.compile(r"\.(json|jsonl|ndjson)(\.gz|\.zst)?$", re.IGNORECASE)
 
 
 @dataclass
@@ -133,7 +135,7 @@ def plan_run(
     metrics = resolve_metrics(suite.metrics)
     measured = probe_settings(metrics)
     view = agent_view(suite, metrics)
-    plain = isinstance(suite.dataset, str) and ".json" in os.path.basename(suite.dataset)
+    plain = isinstance(suite.dataset, str) and _JSON_FILE.search(suite.dataset) is not None
     wanted = [(position, repeat) for repeat in range(suite.repeats) for position in range(len(cases))]
     settings: dict[str, Any] = {
         "suite": None if suite_path is None else os.path.abspath(suite_path),
@@ -363,7 +365,7 @@ async def _record(
             await plan.agent.close()
         finally:
             if keeper is not None:
-                keeper.write()
+                keeper.finish()
     # A stop that came with the last case has stopped nothing.
     recording.stopped = recording.n_done < recording.n_planned
 
@@ -480,7 +482,7 @@ class _Keeper:
     def _on_time(self) -> None:
         try:
             self.write()
-        except Exception as error:  # noqa: BLE001  # the next case that ends raises it
+        except Exception as error:  # noqa: BLE001  # the next case that ends raises it, or the end of the run
             self._error = error
 
     def write(self) -> None:
@@ -490,9 +492,20 @@ class _Keeper:
             self._timer.cancel()
             self._timer = None
         if ended:
-            self._keep(ended)
+            try:
+                self._keep(ended)
+            except KeyboardInterrupt:
+                # The second Ctrl-C may come at any moment; what it interrupted is written at the end.
+                self._ended = [*ended, *self._ended]
+                raise
             self._written_at = self._loop.time()
             self._on_written()
+
+    def finish(self) -> None:
+        """Write what is left; raises what the last write raised, for there is no next case that could."""
+        self.write()
+        if self._error is not None:
+            raise self._error
 
 
 def _keep(plan: Plan, store: Store, recording: Recording, ended: Sequence[_Ended]) -> None:

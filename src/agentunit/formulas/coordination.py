@@ -64,7 +64,7 @@ def communication_efficiency(
     """
     success_rate = known_rate(successes)
     mean_s = mean_of_known(
-        [took_s for took_s, success in zip(response_times_s, successes, strict=True) if success is not False]
+        [time_s for time_s, success in zip(response_times_s, successes, strict=True) if success is not False]
     )
     speed = None if mean_s is None else 1.0 if mean_s <= target_s else target_s / mean_s
     return mean_of_known((success_rate, speed))

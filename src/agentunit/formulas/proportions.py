@@ -8,6 +8,7 @@ comparison of that many cases could have shown, since an insignificant result is
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 
 from agentunit.formulas.statistics import LARGEST_MAGNITUDE, Interval, check_confidence, finite_floats, t_critical_value
@@ -101,14 +102,8 @@ def paired_proportion_test(b: int, c: int, n: int, *, margin: float) -> float:
 
 def _most_losses(statistic: float, n: int, margin: float) -> int:
     """The most losses, without any gain, whose statistic is still that high; −1 when even none is not."""
-    enough, too_many = -1, n + 1
-    while too_many - enough > 1:
-        middle = (enough + too_many) // 2
-        if tango_statistic(0, middle, n, -margin) >= statistic:
-            enough = middle
-        else:
-            too_many = middle
-    return enough
+    # The statistic falls with the losses; bisect wants what rises.
+    return bisect_right(range(n + 1), -statistic, key=lambda losses: -tango_statistic(0, losses, n, -margin)) - 1
 
 
 def _binomial_cdf(most: int, n: int, rate: float) -> float:
@@ -266,16 +261,7 @@ def _fewest_cases(enough: Callable[[int], bool], least: int = 1) -> int | None:
     """The fewest cases, `least` or more, that are enough, as all larger numbers are; ``None`` above 10¹²."""
     if not enough(MOST_CASES):
         return None
-    too_few, n = least - 1, least
-    while not enough(n):
-        too_few, n = n, 2 * n
-    while n - too_few > 1:
-        middle = (too_few + n) // 2
-        if enough(middle):
-            n = middle
-        else:
-            too_few = middle
-    return n
+    return least + bisect_left(range(least, MOST_CASES), True, key=enough)
 
 
 def _check_settings(who: str, sd: float, alpha: float, power: float, sides: int) -> None:

@@ -93,9 +93,8 @@ def carbon_of(energy_kwh: float, intensity_kg_per_kwh: float) -> float:
     >>> carbon_of(0.1, 0.475)
     0.0475
     """
-    for parameter, value in (("energy_kwh", energy_kwh), ("intensity_kg_per_kwh", intensity_kg_per_kwh)):
-        if not (isfinite(value) and value >= 0):
-            raise ValueError(f"carbon_of: {parameter} must be a finite number of 0 or more; received {value!r}")
+    _check("carbon_of", "energy_kwh", energy_kwh)
+    _check("carbon_of", "intensity_kg_per_kwh", intensity_kg_per_kwh)
     return energy_kwh * intensity_kg_per_kwh
 
 

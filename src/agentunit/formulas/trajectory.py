@@ -165,11 +165,11 @@ def _largest_matching(expected: Sequence[ToolCall], actual: Sequence[ToolCall], 
                 frontier.append(taken_by[candidate])
         while free is not None:
             wanted = reached_from[free]
-            given_up = next((a for a, owner in taken_by.items() if owner == wanted), None)
-            if given_up is not None:
-                del taken_by[given_up]
+            released = next((a for a, owner in taken_by.items() if owner == wanted), None)
+            if released is not None:
+                del taken_by[released]
             taken_by[free] = wanted
-            free = given_up
+            free = released
     return len(taken_by)
 
 

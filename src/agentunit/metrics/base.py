@@ -104,14 +104,18 @@ class MetricInfo:
 class ItemMetric(Metric):
     """The base of AgentUnit's own metrics: ``measure`` reads an item whose readings all metrics of a run share.
 
-    A user's metric needs none of this: ``name`` and ``evaluate`` are enough. ``score_item`` was called ``judge``;
-    subclasses that define or call it under that name still work.
+    A user's metric needs none of this: ``name`` and ``evaluate`` are enough. ``name`` is that of ``info`` unless a
+    class has its own. ``score_item`` was called ``judge``; subclasses that define or call it under that name still
+    work.
     """
 
+    name: str
     info: ClassVar[MetricInfo]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if "info" in vars(cls) and not hasattr(cls, "name"):
+            cls.name = cls.info.name
         for kind in cls.__mro__:
             found = vars(kind).get("score_item") or vars(kind).get("judge")
             if found is not None:

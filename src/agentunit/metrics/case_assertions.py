@@ -22,6 +22,8 @@ from agentunit.metrics.usage import recorded_cost
 _NOT = "not-"
 _PLACE = "case.metadata['assertions']"
 _LONGEST_COMPARED = 100_000
+_MOST_ATTEMPTS = 1000
+_MOST_SEARCHED = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -158,9 +160,10 @@ def _levenshtein(item: Item, assertion: Mapping[str, Any]) -> bool:
 def _tool_used(item: Item, assertion: Mapping[str, Any]) -> bool:
     value = assertion.get("value")
     names = [value] if isinstance(value, str) else value
-    if not isinstance(names, list) or not names:
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise _unusable(assertion, "value must be one or more names of tools")
-    used = {call.get("name") for call in item.tool_calls}
+    # Names come from traces, which may hold anything in their place.
+    used = {name for call in item.tool_calls if isinstance(name := call.get("name"), str)}
     return all(name in used for name in names)
 
 
@@ -207,18 +210,25 @@ def _data(item: Item) -> tuple[bool, Any]:
         return False, None
 
 
+_OPENING = re.compile(r"[{\[]")
+
+
 def _json_within(text: str) -> list[Any]:
     """The objects and lists in a text that are JSON; a text full of brackets is not searched for long."""
     decoder, found, place = json.JSONDecoder(), [], 0
-    for _ in range(1000):
-        start = re.compile(r"[{\[]").search(text, place)
-        if start is None:
+    n_left = _MOST_SEARCHED
+    for _ in range(_MOST_ATTEMPTS):
+        opening = _OPENING.search(text, place)
+        if opening is None or n_left < 0:
             break
+        start = opening.start()
         try:
-            data, place = decoder.raw_decode(text, start.start())
+            data, place = decoder.raw_decode(text, start)
             found.append(data)
-        except (ValueError, RecursionError):
-            place = start.start() + 1
+        except (ValueError, RecursionError) as error:
+            # What was read in vain may be all of the rest, from every bracket again.
+            n_left -= (error.pos if isinstance(error, json.JSONDecodeError) else len(text)) - start
+            place = start + 1
     return found
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class ParameterError(ValueError):
@@ -77,3 +77,29 @@ def kept_here(metric: Any) -> Any | None:
         return metric
     can_choose = is_dataclass(metric) and any(field.name == "backend" for field in fields(metric))
     return adjusted(metric, {"backend": "lexical"}, f"metric {metric.name!r}") if can_choose else None
+
+
+class Rule(NamedTuple):
+    """What a parameter must be: the words for it, and the test."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number; True and False are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+FROM_0_TO_1 = Rule("from 0 to 1", lambda value: is_number(value) and 0 <= value <= 1)
+ABOVE_0_TO_1 = Rule("above 0 and at most 1", lambda value: is_number(value) and 0 < value <= 1)
+POSITIVE = Rule("a finite number above 0", lambda value: is_number(value) and 0 < value < 1e100)
+TRUE_OR_FALSE = Rule("True or False", lambda value: isinstance(value, bool))
+
+
+def check_parameters(metric: object, **rules: Rule) -> None:
+    """Refuse the first parameter of a metric that breaks its rule."""
+    for name, rule in rules.items():
+        value = getattr(metric, name)
+        if not rule.holds(value):
+            raise ValueError(f"{type(metric).__name__}: {name} must be {rule.words}; received {value!r:.200}")

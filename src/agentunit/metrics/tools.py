@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ _WRAPPERS = ("function", "toolSpec")
 _GROUPS = ("functionDeclarations", "function_declarations")
 _LISTED_CALLS = 100
 _LISTED_PROBLEMS = 5
+_MOST_FAILURES = 3
 _NOT_JSON: Any = object()
 
 
@@ -143,6 +145,8 @@ def _check_calls(calls: Sequence[Mapping[str, Any]], tools: Mapping[str, Sequenc
     without_schema: dict[str, None] = {}
     unknown: dict[str, None] = {}
     broken: dict[str, str] = {}
+    # A schema that takes too long mostly does so for every call.
+    n_failures: Counter[tuple[int, ...]] = Counter()
     n_without_arguments = 0
     for number, call in enumerate(calls, start=1):
         name = call.get("name")
@@ -154,11 +158,12 @@ def _check_calls(calls: Sequence[Mapping[str, Any]], tools: Mapping[str, Sequenc
             without_schema[name] = None
         elif call.get("arguments") is None:
             n_without_arguments += 1
-        else:
+        elif n_failures[identity := tuple(map(id, schemas))] < _MOST_FAILURES:
             try:
                 problems = _problems(call["arguments"], schemas)
             except SchemaError as error:
                 broken[name] = str(error)
+                n_failures[identity] += 1
                 continue
             valid.append(not problems)
             if problems and len(invalid) < _LISTED_CALLS:

@@ -32,34 +32,17 @@ if TYPE_CHECKING:
     from agentunit.multiagent.pictures import Picture, interaction_graph, timeline
     from agentunit.multiagent.team import AgentRow, agents_table
 
-_HOMES = {
-    "AgentDominanceMetric": ".conversation_metrics",
-    "AgentInteraction": "..core.interactions",
-    "AgentRole": "..core.interactions",
-    "AgentRow": ".team",
-    "ConflictEvent": "..core.interactions",
-    "CoordinationEfficiencyMetric": ".metrics",
-    "CoordinationMetrics": ".calculator",
-    "Derived": ".derivation",
-    "EmergentBehaviorDetector": ".analyzers",
-    "EmergentBehaviorMetrics": ".calculator",
-    "HandoffEvent": "..core.interactions",
-    "InteractionAnalyzer": ".analyzers",
-    "InteractionType": "..core.interactions",
-    "MultiAgentMetricsCalculator": ".calculator",
-    "NetworkAnalyzer": ".analyzers",
-    "NetworkFaultToleranceMetric": ".metrics",
-    "NetworkMetrics": ".calculator",
-    "Picture": ".pictures",
-    "PingPongMetric": ".conversation_metrics",
-    "StepRepetitionMetric": ".conversation_metrics",
-    "SwarmIntelligenceMetric": ".metrics",
-    "UnansweredRequestsMetric": ".conversation_metrics",
-    "agents_table": ".team",
-    "derived": ".derivation",
-    "interaction_graph": ".pictures",
-    "timeline": ".pictures",
+_NAMES = {
+    "..core.interactions": "AgentInteraction AgentRole ConflictEvent HandoffEvent InteractionType",
+    ".analyzers": "EmergentBehaviorDetector InteractionAnalyzer NetworkAnalyzer",
+    ".calculator": "CoordinationMetrics EmergentBehaviorMetrics MultiAgentMetricsCalculator NetworkMetrics",
+    ".conversation_metrics": "AgentDominanceMetric PingPongMetric StepRepetitionMetric UnansweredRequestsMetric",
+    ".derivation": "Derived derived",
+    ".metrics": "CoordinationEfficiencyMetric NetworkFaultToleranceMetric SwarmIntelligenceMetric",
+    ".pictures": "Picture interaction_graph timeline",
+    ".team": "AgentRow agents_table",
 }
+_HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "AgentDominanceMetric",

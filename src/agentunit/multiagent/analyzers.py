@@ -64,6 +64,22 @@ class InteractionAnalyzer:
             read_interactions(interactions), read_handoffs(handoffs), read_conflicts(conflicts), read_roles(agent_roles)
         )
 
+    @classmethod
+    def of(cls, interactions: Interactions) -> InteractionAnalyzer:
+        """The analyzer of interactions that are read already."""
+        return cls(interactions.messages, interactions.handoffs, interactions.conflicts, interactions.roles)
+
+    @property
+    def components(self) -> dict[str, float | None]:
+        """All that the methods below compute, by name."""
+        return {
+            **self.calculate_handoff_metrics(),
+            **self.calculate_conflict_metrics(),
+            "communication_efficiency": self.calculate_communication_efficiency(),
+            "role_adherence": self.calculate_role_adherence(),
+            "load_balance_score": self.calculate_load_balance(),
+        }
+
     def calculate_handoff_metrics(self) -> dict[str, float | None]:
         """``handoff_success_rate`` over the handoffs that tell, and ``avg_handoff_time`` in seconds."""
         handoffs = self._interactions.handoffs
@@ -92,21 +108,13 @@ class InteractionAnalyzer:
         binding = {agent: duties for agent, duties in self._interactions.roles.items() if duties.say_something}
         if not binding:
             return None
-        stated = Counter(
-            zip(
-                messages.senders,
-                messages.types,
-                messages.message_types,
-                messages.capabilities,
-                messages.successes,
-                strict=True,
-            )
-        )
+        said = zip(messages.types, messages.message_types, messages.capabilities, strict=True)
         acts: defaultdict[str, list[tuple[bool | None, bool | None]]] = defaultdict(list)
-        for (sender, kind, message_type, capabilities, success), n_alike in stated.items():
+        for (sender, what, success), n_alike in Counter(
+            zip(messages.senders, said, messages.successes, strict=True)
+        ).items():
             if sender in binding:
-                allowed = act_allowed(binding[sender], kind, message_type, capabilities)
-                acts[sender] += [(allowed, success)] * n_alike
+                acts[sender] += [(act_allowed(binding[sender], *what), success)] * n_alike
         for giver, success in zip(handoffs.givers, handoffs.successes, strict=True):
             if giver in binding:
                 acts[giver].append((act_allowed(binding[giver], "handoff"), success))
@@ -210,7 +218,7 @@ class EmergentBehaviorDetector:
 
     def detect_adaptation_rate(self) -> float | None:
         """How much quicker answers became, from the early half to the late."""
-        timed = self._standing.only(took_s is not None for took_s in self._standing.response_times_s)
+        timed = self._standing.only(time_s is not None for time_s in self._standing.response_times_s)
         halves = early_and_late(timed.moments)
         if halves is None:
             return None

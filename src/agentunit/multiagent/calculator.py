@@ -84,19 +84,7 @@ class MultiAgentMetricsCalculator:
 
     def calculate_coordination_metrics(self) -> CoordinationMetrics:
         """How well the agents work together."""
-        read = self._interactions
-        analyzer = InteractionAnalyzer(read.messages, read.handoffs, read.conflicts, read.roles)
-        handoffs, conflicts = analyzer.calculate_handoff_metrics(), analyzer.calculate_conflict_metrics()
-        return CoordinationMetrics(
-            handoff_success_rate=handoffs["handoff_success_rate"],
-            avg_handoff_time=handoffs["avg_handoff_time"],
-            conflict_rate=conflicts["conflict_rate"],
-            conflict_resolution_rate=conflicts["conflict_resolution_rate"],
-            avg_resolution_time=conflicts["avg_resolution_time"],
-            communication_efficiency=analyzer.calculate_communication_efficiency(),
-            role_adherence=analyzer.calculate_role_adherence(),
-            load_balance_score=analyzer.calculate_load_balance(),
-        )
+        return CoordinationMetrics(**InteractionAnalyzer.of(self._interactions).components)
 
     def calculate_network_metrics(self) -> NetworkMetrics:
         """How the agents are connected by who addressed whom."""

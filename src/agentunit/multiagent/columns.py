@@ -19,7 +19,7 @@ from agentunit.metrics.inputs import InputProblem, number_at
 _StructT = TypeVar("_StructT", bound=Struct)
 _ReadT = TypeVar("_ReadT")
 # Values of these types are hashable, and equal only to their own kind: 1 and True are not, nor enumerations and texts.
-_TOLD_APART = frozenset((str, bool, type(None)))
+_DISTINGUISHABLE = frozenset((str, bool, type(None)))
 # Far below the largest amount that is accepted, so that what is above is read with care and named if it is wrong.
 _ORDINARY_S = 1e9
 
@@ -65,7 +65,7 @@ def _fields_of(kind: type[Struct]) -> tuple[frozenset[str], list[str]]:
 def column(entries: Sequence[Any], place: str, name: str, read: Callable[[str, Any], _ReadT]) -> list[_ReadT]:
     """One field of all entries; what many entries share is read once."""
     values = list(map(attrgetter(name), entries))
-    if set(map(type, values)) <= _TOLD_APART:
+    if set(map(type, values)) <= _DISTINGUISHABLE:
         first_at = dict(zip(reversed(values), range(len(values) - 1, -1, -1), strict=True))
         meaning = {value: read(f"{place}[{number}].{name}", value) for value, number in first_at.items()}
         return list(map(meaning.__getitem__, values))

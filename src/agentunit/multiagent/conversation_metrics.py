@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 from agentunit.core.results import MetricResult
@@ -20,10 +21,13 @@ from agentunit.formulas.conversation import (
 )
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
+from agentunit.metrics.parameters import ABOVE_0_TO_1, check_parameters
 from agentunit.multiagent.derivation import NEXT_SPEAKER, derived, reading, receivers_of, sender_of
 from agentunit.multiagent.steps import Step, steps_of
 
-_SHARE = (0.0, 1.0)
+_share_info = partial(
+    MetricInfo, family="multiagent", range=(0.0, 1.0), backend="trace", trust={"trace": "descriptive"}
+)
 _ANSWERS = frozenset(("response", "notification", "conflict", "handoff"))
 _SHOWN = 20
 
@@ -43,28 +47,16 @@ class StepRepetitionMetric(ItemMetric):
 
     threshold: float = NEAR
 
-    info = MetricInfo(
+    info = _share_info(
         name="step_repetition",
-        family="multiagent",
         summary="The share of steps that nearly repeat an earlier one of the same agent.",
         direction="lower",
-        range=_SHARE,
         inputs=("trace message or trace tool_call",),
         detail_keys=("steps", "repeats", "repeated_steps", "loops", "wasted_in_loops"),
-        backend="trace",
-        trust={"trace": "descriptive"},
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        if (
-            not isinstance(self.threshold, (int, float))
-            or isinstance(self.threshold, bool)
-            or not 0 < self.threshold <= 1
-        ):
-            raise ValueError(
-                f"StepRepetitionMetric: threshold must be above 0 and at most 1; received {self.threshold!r}"
-            )
+        check_parameters(self, threshold=ABOVE_0_TO_1)
 
     def score_item(self, item: Item) -> MetricResult:
         """Find the steps that come again."""
@@ -73,7 +65,7 @@ class StepRepetitionMetric(ItemMetric):
         share = repetition_share(alike)
         if share is None:
             return self.unscored("fewer than two steps (messages or tool calls) to compare")
-        circles = loops(_labels(steps, alike))
+        circles = loops(_labels(alike))
         repeats = [(steps[place].number, steps[first].number) for place, first in enumerate(alike) if first is not None]
         detail = {
             "steps": len(steps),
@@ -101,29 +93,22 @@ class PingPongMetric(ItemMetric):
     0.8
     """
 
-    info = MetricInfo(
+    info = _share_info(
         name="ping_pong",
-        family="multiagent",
         summary="The share of turns in the longest back-and-forth of two agents among several.",
         direction="none",
-        range=_SHARE,
         inputs=("trace message agent",),
         detail_keys=("agents", "turns", "longest", "start_step"),
-        backend="trace",
-        trust={"trace": "descriptive"},
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Find the longest stretch of two."""
         steps = [step for step in _acts(item) if step.kind != "task_result"]
         speakers = [step.agent for step in steps]
-        if len(set(speakers)) < 3:
-            return self.unscored("fewer than three agents act: two have nobody else to talk with")
         longest = longest_alternation(speakers)
+        if longest is None or len(set(speakers)) < 3:
+            return self.unscored("fewer than three agents act: two have nobody else to talk with")
         n_turns = sum(1 for _ in groupby(speakers))
-        if longest is None:
-            return self.unscored("fewer than two turns")
         detail = {
             "agents": list(longest.agents),
             "turns": n_turns,
@@ -146,18 +131,13 @@ class AgentDominanceMetric(ItemMetric):
     0.5
     """
 
-    info = MetricInfo(
+    info = _share_info(
         name="agent_dominance",
-        family="multiagent",
         summary="How far one agent takes all the steps: 0 is even, 1 is one agent alone.",
         direction="none",
-        range=_SHARE,
         inputs=("trace message agent",),
         detail_keys=("dominant", "share", "steps"),
-        backend="trace",
-        trust={"trace": "descriptive"},
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Compare the busiest agent with an even split."""
@@ -191,28 +171,18 @@ class UnansweredRequestsMetric(ItemMetric):
     0.5
     """
 
-    info = MetricInfo(
+    info = _share_info(
         name="unanswered_requests",
-        family="multiagent",
         summary="The share of requests to a named agent that it never answered.",
         direction="lower",
-        range=_SHARE,
         inputs=("trace.interactions or trace message to_agent",),
         detail_keys=("requests", "unanswered", "open_requests"),
-        backend="trace",
-        trust={"trace": "descriptive"},
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Match requests with answers."""
         found = derived(item.trace)
-        messages = [
-            Message(
-                sender_of(each), () if _inferred(each) else tuple(receivers_of(each)), _type_of(each) not in _ANSWERS
-            )
-            for each in found.interactions
-        ]
+        messages = [_message(each) for each in found.interactions]
         messages += _last_word(found.steps, messages)
         unanswered, n_requests = unanswered_requests(messages)
         if not n_requests:
@@ -241,14 +211,11 @@ def _last_word(steps: Sequence[Step], messages: Sequence[Message]) -> list[Messa
     return [Message(said[-1].agent, ())]
 
 
-def _inferred(interaction: object) -> bool:
-    metadata = reading(interaction, "metadata")
-    return isinstance(metadata, dict) and metadata.get("derived_from") == NEXT_SPEAKER
-
-
-def _type_of(interaction: object) -> str:
-    kind = reading(interaction, "interaction_type")
-    return str(getattr(kind, "value", kind))
+def _message(interaction: object) -> Message:
+    metadata, kind = reading(interaction, "metadata"), reading(interaction, "interaction_type")
+    is_inferred = isinstance(metadata, dict) and metadata.get("derived_from") == NEXT_SPEAKER
+    receivers = () if is_inferred else tuple(receivers_of(interaction))
+    return Message(sender_of(interaction), receivers, str(getattr(kind, "value", kind)) not in _ANSWERS)
 
 
 def _alike_by_agent(steps: Sequence[Step], threshold: float) -> list[int | None]:
@@ -263,10 +230,9 @@ def _alike_by_agent(steps: Sequence[Step], threshold: float) -> list[int | None]
     return alike
 
 
-def _labels(steps: Sequence[Step], alike: Sequence[int | None]) -> list[int]:
+def _labels(alike: Sequence[int | None]) -> list[int]:
     """A number for each step, the same for steps that repeat each other."""
     labels: list[int] = []
-    for place in range(len(steps)):
-        first = alike[place]
+    for place, first in enumerate(alike):
         labels.append(place if first is None else labels[first])
     return labels

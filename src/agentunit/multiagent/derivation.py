@@ -260,16 +260,16 @@ def derived_conflicts(steps: Sequence[Step]) -> list[ConflictEvent]:
         later = [each for each in spoken[place + 1 :] if each.agent in pair]
         settled = next((each for each in later if _AGREEMENT.search(each.text)), None)
         answered = any(each.agent == earlier.agent for each in later)
-        took_s = None
+        resolution_s = None
         if settled is not None and settled.timestamp is not None and step.timestamp is not None:
-            took_s = max(0.0, settled.timestamp - step.timestamp)
+            resolution_s = max(0.0, settled.timestamp - step.timestamp)
         start = max(0, found.start() - _EXCERPT_LENGTH // 2)
         conflicts.append(
             ConflictEvent(
                 pair,
                 "disagreement",
                 resolved=True if settled else False if answered else None,
-                resolution_time=took_s,
+                resolution_time=resolution_s,
                 timestamp=step.timestamp,
                 description=" ".join(step.text[start : start + _EXCERPT_LENGTH].split()),
                 metadata={"derived_from": WORDS_OF_DISAGREEMENT, "step": step.number},

@@ -170,9 +170,9 @@ def interactions_of(trace: Any) -> Interactions:
 def read_interactions(values: Any) -> Messages:
     """The interactions of a list, as columns.
 
-    >>> given = [{"from_agent": "a", "to_agent": ["b", "a"], "interaction_type": "Negotiation"},
+    >>> entries = [{"from_agent": "a", "to_agent": ["b", "a"], "interaction_type": "Negotiation"},
     ...          {"from_agent": "a", "to_agent": "a"}]
-    >>> messages = read_interactions(given)
+    >>> messages = read_interactions(entries)
     >>> messages.receivers, messages.types
     ([('b',)], ['negotiation'])
     """

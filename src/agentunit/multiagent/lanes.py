@@ -8,8 +8,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from agentunit.core.time import epoch_seconds
-from agentunit.metrics.inputs import InputProblem, Item, payload_of
+from agentunit.metrics.inputs import Item, payload_of
+from agentunit.multiagent.columns import moment_at
 from agentunit.multiagent.derivation import Derived, derived, reading, receivers_of, sender_of
 from agentunit.multiagent.steps import Step, agent_in, text_in, trace_of
 
@@ -67,9 +67,9 @@ def lanes_of(record: Any) -> Lanes:
             failed = True if payload.get("error") else None
             label = text_in(payload.get("model")) or "model call"
             marks.append(Mark(agent, "model", _short(label), at_s=event.timestamp, failed=failed))
-    marks += [_of_dealing(each, "message") for each in unmatched]
+    marks += [_of_interaction(each, "message") for each in unmatched]
     if "handoffs" not in found.derived:
-        marks += [_of_dealing(each, "handoff") for each in found.handoffs]
+        marks += [_of_interaction(each, "handoff") for each in found.handoffs]
     ordered = _in_order(marks)
     seen = dict.fromkeys(mark.agent for mark in ordered)
     receivers = dict.fromkeys(name for mark in ordered for name in mark.to)
@@ -118,7 +118,7 @@ def _of_step(step: Step, interaction: Any) -> Mark:
     return mark
 
 
-def _of_dealing(each: Any, kind: str) -> Mark:
+def _of_interaction(each: Any, kind: str) -> Mark:
     sender = sender_of(each)
     success = reading(each, "success")
     said = reading(each, "content" if kind == "message" else "reason")
@@ -133,11 +133,7 @@ def _of_dealing(each: Any, kind: str) -> Mark:
 
 
 def _time_of(entry: Any) -> float | None:
-    value = reading(entry, "timestamp")
-    try:
-        return None if value is None else epoch_seconds(value)
-    except ValueError as error:
-        raise InputProblem(f"timestamp: {error}") from None
+    return moment_at("timestamp", reading(entry, "timestamp"))
 
 
 def _in_order(marks: list[Mark]) -> list[Mark]:

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agentunit.core.results import MetricResult
 from agentunit.formulas.coordination import COORDINATION_WEIGHTS, SWARM_WEIGHTS, weighted_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item
+from agentunit.metrics.parameters import FROM_0_TO_1, check_parameters
 from agentunit.multiagent.analyzers import EmergentBehaviorDetector, InteractionAnalyzer, NetworkAnalyzer
 from agentunit.multiagent.calculator import (
     CoordinationMetrics,
@@ -35,9 +37,15 @@ __all__ = [
     "SwarmIntelligenceMetric",
 ]
 
-_SHARE = (0.0, 1.0)
 _RECORDED, _DERIVED = "trace", "derived"
-_TRUST = {_RECORDED: "descriptive", _DERIVED: "descriptive"}
+_share_info = partial(
+    MetricInfo,
+    family="multiagent",
+    direction="higher",
+    range=(0.0, 1.0),
+    backend=_RECORDED,
+    trust={_RECORDED: "descriptive", _DERIVED: "descriptive"},
+)
 _ALL = ("interactions", "response_times", "handoffs", "conflicts", "agent_roles")
 _NO_MESSAGES = "no messages between agents: neither trace.interactions nor events that name several agents"
 _UNKNOWN_COORDINATION = {
@@ -69,12 +77,9 @@ class CoordinationEfficiencyMetric(ItemMetric):
     0.75
     """
 
-    info = MetricInfo(
+    info = _share_info(
         name="coordination_efficiency",
-        family="multiagent",
         summary="How well agents hand over, settle conflicts, communicate, keep to roles and share the work.",
-        direction="higher",
-        range=_SHARE,
         inputs=("trace.interactions or trace.handoffs or trace.conflicts or trace message agent",),
         detail_keys=(
             *COORDINATION_WEIGHTS,
@@ -84,24 +89,12 @@ class CoordinationEfficiencyMetric(ItemMetric):
             "unknown",
             "derived",
         ),
-        backend=_RECORDED,
-        trust=_TRUST,
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Compute the components, and weigh those that are known."""
         interactions = interactions_of(item.trace)
-        analyzer = InteractionAnalyzer(
-            interactions.messages, interactions.handoffs, interactions.conflicts, interactions.roles
-        )
-        found = {
-            **analyzer.calculate_handoff_metrics(),
-            **analyzer.calculate_conflict_metrics(),
-            "communication_efficiency": analyzer.calculate_communication_efficiency(),
-            "role_adherence": analyzer.calculate_role_adherence(),
-            "load_balance_score": analyzer.calculate_load_balance(),
-        }
+        found = InteractionAnalyzer.of(interactions).components
         detail = {**found, "unknown": _unknown(found, _UNKNOWN_COORDINATION), **_provenance(interactions, *_ALL)}
         value = weighted_score(found, COORDINATION_WEIGHTS)
         if value is None:
@@ -130,18 +123,12 @@ class SwarmIntelligenceMetric(ItemMetric):
     (0.5, None)
     """
 
-    info = MetricInfo(
+    info = _share_info(
         name="swarm_intelligence",
-        family="multiagent",
         summary="How far order, division of labour, joint decisions and quicker answers emerge among agents.",
-        direction="higher",
-        range=_SHARE,
         inputs=("trace.interactions or trace message agent",),
         detail_keys=(*SWARM_WEIGHTS, "unknown", "derived"),
-        backend=_RECORDED,
-        trust=_TRUST,
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Detect the four behaviours, and weigh those that are known."""
@@ -178,12 +165,9 @@ class NetworkFaultToleranceMetric(ItemMetric):
 
     hub_threshold: float = 0.7
 
-    info = MetricInfo(
+    info = _share_info(
         name="network_fault_tolerance",
-        family="multiagent",
         summary="How densely agents are connected, and how few of them are single points of failure.",
-        direction="higher",
-        range=_SHARE,
         inputs=("trace.interactions or trace message agent",),
         detail_keys=(
             "density",
@@ -198,25 +182,19 @@ class NetworkFaultToleranceMetric(ItemMetric):
             "agents",
             "derived",
         ),
-        backend=_RECORDED,
-        trust=_TRUST,
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        threshold = self.hub_threshold
-        if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0 <= threshold <= 1:
-            raise ValueError(f"NetworkFaultToleranceMetric: hub_threshold must be from 0 to 1; received {threshold!r}")
+        check_parameters(self, hub_threshold=FROM_0_TO_1)
 
     def score_item(self, item: Item) -> MetricResult:
         """Measure the network."""
         interactions = interactions_of(item.trace)
         network = NetworkAnalyzer(interactions.graph())
         value = network.calculate_fault_tolerance()
+        known = {"agents": len(network.graph), **_provenance(interactions, "interactions", "agent_roles")}
         if value is None:
-            return self.unscored(
-                _NO_MESSAGES, agents=len(network.graph), **_provenance(interactions, "interactions", "agent_roles")
-            )
+            return self.unscored(_NO_MESSAGES, **known)
         bottlenecks = network.find_bottleneck_agents()
         worst = network.find_worst_loss()
         detail = {
@@ -229,8 +207,7 @@ class NetworkFaultToleranceMetric(ItemMetric):
             "avg_path_length": network.calculate_avg_path_length(),
             "worst_loss": worst and worst.node,
             "connected_after_worst_loss": worst and worst.share_connected,
-            "agents": len(network.graph),
-            **_provenance(interactions, "interactions", "agent_roles"),
+            **known,
         }
         return MetricResult(self.name, value, detail)
 

@@ -19,9 +19,10 @@ from agentunit.backends.sentences import (
 )
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import token_overlap
-from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import InputProblem, Item, no_answer
-from agentunit.multimodal.references import check_length, references_of
+from agentunit.metrics.parameters import TRUE_OR_FALSE, check_parameters
+from agentunit.multimodal.references import check_length, multimodal_info, references_of
 
 KEYWORDS = "keywords"
 SEMANTIC_WEIGHT = 0.7
@@ -47,25 +48,18 @@ class ImageCaptionAccuracyMetric(ItemMetric):
     use_semantic: bool = True
     model_name: str = SHIPPED_MODEL
 
-    info = MetricInfo(
+    info = multimodal_info(
         name="image_caption_accuracy",
-        family="multimodal",
         summary="How close a caption is to captions that people wrote, in meaning and in words.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=("case.expected_output or case.metadata.references or case.metadata.captions", "outcome.output"),
         metadata_inputs={"references": "answer_key", "captions": "answer_key"},
         detail_keys=("semantic_similarity", "precision", "recall", "f1", "reference", "n_references", "caption"),
         backend=SHIPPED_MODEL,
         extra="local",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        if not isinstance(self.use_semantic, bool):
-            raise ValueError(
-                f"ImageCaptionAccuracyMetric: use_semantic must be True or False; received {self.use_semantic!r}"
-            )
+        check_parameters(self, use_semantic=TRUE_OR_FALSE)
         check_model_name(self.model_name, "ImageCaptionAccuracyMetric")
         if self.use_semantic and not is_shipped(str(self.model_name)):
             text_similarity(str(self.model_name))

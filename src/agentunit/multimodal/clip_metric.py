@@ -17,6 +17,7 @@ from agentunit.backends.quality import BackendUnavailable
 from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import InputProblem, Item, no_answer
+from agentunit.metrics.parameters import TRUE_OR_FALSE, Rule, check_parameters
 
 
 class Asked(NamedTuple):
@@ -47,20 +48,18 @@ class ClipMetric(ItemMetric):
     prompt: str = ""
     encoder: ClipEncoder | None = None
 
-    def check_shared_parameters(self, clip_model_name: object) -> None:
-        """Refuse what cannot be a name, a folder, a prompt or an encoder."""
-        who = type(self).__name__
-        for parameter, value, kind, words in (
-            ("clip_model_name", clip_model_name, str, "a name or a folder"),
-            ("media_root", self.media_root, (str, os.PathLike, type(None)), "a folder"),
-            ("allow_urls", self.allow_urls, bool, "true or false"),
-            ("prompt", self.prompt, str, "a text"),
-        ):
-            if not isinstance(value, kind) or (parameter == "clip_model_name" and not value):
-                raise ValueError(f"{who}: {parameter} must be {words}; received {value!r:.80}")
+    def __post_init__(self) -> None:
+        check_parameters(
+            self,
+            clip_model_name=Rule("a name or a folder", lambda value: isinstance(value, str) and bool(value)),
+            media_root=Rule("a folder", lambda value: isinstance(value, (str, os.PathLike, type(None)))),
+            allow_urls=Rule("true or false", TRUE_OR_FALSE.holds),
+            prompt=Rule("a text", lambda value: isinstance(value, str)),
+        )
         if self.encoder is not None and not isinstance(self.encoder, ClipEncoder):
             raise ValueError(
-                f"{who}: encoder must have a name, encode_images and encode_texts; received {self.encoder!r:.80}"
+                f"{type(self).__name__}: encoder must have a name, encode_images and encode_texts; "
+                f"received {self.encoder!r:.80}"
             )
 
     @property
@@ -127,15 +126,14 @@ class ClipMetric(ItemMetric):
         if not item.answer.strip():
             return self.unscored("the answer is blank: nothing to compare", backend=self.current_backend)
         access = MediaAccess.for_case(item.case, self.media_root, self.allow_urls)
-        asked = Asked(item.answer, sources, sources)
-        for position, source in enumerate(sources):
+        places = []
+        for source in sources:
             try:
-                place = confined(source, access)
+                places.append(confined(source, access))
             except MediaProblem as problem:
                 reason = f"{shown_source(source)} {problem}"
-                return self.refused(Refused(reason), reason, asked)
-            asked = asked._replace(places=(*asked.places[:position], place, *asked.places[position + 1 :]))
-        return asked
+                return self.refused(Refused(reason), reason, Asked(item.answer, sources, sources))
+        return Asked(item.answer, sources, tuple(places))
 
 
 def named_media(metadata: Mapping[str, Any], keys: Sequence[str]) -> tuple[Any, ...]:

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import keywords_found, modality_coherence
-from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import Item, no_answer
+from agentunit.multimodal.references import multimodal_info
 
 _KEYWORD_LINES = {
     "image": "image images picture pictures photo photos photograph photographs screenshot screenshots drawing diagram "
@@ -40,12 +41,9 @@ class MultimodalCoherenceMetric(ItemMetric):
     1.0
     """
 
-    info = MetricInfo(
+    info = multimodal_info(
         name="multimodal_coherence",
-        family="multimodal",
         summary="Whether the answer refers to every kind of input it was given, and joins them.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=(
             "case.query or case.metadata.image_path or case.metadata.image_paths or case.metadata.images "
             "or case.metadata.audio_path or case.metadata.video_path or case.metadata.text",
@@ -58,7 +56,6 @@ class MultimodalCoherenceMetric(ItemMetric):
         backend="words",
         trust={"words": "descriptive"},
     )
-    name = info.name
 
     def score_item(self, item: Item) -> MetricResult:
         """Look for each modality's keywords, and for words that join."""

@@ -10,8 +10,9 @@ from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, Unencodabl
 from agentunit.backends.media.sources import shown_source
 from agentunit.core.results import MetricResult
 from agentunit.formulas.similarity import clipscore, cosine, similarity_score, weighted_mean
-from agentunit.metrics.base import MetricInfo
+from agentunit.metrics.parameters import ABOVE_0_TO_1, check_parameters
 from agentunit.multimodal.clip_metric import Asked, ClipMetric, Refused, named_media
+from agentunit.multimodal.references import multimodal_info
 
 IMAGE_KEYS = ("image_path", "image_paths", "images")
 
@@ -35,27 +36,19 @@ class CrossModalGroundingMetric(ClipMetric):
     clip_model_name: str = "ViT-B/32"
     threshold: float = 0.25
 
-    info = MetricInfo(
+    info = multimodal_info(
         name="cross_modal_grounding",
-        family="multimodal",
         summary="How well the answer fits the pictures of the case, by CLIP.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=(" or ".join(f"case.metadata.{key}" for key in IMAGE_KEYS), "outcome.output"),
         metadata_inputs=dict.fromkeys(IMAGE_KEYS, "shared"),
         detail_keys=("similarity", "clipscore", "threshold", "images", "text_windows", "model"),
         backend="clip",
         extra="multimodal",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        self.check_shared_parameters(self.clip_model_name)
-        value = self.threshold
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-            raise ValueError(
-                f"CrossModalGroundingMetric: threshold must be above 0 and at most 1; received {self.threshold!r}"
-            )
+        super().__post_init__()
+        check_parameters(self, threshold=ABOVE_0_TO_1)
 
     @property
     def model_name(self) -> str:

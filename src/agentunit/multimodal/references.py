@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers
+
+multimodal_info = partial(MetricInfo, family="multimodal", direction="higher", range=(0.0, 1.0))
 
 
 def references_of(item: Item, keys: Sequence[str]) -> list[str]:

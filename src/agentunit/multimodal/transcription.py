@@ -13,9 +13,10 @@ from agentunit.backends.media.limits import MediaAccess, MediaProblem
 from agentunit.backends.speech import AUDIO_LIMITS, Recogniser, checked_audio, engine_name, error_rates, recogniser_of
 from agentunit.core.results import MetricResult
 from agentunit.formulas.edit_distance import normalised_transcript, spoken_words
-from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
+from agentunit.metrics.base import ItemMetric, describe_error
 from agentunit.metrics.inputs import InputProblem, Item, no_answer
-from agentunit.multimodal.references import check_length, references_of
+from agentunit.metrics.parameters import TRUE_OR_FALSE, Rule, check_parameters
+from agentunit.multimodal.references import check_length, multimodal_info, references_of
 
 BACKEND = "wer"
 LONGEST_TRANSCRIPT = 200_000
@@ -45,28 +46,24 @@ class AudioTranscriptionMetric(ItemMetric):
     recognizer: Callable[[str], str] | str | None = None
     media_root: str | os.PathLike[str] | None = None
 
-    info = MetricInfo(
+    info = multimodal_info(
         name="audio_transcription_quality",
-        family="multimodal",
         summary="How few words of a transcript are wrong, against reference transcripts.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=("case.expected_output or case.metadata.transcript or case.metadata.references", "outcome.output"),
         metadata_inputs={"transcript": "answer_key", "references": "answer_key", "audio_path": "shared"},
         detail_keys=("wer", "cer", "accuracy", "reference", "n_references", "reference_words", "engine"),
         backend=BACKEND,
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        if not isinstance(self.normalize, bool):
-            raise ValueError(f"AudioTranscriptionMetric: normalize must be True or False; received {self.normalize!r}")
-        if self.media_root is not None and not (
-            isinstance(self.media_root, (str, os.PathLike)) and Path(self.media_root).is_dir()
-        ):
-            raise ValueError(
-                f"AudioTranscriptionMetric: media_root must be a folder; received {self.media_root!r:.200}"
-            )
+        check_parameters(
+            self,
+            normalize=TRUE_OR_FALSE,
+            media_root=Rule(
+                "a folder",
+                lambda root: root is None or (isinstance(root, (str, os.PathLike)) and Path(root).is_dir()),
+            ),
+        )
         recogniser_of(self.recognizer, "AudioTranscriptionMetric")
 
     @cached_property

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, RecentlyUsed, Unencodable, Vector
@@ -14,12 +15,13 @@ from agentunit.backends.media.sources import shown_source, source_identity
 from agentunit.backends.media.video import SampledVideo, sample_frames_apart
 from agentunit.core.results import MetricResult
 from agentunit.formulas.similarity import cosine, frames_score, weighted_mean
-from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem
+from agentunit.metrics.parameters import Rule, check_parameters, is_number
 from agentunit.multimodal.clip_metric import Asked, ClipMetric, Refused, named_media
 from agentunit.multimodal.grounding import text_detail, usable_text
+from agentunit.multimodal.references import multimodal_info
 
-_MOST_FRAMES = 256
+_N_FRAMES = Rule("from 1 to 256", lambda value: is_number(value) and isinstance(value, int) and 1 <= value <= 256)
 _VIDEOS_AT_ONCE = 4
 _VIDEOS_KEPT = 1_024
 
@@ -51,12 +53,9 @@ class VideoResponseRelevanceMetric(ClipMetric):
     num_frames: int = 8
     clip_model_name: str = "ViT-B/32"
 
-    info = MetricInfo(
+    info = multimodal_info(
         name="video_response_relevance",
-        family="multimodal",
         summary="How well the answer fits evenly spaced frames of the case's video, by CLIP.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=("case.metadata.video_path", "outcome.output"),
         metadata_inputs={"video_path": "shared"},
         detail_keys=(
@@ -71,15 +70,10 @@ class VideoResponseRelevanceMetric(ClipMetric):
         backend="clip",
         extra="multimodal",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        self.check_shared_parameters(self.clip_model_name)
-        value = self.num_frames
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST_FRAMES:
-            raise ValueError(
-                f"VideoResponseRelevanceMetric: num_frames must be from 1 to {_MOST_FRAMES}; received {value!r}"
-            )
+        super().__post_init__()
+        check_parameters(self, num_frames=_N_FRAMES)
 
     @property
     def model_name(self) -> str:
@@ -127,7 +121,7 @@ class VideoResponseRelevanceMetric(ClipMetric):
                 frames = [each for video in sampled if not isinstance(video, Unencodable) for each in video.frames]
                 vectors = iter(encoder.encode_images(frames, self._access) if frames else ())
                 for video in sampled:
-                    yield video if isinstance(video, Unencodable) else _encoded(video, [*_taken(vectors, video)])
+                    yield video if isinstance(video, Unencodable) else _encoded(video, vectors)
 
     def _sampled(self, source: Any) -> SampledVideo[Any] | Unencodable:
         try:
@@ -167,14 +161,10 @@ def _usable_video(asked: Asked, video: EncodedVideo | Unencodable | None) -> Enc
     raise Refused(f"{shown_source(asked.sources[0])} {video.reason if video else 'was not encoded'}")
 
 
-def _taken(vectors: Iterator[Vector | Unencodable], video: SampledVideo[Any]) -> Iterator[Vector | Unencodable]:
-    return (next(vectors) for _ in video.frames)
-
-
-def _encoded(video: SampledVideo[Any], vectors: Sequence[Vector | Unencodable]) -> EncodedVideo | Unencodable:
-    usable = []
-    for each in vectors:
-        if isinstance(each, Unencodable):
-            return Unencodable(f"has a frame that {each.reason}")
-        usable.append(each)
-    return EncodedVideo(tuple(usable), tuple(video.times_s), video.duration_s, video.decoder)
+def _encoded(video: SampledVideo[Any], vectors: Iterator[Vector | Unencodable]) -> EncodedVideo | Unencodable:
+    own = list(islice(vectors, len(video.frames)))
+    bad = next((each for each in own if isinstance(each, Unencodable)), None)
+    if bad is not None:
+        return Unencodable(f"has a frame that {bad.reason}")
+    usable = tuple(each for each in own if not isinstance(each, Unencodable))
+    return EncodedVideo(usable, tuple(video.times_s), video.duration_s, video.decoder)

@@ -13,8 +13,10 @@ from agentunit.backends.accountant import ComposedSpending, accountant_unready
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.core.results import MetricResult
 from agentunit.formulas.privacy import budget_state
-from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import Item, number_at, payload_of
+from agentunit.metrics.parameters import FROM_0_TO_1, Rule, check_parameters, is_number
+from agentunit.privacy.passages import privacy_info
 
 _NAMES = ("epsilon", "privacy_epsilon")
 
@@ -41,12 +43,9 @@ class PrivacyBudgetMetric(ItemMetric):
     composition: Literal["sum", "pld"] = "sum"
     delta: float = 1e-6
 
-    info = MetricInfo(
+    info = privacy_info(
         name="privacy_budget",
-        family="privacy",
         summary="The share of the differential-privacy budget (ε) that is left after this case.",
-        direction="higher",
-        range=(0.0, 1.0),
         metadata_inputs=dict.fromkeys(_NAMES, "shared"),
         detail_keys=("epsilon_used", "total_spent", "remaining", "utilization", "budget_exceeded", "warning"),
         backend="sum",
@@ -55,24 +54,16 @@ class PrivacyBudgetMetric(ItemMetric):
         version="2",
         aggregate="last",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        for parameter, value, low, high in (
-            ("total_budget", self.total_budget, 0.0, inf),
-            ("delta", self.delta, 0.0, 1.0),
-        ):
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not low < value < high:
-                rule = "finite and above 0" if high == inf else "between 0 and 1"
-                raise ValueError(f"PrivacyBudgetMetric: {parameter} must be {rule}; received {value!r}")
-        if isinstance(self.warn_threshold, bool) or not isinstance(self.warn_threshold, (int, float)):
-            raise ValueError(f"PrivacyBudgetMetric: warn_threshold must be a number; received {self.warn_threshold!r}")
-        if not 0 <= self.warn_threshold <= 1:
-            raise ValueError(
-                f"PrivacyBudgetMetric: warn_threshold must be from 0 to 1; received {self.warn_threshold!r}"
-            )
-        if self.composition not in ("sum", "pld"):
-            raise ValueError(f"PrivacyBudgetMetric: composition must be sum or pld; received {self.composition!r}")
+        check_parameters(
+            self,
+            total_budget=Rule("finite and above 0", lambda value: is_number(value) and 0 < value < inf),
+            delta=Rule("between 0 and 1", lambda value: is_number(value) and 0 < value < 1),
+            warn_threshold=Rule("a number", is_number),
+            composition=Rule("sum or pld", ("sum", "pld").__contains__),
+        )
+        check_parameters(self, warn_threshold=FROM_0_TO_1)
         reason = accountant_unready() if self.composition == "pld" else None
         if reason is not None:
             raise BackendUnavailable(f"PrivacyBudgetMetric: composition 'pld' cannot run: {reason}")

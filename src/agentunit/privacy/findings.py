@@ -5,26 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 PII_TYPES = (
-    "email",
-    "phone",
-    "ssn",
-    "credit_card",
-    "name",
-    "address",
-    "iban",
-    "ip_address",
-    "mac_address",
-    "passport",
-    "driver_license",
-    "date_of_birth",
-    "api_key",
-    "private_key",
-    "jwt",
-    "password",
-    "crypto_address",
-    "medical_record",
+    "email", "phone", "ssn", "credit_card", "name", "address", "iban", "ip_address", "mac_address", "passport",
+    "driver_license", "date_of_birth", "api_key", "private_key", "jwt", "password", "crypto_address", "medical_record",
     "account",
-)
+)  # fmt: skip
 """The types of AgentUnit; the first six are the catalog's. An account has no form: only its field gives it away."""
 
 NUMBER_TYPES = frozenset(("phone", "ssn", "credit_card", "iban", "passport", "driver_license", "medical_record"))

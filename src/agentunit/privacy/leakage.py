@@ -10,11 +10,11 @@ from typing import Any, Literal, NamedTuple
 
 from agentunit.core.results import MetricResult
 from agentunit.formulas.privacy import kept_private
-from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item
+from agentunit.metrics.parameters import FROM_0_TO_1, Rule, check_parameters
 from agentunit.privacy.detectors import detector_named
 from agentunit.privacy.findings import Detector, Finding, check_detector, masked
-from agentunit.privacy.passages import Kind, Passage, PrivacyMetric, passages
+from agentunit.privacy.passages import Kind, Passage, PrivacyMetric, passages, privacy_info
 from agentunit.privacy.pseudonyms import same_value
 from agentunit.privacy.values import KnownValue, SearchedText, plain
 
@@ -69,21 +69,16 @@ class PIILeakageMetric(PrivacyMetric):
     backend: str = "auto"
     detector: Detector | None = None
 
-    info = MetricInfo(
+    info = privacy_info(
         name="pii_leakage",
-        family="privacy",
         summary="How free the agent's output and messages are of personal data.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=("outcome.output or trace message",),
         detail_keys=("findings", "counts", "n_findings", "n_scored", "scope"),
         backend="patterns",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        if self.scope not in ("output", "trace"):
-            raise ValueError(f"PIILeakageMetric: scope must be output or trace; received {self.scope!r}")
+        check_parameters(self, scope=Rule("output or trace", ("output", "trace").__contains__))
         if not (self.check_input or self.check_output):
             raise ValueError("PIILeakageMetric: check_input or check_output must be true; received neither")
         if self.check_input and self.ignore_in_input:
@@ -220,7 +215,7 @@ def _merged(weights: Any) -> dict[str, float]:
     if weights is not None and not isinstance(weights, Mapping):
         raise ValueError(f"PIILeakageMetric: severity_weights must be a dict of weights; received {weights!r:.80}")
     for type, weight in (weights or {}).items():
-        if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= 1:
+        if not FROM_0_TO_1.holds(weight):
             raise ValueError(
                 f"PIILeakageMetric: severity_weights must be from 0 to 1; received {weight!r} for {type!r}"
             )

@@ -11,9 +11,9 @@ from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.results import MetricResult
 from agentunit.formulas.privacy import share_held_back
 from agentunit.formulas.text import content_words, word_coverage
-from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item
-from agentunit.privacy.passages import Passage, PrivacyMetric, disclosed_passages, leaves, user_input
+from agentunit.metrics.parameters import ABOVE_0_TO_1, Rule, check_parameters
+from agentunit.privacy.passages import Passage, PrivacyMetric, disclosed_passages, leaves, privacy_info, user_input
 from agentunit.privacy.values import FieldNames, KnownValue, SearchedText, held_values
 
 SENSITIVE_KEYS = ("user_id", "email", "phone", "address", "ssn", "credit_card", "password", "api_key", "token")
@@ -40,12 +40,9 @@ class DataMinimizationMetric(PrivacyMetric):
     sensitive_keys: Sequence[str] = SENSITIVE_KEYS
     coverage: float = 0.5
 
-    info = MetricInfo(
+    info = privacy_info(
         name="data_minimization",
-        family="privacy",
         summary="The share of the sensitive values at hand that the agent kept to itself.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=(
             "case.metadata.email or case.metadata.user_data or case.metadata.sensitive or trace tool_call result",
             "outcome.output or trace message or trace tool_call",
@@ -60,7 +57,6 @@ class DataMinimizationMetric(PrivacyMetric):
         detail_keys=("available", "leaked", "violations", "necessary"),
         backend="values",
     )
-    name = info.name
 
     def __post_init__(self) -> None:
         if isinstance(self.sensitive_keys, str) or not all(
@@ -69,10 +65,7 @@ class DataMinimizationMetric(PrivacyMetric):
             raise ValueError(
                 f"DataMinimizationMetric: sensitive_keys must be names of fields; received {self.sensitive_keys!r}"
             )
-        if isinstance(self.coverage, bool) or not isinstance(self.coverage, (int, float)) or not 0 < self.coverage <= 1:
-            raise ValueError(
-                f"DataMinimizationMetric: coverage must be above 0 and up to 1; received {self.coverage!r}"
-            )
+        check_parameters(self, coverage=Rule("above 0 and up to 1", ABOVE_0_TO_1.holds))
 
     def score_item(self, item: Item) -> MetricResult:
         """Look for each sensitive value wherever the agent passed something on."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import msgspec
 
 from agentunit.core.results import MetricResult
-from agentunit.metrics.base import ItemMetric
+from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, payload_of
 
 Kind = Literal["input", "output", "message", "tool_argument", "interaction"]
 
+privacy_info = partial(MetricInfo, family="privacy", direction="higher", range=(0.0, 1.0))
 _AGENT_ROLES = frozenset({"assistant", "agent", "ai", "model", "bot"})
 _USER_ROLES = frozenset({"user", "human", "customer"})
 # A name that a developer gave. Anything else in a place may be somebody's data, and is shown by its position.
@@ -70,11 +72,6 @@ def outputs(item: Item) -> Iterator[Passage]:
     yield from found
 
 
-def agent_messages(item: Item) -> Iterator[Passage]:
-    """What the agent said on the way, numbered from 1."""
-    yield from _messages(item, "message", "agent message", _AGENT_ROLES)
-
-
 def tool_arguments(item: Item) -> Iterator[Passage]:
     """What was passed to tools: each argument of each call, calls numbered from 1."""
     for number, call in enumerate(item.tool_calls, start=1):
@@ -87,7 +84,10 @@ def tool_arguments(item: Item) -> Iterator[Passage]:
 
 def interactions(item: Item) -> Iterator[Passage]:
     """What agents said to each other, numbered from 1."""
-    for number, each in enumerate(_interactions_of(item), start=1):
+    found = item.trace.interactions or []
+    if not isinstance(found, (list, tuple)):
+        raise InputProblem("trace.interactions must be a list")
+    for number, each in enumerate(found, start=1):
         sender, to = _part(each, "from_agent"), _part(each, "to_agent")
         receivers = to if isinstance(to, (list, tuple)) else [to]
         to_agents = ", ".join(_agent(receiver) for receiver in receivers)
@@ -98,7 +98,7 @@ def interactions(item: Item) -> Iterator[Passage]:
 def disclosed_passages(item: Item) -> Iterator[Passage]:
     """What left the agent: its output, its messages, and what it passed to tools."""
     yield from outputs(item)
-    yield from agent_messages(item)
+    yield from _messages(item, "message", "agent message", _AGENT_ROLES)
     yield from tool_arguments(item)
 
 
@@ -166,13 +166,6 @@ def _messages(item: Item, kind: Kind, words: str, roles: frozenset[str]) -> Iter
             content = payload.get("content")
             for _, _, text in leaves(content):
                 yield Passage(kind, f"{words} {number}", text)
-
-
-def _interactions_of(item: Item) -> list[Any]:
-    found = item.trace.interactions or []
-    if not isinstance(found, (list, tuple)):
-        raise InputProblem("trace.interactions must be a list")
-    return list(found)
 
 
 def _part(interaction: Any, name: str) -> Any:

@@ -125,7 +125,7 @@ class _Pattern:
         if not self._field_words:
             return True
         before = _WORD.findall(text[max(0, found.start() - _FIELD_NAME_REACH) : found.start()])[-4:]
-        return any(word in self._field_words for word in before)
+        return not set(before).isdisjoint(self._field_words)
 
     @cached_property
     def _expression(self) -> re.Pattern[str]:
@@ -158,19 +158,10 @@ def field_words(name: str) -> list[str]:
 
 
 # Answer keys, and rules about the data, are not data that an agent could leak.
-_NOT_DATA = frozenset(
-    {
-        "consent",
-        "necessary",
-        "sensitive",
-        "expected_tool_calls",
-        "expected_state",
-        "check",
-        "contains",
-        "regex",
-        "json_schema",
-    }
-)
+_NOT_DATA = frozenset((
+    "consent", "necessary", "sensitive", "expected_tool_calls", "expected_state", "check", "contains", "regex",
+    "json_schema",
+))  # fmt: skip
 _ADDRESS_WORDS = frozenset({"address", "location"})
 _OTHER_ADDRESSES = frozenset({"ip", "mac", "web", "url", "wallet"})
 _OWNERS = """

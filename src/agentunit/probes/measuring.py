@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from math import fsum
-from types import TracebackType
 from typing import Any
 
 from agentunit.core.trace import TraceLog
@@ -69,10 +68,9 @@ class Measurement:
         """End the measurement and write what was found into the trace; the second time it only returns it again."""
         if self._state == "new":
             raise RuntimeError("measure: nothing to stop: the measurement was never started")
-        if self._state == "stopped" or self._account is None or self._meter is None:
-            self._state = "stopped"
+        was_running, self._state = self._state == "running", "stopped"
+        if not was_running or self._account is None or self._meter is None:
             return self.facts
-        self._state = "stopped"
         _measured.discard(self._key)
         try:
             whole = self._meter.end(self._account)
@@ -114,17 +112,13 @@ class Measurement:
     def __enter__(self) -> Measurement:
         return self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     async def __aenter__(self) -> Measurement:
         return self.start()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         self.stop()
 
 

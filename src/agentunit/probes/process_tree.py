@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -84,27 +85,30 @@ class ProcessTree:
         when it ends, as long as its parent collects it, and never counted twice."""
         own_s, ended_s = time.process_time(), _ended_children_s()
         rss, below = self._look() if self._look is not None else (None, {})
-        children_s: dict[Branch, float] = {}
+        children_s: defaultdict[Branch, float] = defaultdict(float)
         collected_s = {os.getpid(): max(0.0, ended_s - self._ended_s)}
         for pid, now in below.items():
             before = self._last_reading(pid, now)
-            _add(children_s, now.branch, max(0.0, now.cpu_s - before.cpu_s))
+            children_s[now.branch] += max(0.0, now.cpu_s - before.cpu_s)
             collected_s[pid] = max(0.0, now.ended_s - before.ended_s)
         self._update_debts(below)
         for pid, now in below.items():
-            _add(children_s, now.branch, self._uncounted(pid, collected_s[pid]))
+            children_s[now.branch] += self._uncounted(pid, collected_s[pid])
         candidates = {debt.reading.branch for debt in self._debts.values() if debt.collector == os.getpid()}
         unseen_s = self._uncounted(os.getpid(), collected_s[os.getpid()])
         if len(candidates) == 1 and unseen_s:
-            _add(children_s, candidates.pop(), unseen_s)
+            children_s[candidates.pop()] += unseen_s
             unseen_s = 0.0
         self._drop_settled_debts()
+        rss_of: Counter[int] = Counter()
+        for each in below.values():
+            rss_of[each.child] += each.rss_bytes
         increase = Increase(
             max(0.0, own_s - self._own_s),
             children_s,
             unseen_s,
-            None if rss is None else rss + sum(each.rss_bytes for each in below.values()),
-            _by_child(below),
+            None if rss is None else rss + rss_of.total(),
+            rss_of,
             {os.getpid(): 0, **{pid: each.child for pid, each in below.items()}},
         )
         self._own_s, self._ended_s, self._below = own_s, ended_s, below
@@ -161,10 +165,6 @@ class ProcessTree:
             del self._debts[next(iter(self._debts))]
 
 
-def _add(seconds: dict[Branch, float], branch: Branch, more_s: float) -> None:
-    seconds[branch] = seconds.get(branch, 0.0) + more_s
-
-
 def thread_cpu_s(thread: int) -> float | None:
     """CPU seconds of a thread of this process (its native id); ``None`` where that cannot be known."""
     try:
@@ -176,13 +176,6 @@ def thread_cpu_s(thread: int) -> float | None:
         return _stat(f"self/task/{thread}")[1]
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _by_child(below: dict[int, Reading]) -> dict[int, int]:
-    sizes: dict[int, int] = {}
-    for each in below.values():
-        sizes[each.child] = sizes.get(each.child, 0) + each.rss_bytes
-    return sizes
 
 
 def _ended_children_s() -> float:

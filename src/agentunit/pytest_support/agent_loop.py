@@ -44,7 +44,17 @@ class AgentLoop:
         """
         if lasting:
             self._lasting[id(agent)] = agent
-        result = self._run(self._ask(agent, case, timeout_s, seed, measured, close=not lasting))
+
+        async def asked() -> AgentResult:
+            probes.wanted.set(measured)
+            try:
+                return await agent.run(case, timeout_s=timeout_s, seed=seed)
+            finally:
+                # Made for this call: a worker process that outlived it would not see what the next test patches.
+                if not lasting:
+                    await agent.close()
+
+        result = self._run(asked())
         for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")):
             stream.write(str(result.trace.metadata.get(name, "")))
         return result
@@ -59,24 +69,6 @@ class AgentLoop:
         self._run(self._loop.shutdown_asyncgens())
         self._loop.close()
         self._loop = None
-
-    async def _ask(
-        self,
-        agent: Agent,
-        case: DatasetCase,
-        timeout_s: float | None,
-        seed: int | None,
-        measured: probes.ProbeSettings | None,
-        *,
-        close: bool,
-    ) -> AgentResult:
-        probes.wanted.set(measured)
-        try:
-            return await agent.run(case, timeout_s=timeout_s, seed=seed)
-        finally:
-            # Made for this call: a worker process that outlived it would not see what the next test patches.
-            if close:
-                await agent.close()
 
     def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
         if self._loop is None:

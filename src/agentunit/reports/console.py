@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rich.console import Console
 from rich.markup import escape
@@ -28,8 +28,9 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.printable import printable_line
 
+ROWS_SHOWN = 10
 _ERRORS_SHOWN = 10
-_REASONS_SHOWN = 12
+_REASONS_SHOWN = 10
 _CASES_NAMED = 2
 
 
@@ -65,16 +66,29 @@ def print_next(steps: Iterable[str], console: Console) -> None:
 
 
 def print_run(
-    summary: RunSummary, infos: Mapping[str, MetricInfo], console: Console, *, next_steps: Iterable[str] = ()
+    summary: RunSummary,
+    infos: Mapping[str, MetricInfo],
+    console: Console,
+    *,
+    next_steps: Iterable[str] = (),
+    all_rows: bool = True,
+    gated: Collection[str] = (),
 ) -> None:
-    """Print the table of a run, its gaps, its errors and the next commands."""
+    """Print the table of a run, its gaps, its errors and the next commands.
+
+    Without ``all_rows`` the table has ten rows: those of the metrics that are ``gated`` first.
+    """
     if summary.n_cases:
-        console.print(_table(summary.metrics, infos))
-        if any(row.status == "informational" for row in summary.metrics):
+        shown = summary.metrics if all_rows else _first_rows(summary.metrics, gated)
+        console.print(_table(shown, infos))
+        if len(shown) < len(summary.metrics):
+            left_out = counted(len(summary.metrics) - len(shown), "more row")
+            console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
+        if any(row.status == "informational" for row in shown):
             console.print("i  informational: shown, but no ground for a decision", style="dim")
         _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console)
-        _print_worst(summary.metrics, infos, console)
+        _print_worst(shown, summary.metrics, infos, console)
     _print_unscored(summary.unscored, console)
     _print_input_errors(summary, console)
     rate = f" ({summary.n_cases / summary.elapsed_s:,.0f}/s)" if summary.elapsed_s > 0 else ""
@@ -85,6 +99,17 @@ def print_run(
     elapsed = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
     console.print(f"{cases}{elapsed}", style="dim", highlight=False)
     print_next(next_steps, console)
+
+
+def _first_rows(rows: list[MetricSummary], gated: Collection[str]) -> list[MetricSummary]:
+    """The rows to show where there are many, in their order: gated ones, and one a metric before further backends."""
+    seen: set[str] = set()
+    ranked = []
+    for place, row in enumerate(rows):
+        is_useful = row.status == "ok" and row.n_scored > 0
+        ranked.append((row.metric not in gated, row.metric in seen, not is_useful, place))
+        seen.add(row.metric)
+    return [rows[place] for place in sorted(rank[-1] for rank in sorted(ranked)[:ROWS_SHOWN])]
 
 
 def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
@@ -104,14 +129,16 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
     return table
 
 
-def _print_worst(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:
+def _print_worst(
+    rows: list[MetricSummary], all_rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console
+) -> None:
     # Only where a low score is a fault: the dearest case of a cheap run is not one.
     faulty = [row for row in rows if row.worst_cases and row.status == "ok" and infos[row.metric].unit == "score"]
     if not faulty:
         return
     console.print("\n[bold]Look at[/bold]")
     for row in faulty:
-        backend = f" ({row.backend})" if sum(other.metric == row.metric for other in rows) > 1 else ""
+        backend = f" ({row.backend})" if sum(other.metric == row.metric for other in all_rows) > 1 else ""
         print_line("  " + printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}"), console)
 
 
@@ -200,7 +227,6 @@ def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun) -> list[st
         return []
     lines = [f"the agent failed {describe_failed(run)}:"]
     lines += [f"  {line}" for line in describe_groups(groups)]
-    lines.append(f"  see one: {groups[0].next}")
     suite = run.header.settings.get("suite")
     if isinstance(suite, str) and not run.header.is_foreign:
         again = shlex.join(["agentunit", "run", suite, "--resume", run.header.id, "--retry-failed"])

@@ -10,7 +10,7 @@ from rich.text import Text
 from agentunit.engine.comparison import CaseChange, Comparison, MetricComparison
 from agentunit.engine.decision import Decision, named_cases
 from agentunit.engine.gates import GateVerdict
-from agentunit.reports.console import plain_table, print_line, print_next
+from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line, print_next
 from agentunit.reports.figures import (
     DIRECTION_MARK,
     GATE_WORDS,
@@ -45,7 +45,12 @@ def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
     if not verdicts:
         return
     table = plain_table("gate", INTERVAL_HEADING, "scored", "", "why", fixed=("scored", ""))
+    # What is not met is shown whatever its place; of what is met, as many as there is room for.
+    room = max(0, ROWS_SHOWN - sum(each.verdict != "pass" for each in verdicts))
+    met = [each for each in verdicts if each.verdict == "pass"]
     for each in verdicts:
+        if each.verdict == "pass" and each not in met[:room]:
+            continue
         word = GATE_WORDS[each.verdict]
         why = Text(printable_line(each.reason))
         if each.verdict != "pass" and each.cases:
@@ -61,6 +66,8 @@ def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
         )
     console.print("\n[bold]Gates[/bold]")
     console.print(table)
+    if len(met) > room:
+        console.print(f"… and {len(met) - room} more that are met (--json lists them)", style="dim", highlight=False)
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:

@@ -38,9 +38,8 @@ def workflow_commands(reported: ReportedRun, environment: Mapping[str, str] = os
         level = "warning" if reason.exit_code == EXIT_CANNOT_TELL else "error"
         title = "errors" if reason.exit_code == EXIT_ERRORS else reason.kind
         yield _command(level, describe_reason(reason), title=f"AgentUnit: {title}")
-    for known, line in zip(decision.known_failures, describe_known_failures(decision), strict=True):
-        if known.state in ("fixed", "expired"):
-            yield _command("warning", line, title="AgentUnit: known failure")
+    for line in describe_known_failures(decision, ("fixed", "expired"))[:_GROUPS_SHOWN]:
+        yield _command("warning", line, title="AgentUnit: known failure")
 
 
 def _place(group: FailureGroup, root: str) -> dict[str, str]:

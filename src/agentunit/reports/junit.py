@@ -2,7 +2,7 @@
 
 What failed is what the decision on the run names, no more and no less: a file is red exactly when the exit code is not
 0. A case behind a failed gate or a regression is a ``failure``; one on which the agent or a metric broke is an
-``error``, or ``skipped`` where the run allows so many errors.
+``error``, or ``skipped`` where the run allows so many errors. One that is known to fail is ``skipped``.
 """
 
 from __future__ import annotations

@@ -24,9 +24,12 @@ from agentunit.store.sqlite import RunHeader
 
 _WORST_SHOWN = 5
 _HEADLINES = 3
+_WIDE, _NAME_WIDTH = 90, 14
 
 
-def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Sequence[str] = ()) -> None:
+def print_stored_run(
+    reported: ReportedRun, console: Console, *, next_steps: Sequence[str] = (), all_rows: bool = True
+) -> None:
     """Print a run: header, metric table, gates, failed cases, worst cases, the decision, next commands."""
     run, header = reported.run, reported.run.header
     title = Text(printable_line(header.name), style="bold")
@@ -40,7 +43,8 @@ def print_stored_run(reported: ReportedRun, console: Console, *, next_steps: Seq
     if origin := origin_facts(header):
         print_line(printable_line(" · ".join(f"{name} {text}" for name, text in origin)), console, "dim")
     console.print()
-    print_run(reported.summary, reported.infos, console)
+    gated = {verdict.gate.metric for verdict in reported.decision.gates}
+    print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
     print_gates(reported.decision.gates, console)
     if run.n_failed:
         console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
@@ -58,20 +62,24 @@ def print_runs(
 ) -> None:
     """Print a listing of runs, one a line."""
     fixed = ("run", "when", "done", "failed", "status")
-    tagged = any(run_tags(header) for header, _ in runs)
-    columns = ("run", "name", *(("tags",) if tagged else ()), *fixed[1:], "metrics")
+    # In a narrow window the names of the runs come before their scores.
+    is_wide = console.width >= _WIDE
+    columns = ("run", "name", *fixed[1:], *(("metrics",) if is_wide else ()))
     table = plain_table(*columns, right=("done", "failed"), fixed=fixed)
     for header, headlines in runs:
+        name = Text(printable_line(header.name, 40))
+        for key, value in run_tags(header).items():
+            name.append(f" {printable_line(f'{key}={value}', 40)}", style="dim")
         table.add_row(
             Text(printable_line(header.id)),
-            Text(printable_line(header.name, 40)),
-            *([Text(printable_line(" ".join(f"{k}={v}" for k, v in run_tags(header).items()), 60))] if tagged else []),
+            name,
             Text(_local_time(header.created_at)),
             Text(_done(header)),
             Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
             Text(header.status, style="" if header.status == "finished" else "yellow"),
-            Text(printable_line(_describe_headlines(headlines, infos))),
+            *([Text(printable_line(_describe_headlines(headlines, infos)))] if is_wide else []),
         )
+    table.columns[1].min_width = _NAME_WIDTH
     console.print(table)
 
 

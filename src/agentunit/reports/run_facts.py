@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
-from agentunit.engine.decision import Decision
+from agentunit.engine.decision import Decision, named_cases
 from agentunit.store.sqlite import RunHeader
 
 _KNOWN_WORDS = {
-    "still fails": "still fails, set aside until {until}",
     "fixed": "fixed: remove the mark",
     "expired": "counts again: the mark ended on {until}",
     "unknown": "set aside until {until}; no gate tells whether it passes",
+    "still fails": "still fails, set aside until {until}",
 }
+_IDS_SHOWN = {"fixed": 20, "expired": 20, "unknown": 5, "still fails": 5}
 _COMMIT_DIGITS = 10
 
 
@@ -39,11 +40,19 @@ def origin_facts(header: RunHeader) -> list[tuple[str, str]]:
     return facts
 
 
-def describe_known_failures(decision: Decision) -> list[str]:
-    """One line for each case that is marked as known to fail: how it stands, and why it was marked."""
+def describe_known_failures(decision: Decision, states: Collection[str] = tuple(_KNOWN_WORDS)) -> list[str]:
+    """Lines about the cases that are marked as known to fail: how they stand, and why they were marked.
+
+    Those with one reason and one date share a line; what asks for something to be done comes first.
+    """
+    alike: dict[tuple[str, str, str], list[str]] = {}
+    for state in _KNOWN_WORDS:
+        for each in decision.known_failures:
+            if each.state == state and state in states:
+                alike.setdefault((state, each.until, each.reason), []).append(each.case_id)
     return [
-        f"{each.case_id}: {_KNOWN_WORDS[each.state].format(until=each.until)} ({each.reason})"
-        for each in decision.known_failures
+        f"{named_cases(cases, _IDS_SHOWN[state])}: {_KNOWN_WORDS[state].format(until=until)} ({reason})"
+        for (state, until, reason), cases in alike.items()
     ]
 
 

@@ -155,7 +155,8 @@ class Store:
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
         """A connection of its own for a long read: it sees the store as it was, whatever is written meanwhile."""
-        connection = self._opened.connect()
+        # A reader that was interrupted is closed by the garbage collector, in whatever thread it runs.
+        connection = self._opened.connect(any_thread=True)
         try:
             yield connection
         finally:

@@ -13,16 +13,18 @@ from typing import Any, NamedTuple
 
 from agentunit.core.results import MetricResult
 from agentunit.formulas.sustainability import carbon_of, equivalents, threshold_score
-from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import InputProblem, Item, number_at
+from agentunit.metrics.parameters import POSITIVE, Rule, check_parameters, is_number
 from agentunit.sustainability.energy import (
     INPUTS,
     TRUST,
     Amount,
     UsedEnergy,
-    check_positive,
     gaps,
     resources_of,
+    sustainability_info,
+    thousandths,
     total_of,
     used_energy,
 )
@@ -70,6 +72,16 @@ def grid_intensity_of(code: str) -> GridIntensity:
 Intensity = float | str | Callable[[datetime], float]
 
 
+def _is_intensity(value: Any) -> bool:
+    return is_number(value) and 0 <= value < 1e100
+
+
+_INTENSITY = Rule(
+    "kg of CO2 a kWh (0 or more), the code of a country, or a function of time",
+    lambda value: callable(value) or _is_intensity(value),
+)
+
+
 @dataclass(frozen=True)
 class CarbonMetric(ItemMetric):
     """Kilograms of CO2 equivalent against a threshold: 1.0 up to ``threshold_kg``, ``threshold / emitted`` beyond it.
@@ -86,12 +98,9 @@ class CarbonMetric(ItemMetric):
     threshold_kg: float = 0.05
     grid_intensity: Intensity = 0.475
 
-    info = MetricInfo(
+    info = sustainability_info(
         name="carbon_emissions",
-        family="sustainability",
         summary="Carbon dioxide of the run's energy against a threshold.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=(f"trace.metadata.carbon_kg or {INPUTS}",),
         detail_keys=(
             "carbon_kg",
@@ -106,29 +115,20 @@ class CarbonMetric(ItemMetric):
             "method",
             "incomplete",
         ),
-        backend="measured",
         trust=TRUST,
-        extra="sustainability",
         probes=("energy",),
         amount=("carbon_g", "g"),
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        check_positive("CarbonMetric", "threshold_kg", self.threshold_kg)
-        intensity = self.grid_intensity
-        if isinstance(intensity, str):
+        check_parameters(self, threshold_kg=POSITIVE)
+        if isinstance(self.grid_intensity, str):
             try:
-                grid_intensity_of(intensity)
+                grid_intensity_of(self.grid_intensity)
             except ValueError as error:
                 raise ValueError(f"CarbonMetric: {error}") from None
-        elif not callable(intensity) and (
-            isinstance(intensity, bool) or not isinstance(intensity, (int, float)) or not 0 <= intensity < 1e100
-        ):
-            raise ValueError(
-                "CarbonMetric: grid_intensity must be kg of CO2 a kWh (0 or more), the code of a country, or a "
-                f"function of time; received {intensity!r}"
-            )
+        else:
+            check_parameters(self, grid_intensity=_INTENSITY)
 
     def score_item(self, item: Item) -> MetricResult:
         """Take the recorded carbon, else that of the energy."""
@@ -163,8 +163,8 @@ class CarbonMetric(ItemMetric):
             "threshold_kg": self.threshold_kg,
             "under_threshold": total.value <= self.threshold_kg,
             "equivalents": equivalents(total.value)._asdict(),
-            "local_g": None if local is None else 1e3 * local.value,
-            "remote_g": None if remote is None else 1e3 * remote.value,
+            "local_g": thousandths(local),
+            "remote_g": thousandths(remote),
             "range_g": [1e3 * total.low, 1e3 * total.high],
             "grid": grid,
             "method": used.methods,
@@ -187,7 +187,7 @@ class CarbonMetric(ItemMetric):
         if began is None:
             return {"kg_per_kwh": None, "reason": "grid_intensity is a function of time, and the trace has no time"}
         returned = chosen(began)
-        if isinstance(returned, bool) or not isinstance(returned, (int, float)) or not 0 <= returned < 1e100:
+        if not _is_intensity(returned):
             raise InputProblem(
                 f"CarbonMetric: grid_intensity must return a finite number of 0 or more; received {returned!r:.80} "
                 f"for {began.isoformat()}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import fsum
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from agentunit.core.results import MetricResult
 from agentunit.formulas.sustainability import threshold_score
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, number_at
+from agentunit.metrics.parameters import POSITIVE, check_parameters
 from agentunit.metrics.usage import Tokens, find_usage, llm_calls
 from agentunit.probes.settings import checked_interval
 
@@ -177,6 +179,14 @@ TRUST = {
     "recorded+estimated": "estimated in part",
 }
 INPUTS = "trace.metadata.energy_kwh or trace.metadata.resource_use or trace llm_call"
+sustainability_info = partial(
+    MetricInfo,
+    family="sustainability",
+    direction="higher",
+    range=(0.0, 1.0),
+    backend="measured",
+    extra="sustainability",
+)
 
 
 @dataclass(frozen=True)
@@ -195,12 +205,9 @@ class EnergyMetric(ItemMetric):
     threshold_kwh: float = 0.1
     sample_interval: float = 1.0
 
-    info = MetricInfo(
+    info = sustainability_info(
         name="energy_consumption",
-        family="sustainability",
         summary="Energy of the run against a threshold: measured on the machine, estimated for remote models.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=(INPUTS,),
         detail_keys=(
             "energy_kwh",
@@ -213,16 +220,13 @@ class EnergyMetric(ItemMetric):
             "method",
             "incomplete",
         ),
-        backend="measured",
         trust=TRUST,
-        extra="sustainability",
         probes=("energy",),
         amount=("energy_wh", "Wh"),
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        check_positive("EnergyMetric", "threshold_kwh", self.threshold_kwh)
+        check_parameters(self, threshold_kwh=POSITIVE)
         checked_interval("EnergyMetric", "sample_interval", self.sample_interval)
 
     def score_item(self, item: Item) -> MetricResult:
@@ -236,8 +240,8 @@ class EnergyMetric(ItemMetric):
             "energy_wh": 1e3 * total.value,
             "threshold_kwh": self.threshold_kwh,
             "under_threshold": total.value <= self.threshold_kwh,
-            "local_wh": _wh(used.local),
-            "remote_wh": _wh(used.remote),
+            "local_wh": thousandths(used.local),
+            "remote_wh": thousandths(used.remote),
             "range_wh": [1e3 * total.low, 1e3 * total.high],
             "method": used.methods,
             "incomplete": bool(used.missing),
@@ -255,11 +259,6 @@ def gaps(used: UsedEnergy) -> dict[str, Any]:
     return notes
 
 
-def check_positive(who: str, parameter: str, value: object) -> None:
-    """A parameter must be a finite number above 0."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e100:
-        raise ValueError(f"{who}: {parameter} must be a finite number above 0; received {value!r}")
-
-
-def _wh(amount: Amount | None) -> float | None:
+def thousandths(amount: Amount | None) -> float | None:
+    """An amount in Wh or g, for one in kWh or kg."""
     return None if amount is None else 1e3 * amount.value

@@ -8,9 +8,10 @@ from typing import Any
 
 from agentunit.core.results import MetricResult
 from agentunit.formulas.sustainability import utilization_score
-from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.base import ItemMetric
 from agentunit.metrics.inputs import Item, number_at
-from agentunit.sustainability.energy import check_positive, problems_of, resources_of
+from agentunit.metrics.parameters import POSITIVE, check_parameters
+from agentunit.sustainability.energy import problems_of, resources_of, sustainability_info
 
 
 @dataclass(frozen=True)
@@ -29,27 +30,20 @@ class ResourceUtilizationMetric(ItemMetric):
     target_memory_gb: float = 4.0
     target_gpu_percent: float = 80.0
 
-    info = MetricInfo(
+    info = sustainability_info(
         name="resource_utilization",
-        family="sustainability",
         summary="How near CPU, memory and GPU come to their targets.",
-        direction="higher",
-        range=(0.0, 1.0),
         inputs=(
             "trace.metadata.cpu_percent or trace.metadata.memory_gb or trace.metadata.gpu_percent "
             "or trace.metadata.resource_use",
         ),
         detail_keys=("cpu_percent", "memory_gb", "gpu_percent", "scores", "shared"),
-        backend="measured",
         trust={"measured": "measured", "recorded": "recorded"},
-        extra="sustainability",
         probes=("resources",),
     )
-    name = info.name
 
     def __post_init__(self) -> None:
-        for parameter in ("target_cpu_percent", "target_memory_gb", "target_gpu_percent"):
-            check_positive("ResourceUtilizationMetric", parameter, getattr(self, parameter))
+        check_parameters(self, target_cpu_percent=POSITIVE, target_memory_gb=POSITIVE, target_gpu_percent=POSITIVE)
 
     def score_item(self, item: Item) -> MetricResult:
         """Compare what was used with the targets."""

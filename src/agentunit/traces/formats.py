@@ -25,6 +25,7 @@ ENTRY_POINT_GROUP = "agentunit.formats"
 
 _HEAD_BYTES = 1 << 16
 _OPENING_BYTES = 1 << 20
+_LONGEST_FIRST_LINE = 1 << 24
 _NATIVE_KEYS = frozenset(("case", "outcome"))
 # As AgentUnit writes records: nothing more need be looked at to know them.
 _OWN_START = b'{"v":1,"case":'
@@ -55,8 +56,9 @@ _OWN_FORMATS = {
     "anthropic-managed": "agentunit.traces.chats.event_logs:ANTHROPIC_MANAGED",
     "claude-stream": "agentunit.traces.chats.event_logs:CLAUDE_STREAM",
     "bedrock-agent": "agentunit.traces.chats.event_logs:BEDROCK_AGENT",
-    "tau2": "agentunit.traces.chats.benchmarks:TAU2",
-    "tau-bench": "agentunit.traces.chats.benchmarks:TAU_BENCH",
+    "tau2": "agentunit.traces.chats.tau:TAU2",
+    "tau-bench": "agentunit.traces.chats.tau:TAU_BENCH",
+    "hal": "agentunit.traces.chats.benchmarks:HAL",
     "marble": "agentunit.traces.chats.benchmarks:MARBLE",
     "atif": "agentunit.traces.coding.atif:ATIF",
     "claude-code": "agentunit.traces.coding.claude_code:CLAUDE_CODE",
@@ -150,14 +152,21 @@ def is_native(opening: Opening) -> bool:
 
 def read_opening(path: str, stream: io.BufferedIOBase) -> tuple[Opening, bytes]:
     """The start of a stream, and the bytes that were taken from it for that."""
-    taken = b""
+    taken = bytearray()
     try:
         # Piece by piece: of a stream that breaks, what came before is kept.
         while len(taken) < _OPENING_BYTES and (piece := stream.read1(_OPENING_BYTES - len(taken))):
             taken += piece
+        # A first line that holds a picture is longer, and tells the format no less.
+        if len(taken) == _OPENING_BYTES and b"\n" not in taken:
+            while len(taken) < _LONGEST_FIRST_LINE and (piece := stream.read1(_OPENING_BYTES)):
+                taken += piece
+                if b"\n" in piece:
+                    break
     except BROKEN_STREAM:
         pass  # the reader meets the same damage, and says where
-    return opening_of(path, taken), taken
+    start = bytes(taken)
+    return opening_of(path, start), start
 
 
 def opening_of(path: str, start: bytes) -> Opening:

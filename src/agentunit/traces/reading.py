@@ -163,7 +163,10 @@ class TraceFiles:
         opening, taken = read_opening(path, stream)
         if not taken.strip():
             # An empty file holds nothing, which is no error; one that is damaged from the start says so here.
-            yield from RecordFile(path).read_from(replayed(taken, stream))
+            found_here = list(RecordFile(path).read_from(replayed(taken, stream)))
+            yield from found_here
+            if not found_here:
+                self._pass_over("empty files", name)
             return
         native = self._format == NATIVE_FORMAT or (self._forced is None and is_native(opening))
         found = self._forced if self._forced is not None else None if native else detect(opening)

@@ -1,7 +1,9 @@
 """Write the scenario's spans (``../scenario.py``, ``../spans.py``) as rows of ClickHouse's ``otel_traces``.
 
-This follows the table that the collector's ClickHouse exporter creates (attributes are maps of texts, events are arrays
-side by side) and what ``SELECT * FROM otel_traces FORMAT JSONEachRow`` prints of it (64-bit integers as texts).
+This follows the table that the collector's ClickHouse exporter creates (exporter/clickhouseexporter/internal/
+sqltemplates/traces_table.sql in opentelemetry-collector-contrib: attributes are maps of texts, events are arrays side
+by side) and what ``SELECT * FROM otel_traces FORMAT JSONEachRow`` prints of it (64-bit integers as texts, where
+``output_format_json_quote_64bit_integers`` is on).
 """
 
 from __future__ import annotations

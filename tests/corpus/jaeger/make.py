@@ -1,7 +1,7 @@
 """Write the scenario's spans (``../scenario.py``, ``../spans.py``) as the JSON that Jaeger's UI downloads.
 
-There is no SDK that writes it: this follows the model of Jaeger's query service (model/json in its source) and its
-translation of OpenTelemetry spans (kind, status and scope become tags, events become logs).
+There is no SDK that writes it: this follows the model of Jaeger's query service (internal/uimodel/model.go in its
+source) and its translation of OpenTelemetry spans (kind, status and scope become tags, events become logs).
 """
 
 from __future__ import annotations

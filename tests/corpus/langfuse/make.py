@@ -23,7 +23,7 @@ def main() -> None:
     observations: list[Any] = []
 
     def observe(kind: str, name: str, parent: str | None, **more: Any) -> None:
-        number = len(observations)
+        number = len(observations) + 1
         fields = {
             "id": f"{number:016x}",
             "traceId": "9f1c7d0a5b3e4c21",
@@ -40,7 +40,7 @@ def main() -> None:
         }
         observations.append(ObservationsView(**{**fields, **more}))
 
-    root = f"{0:016x}"
+    root = f"{1:016x}"
     observe("AGENT", scenario.AGENT, None, input=scenario.QUESTION, output=scenario.ANSWER)
     messages: list[Any] = [{"role": "user", "content": scenario.QUESTION}]
     results = iter([(scenario.CHARGES, False), (scenario.REFUSED, True)])

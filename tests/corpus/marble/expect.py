@@ -16,9 +16,16 @@ def case(run: dict[str, Any]) -> dict[str, Any]:
     return {
         "question": run["task"],
         "answer": run["iterations"][-1]["summary"],
-        "agents": sorted({agent for each in run["iterations"] for agent in each["task_assignments"]}),
+        "agents": sorted({agent for each in run["iterations"] for agent in assigned(each)}),
         "tokens": {"total": run["token_usage"]},
     }
+
+
+def assigned(iteration: dict[str, Any]) -> set[str]:
+    """The agents that have a task; in a tree, its root has the task of the run."""
+    listed = iteration["task_assignments"]
+    root = {iteration["root_agent"]} if "root_agent" in iteration else set()
+    return root.union(*listed) if isinstance(listed, list) else set(listed)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Write the scenario's spans (``../scenario.py``, ``../spans.py``) as Amazon CloudWatch keeps them in ``aws/spans``.
 
-There is no SDK that writes it: this follows the published description of that log group. Each event is one span with
-the names of OTLP, but attributes are objects, times are numbers, and kind and status are words.
+There is no SDK that writes it: this follows the structure of a span in the developer guide of Amazon Bedrock AgentCore
+("Understanding input spans"), whose spans are those of that log group. Each event is one span with the names of OTLP,
+but attributes are objects, times are numbers, and kind and status are words.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Write the scenario (``../scenario.py``) as a result of tau-bench, after its source (``EnvRunResult``).
+"""Write the scenario (``../scenario.py``) as a result of tau-bench, after its source.
 
-tau-bench states no tokens. A tool that failed answers with a text that begins "Error:". The price is the user's.
+tau-bench is not on PyPI: the result is an ``EnvRunResult`` of tau_bench/types.py, its messages are those that the agent
+of tau_bench/agents/tool_calling_agent.py sends. It states no tokens. A tool that failed answers with a text that begins
+"Error:". The price is the user's.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ def main() -> None:
         "instruction": "You are ada_1. You were charged twice.",
         "outputs": [],
     }
-    reward = {"reward": 1.0, "info": {}, "actions": []}
+    reward = {"reward": 1.0, "info": {"r_actions": 1.0, "gt_data_hash": "0" * 64}, "actions": []}
     info = {"task": task, "source": "user", "user_cost": 0.0004, "reward_info": reward}
     results_of_run = [{"task_id": 0, "reward": 1.0, "info": info, "traj": trajectory, "trial": 0}]
     text = json.dumps(results_of_run, indent=2)

@@ -1,5 +1,7 @@
 """Write the scenario (``../scenario.py``) as results of tau2-bench, after its source (``Results``).
 
+tau2-bench is not on PyPI: names and nesting are those of src/tau2/data_model (``Results``, ``SimulationRun`` and the
+messages). Fields whose value would be null, or the same in every run of text, are left out.
 tau2-bench states prompt and completion tokens and a price for each message, of the agent and of the simulated user. The
 user's model takes 90 + 120 tokens and makes 14 + 3; the agent's calls cost 0.001, 0.002 and 0.003 dollars.
 """
@@ -49,10 +51,15 @@ def main() -> None:
         "messages": messages,
         "trial": 0,
         "seed": 1,
+        "mode": "half_duplex",
     }
     results_of_run = {
         "timestamp": "2025-08-01T16:21:00.000000",
         "info": {
+            "git_commit": "0000000",
+            "num_trials": 1,
+            "max_steps": 100,
+            "max_errors": 10,
             "agent_info": {"implementation": "llm_agent", "llm": "gpt-4.1"},
             "user_info": {"implementation": "user_simulator", "llm": "gpt-4.1"},
             "environment_info": {"domain_name": "retail", "policy": scenario.INSTRUCTIONS},

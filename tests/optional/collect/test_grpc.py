@@ -33,7 +33,7 @@ from opentelemetry.sdk.trace import TracerProvider  # noqa: E402
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor  # noqa: E402
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter  # noqa: E402
 
-from agentunit.traces.collector.limits import ReceiverLimits  # noqa: E402
+from agentunit.traces.collector.limits import ReceiverLimits, Reservation  # noqa: E402
 from agentunit.traces.collector.receiver import Receiver  # noqa: E402
 from agentunit.traces.collector.spool import SpanSpool  # noqa: E402
 from agentunit.traces.spans import Span  # noqa: E402
@@ -167,7 +167,7 @@ def test_without_memory_senders_wait_and_are_asked_to_retry(run):
     from google.rpc.status_pb2 import Status
 
     running = run(ReceiverLimits(request_bytes=1 << 20, under_way_bytes=1 << 20, stall_s=0.1))
-    with running.receiver.memory.reserve() as reservation:
+    with Reservation(running.receiver.memory) as reservation:
         reservation.grow_to(1000)
         refusal = running.refusal(request("a"))
         assert refusal.code().name == "UNAVAILABLE"

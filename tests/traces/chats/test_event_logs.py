@@ -136,3 +136,33 @@ def test_odd_parts_of_events_do_no_harm(odd):
     said = {"type": "user.message", "id": "u", "content": "Hi"}
     for field in ("name", "input", "processed_at"):
         _read(said, {**event, field: odd})
+
+
+def test_a_claude_agent_that_was_stopped_has_an_error():
+    end = {"type": "result", "subtype": "error_max_turns", "is_error": True, "usage": {"input_tokens": 5}}
+    asked = {"type": "user", "message": {"role": "user", "content": "Why?"}}
+    messages = [{"direction": "send", "message": asked}, {"direction": "recv", "message": end}]
+    name, (record,), _ = _read({"messages": messages})
+    assert (name, record.outcome.error, record.case.query) == ("claude-stream", "error_max_turns", "Why?")
+
+
+def test_the_tasks_of_hal_have_their_verdicts():
+    said = [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Because."}]
+    calls = [{"usage": {"prompt_tokens": 5, "completion_tokens": 2}, "started_at": "2026-01-01T00:00:00Z"}]
+    task = {"messages": said, "call_metadata": calls, "model": "m", "call_count": 1}
+    scores = {"a": {"reward": 1.0}, "b": {"reward": 0.0}, "c": "not graded"}
+    _, records, _ = _read({"config": {}, "raw_eval_results": scores, "raw_logging_results": dict.fromkeys("abc", task)})
+    assert [(each.case.id, each.outcome.success) for each in records] == [("a", True), ("b", False), ("c", None)]
+    assert records[2].outcome.metadata == {"score": "not graded"}
+
+
+def test_chains_and_trees_of_marble_keep_results_and_messages():
+    talk = "In Session 1 \nFrom a to b: Go.\n"
+    chain = {"chain_length": 1, "current_agent": "a", "result": "done", "task_assignments": {"a": "t"}}
+    tree = {"iteration": 1, "root_agent": "a", "communications": talk, "task_assignments": [{"b": "t"}],
+            "task_results": [{"agent_id": "b", "result": "found"}]}  # fmt: skip
+    run = {"task": "Why?", "coordination_mode": "chain"}
+    _, (first, second), _ = _read({**run, "iterations": [chain]}, {**run, "iterations": [tree]})
+    results = [e.payload for record in (first, second) for e in record.trace.events if e.type == "task_result"]
+    assert [(each["agent"], each["content"]) for each in results] == [("a", "done"), ("b", "found")]
+    assert [(each.from_agent, each.to_agent) for each in second.trace.interactions] == [("a", "b")]

@@ -16,10 +16,11 @@ from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.records import Record
 from agentunit.traces.chats.adk_sessions import ADK_SESSION
 from agentunit.traces.chats.autogen import AUTOGEN, AUTOGEN_CONSOLE
-from agentunit.traces.chats.benchmarks import MARBLE, TAU2, TAU_BENCH
+from agentunit.traces.chats.benchmarks import MARBLE
 from agentunit.traces.chats.chat_rows import CHAT
 from agentunit.traces.chats.inspect_archives import archive_rows
 from agentunit.traces.chats.inspect_logs import INSPECT_ARCHIVE, INSPECT_LOG
+from agentunit.traces.chats.tau import TAU2, TAU_BENCH
 from agentunit.traces.formats_base import Source
 
 RECORDED = Path(__file__).resolve().parents[1] / "recorded"

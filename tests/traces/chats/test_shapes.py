@@ -10,9 +10,10 @@ import pytest
 from agentunit.core.results import InputError
 from agentunit.traces.chats.adk_sessions import ADK_SESSION
 from agentunit.traces.chats.autogen import AUTOGEN, AUTOGEN_CONSOLE
-from agentunit.traces.chats.benchmarks import MARBLE, TAU2, TAU_BENCH
+from agentunit.traces.chats.benchmarks import MARBLE
 from agentunit.traces.chats.chat_rows import CHAT
 from agentunit.traces.chats.inspect_logs import INSPECT_ARCHIVE, INSPECT_LOG
+from agentunit.traces.chats.tau import TAU2, TAU_BENCH
 from agentunit.traces.spans import ReadingNotes
 
 FORMATS = (

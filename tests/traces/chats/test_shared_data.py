@@ -11,8 +11,9 @@ import pytest
 import agentunit
 from agentunit.traces.chats.adk_sessions import ADK_SESSION
 from agentunit.traces.chats.autogen import AUTOGEN, AUTOGEN_CONSOLE
-from agentunit.traces.chats.benchmarks import MARBLE, TAU2, TAU_BENCH
+from agentunit.traces.chats.benchmarks import MARBLE
 from agentunit.traces.chats.inspect_logs import INSPECT_LOG
+from agentunit.traces.chats.tau import TAU2, TAU_BENCH
 from agentunit.traces.spans import ReadingNotes
 
 

@@ -85,13 +85,20 @@ def test_a_record_survives_the_way_through_atif(path, tmp_path):
     assert list(map(plain, records_of(out))) == list(map(plain, records))
 
 
-@pytest.mark.parametrize("line", [ODD, BARE])
+@pytest.mark.parametrize("line", [ODD, BARE.replace('"bare"', '"asked","query":"Why?"')])
 def test_odd_records_survive_too(line, tmp_path):
     out = tmp_path / "odd.json"
     written = encode_atif(decode_record(line))
     check(json.loads(written))
     out.write_bytes(written)
     assert list(map(plain, records_of(out))) == [plain(decode_record(line))]
+
+
+def test_a_record_that_holds_nothing_is_a_trajectory_that_makes_no_case(tmp_path):
+    written = encode_atif(decode_record(BARE))
+    check(json.loads(written))
+    (tmp_path / "bare.json").write_bytes(written)
+    assert records_of(tmp_path / "bare.json") == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")

@@ -12,7 +12,8 @@ import pytest
 from agentunit.core.records import Record
 from agentunit.metrics.builtin import CostMetric, TokenUsageMetric, ToolSuccessMetric
 from agentunit.metrics.inputs import Item
-from agentunit.traces.coding.session import asked
+from agentunit.traces.coding.gemini import _folded
+from agentunit.traces.coding.session import Session, asked
 from agentunit.traces.formats import format_named
 from agentunit.traces.formats_base import Source
 from agentunit.traces.reading import TraceFiles
@@ -313,3 +314,30 @@ def test_one_odd_value_does_not_cost_the_session(name):
 def test_many_reminders_that_never_end_take_no_time():
     text = "</system-reminder>" + "<system-reminder>" * 200_000
     assert asked(text) == text
+
+
+def test_many_sub_agents_take_no_time():
+    session, n_calls = Session(ReadingNotes(), "main"), 20_000
+    for number in range(n_calls):
+        session.call("Task", {"prompt": "Look.", "subagent_type": "scout"}, call_id=str(number))
+        session.end_call(str(number), "Done.", failed=number == 7)
+    assert [handoff.success for handoff in session.handoffs].index(False) == 7
+
+
+def test_a_step_of_many_calls_takes_no_time(read):
+    names = [f"c{number}" for number in range(15_000)]
+    calls = [{"tool_call_id": name, "function_name": "bash", "arguments": {}} for name in names]
+    results = [{"source_call_id": name, "content": "ok"} for name in names]
+    step = {"step_id": 1, "source": "agent", "message": "", "tool_calls": calls, "observation": {"results": results}}
+    [record], _ = read({"schema_version": "ATIF-v1.6", "agent": {"name": "a", "version": "1"}, "steps": [step]})
+    assert {call["status"] for call in calls_of(record)} == {"success"}
+
+
+def test_a_session_of_gemini_that_goes_back_often_takes_no_time(read):
+    n_times = 50_000
+    lines = [{"id": str(number), "type": "user", "content": f"Ask {number}"} for number in range(n_times)]
+    back = [{"$rewindTo": str(number)} for number in range(n_times - 1, 0, -1)]
+    assert _folded([*lines, *back]) == ({}, lines[:1])
+    answer = {"id": "b", "type": "user", "content": "Anew"}
+    [record], _ = read({"sessionId": "g1", "projectHash": "p"}, *lines[:3], {"$rewindTo": ["no id"]}, answer)
+    assert record.case.query == "Anew"

@@ -7,12 +7,13 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from threading import Lock
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from agentunit.backends.clip.decoders import DecoderProcess, DecoderProcesses
+from agentunit.backends.clip.decoders import DecoderProcesses
 from agentunit.backends.clip.runtime import ClipRuntime, Later, PictureBatch
 from agentunit.backends.clip.settings import cropped
 from agentunit.backends.media.images import as_rgb, decode_image
@@ -131,13 +132,12 @@ _BATCHES_DECODING = 3
 _BATCHES_RUNNING = 2
 
 
-class _Filling:
-    """One batch: who sits in which place, and the tasks that fill it."""
+class _Filling(NamedTuple):
+    """One batch: the digest of the picture in each place, and the tasks that fill it."""
 
-    def __init__(self, room: PictureBatch) -> None:
-        self.room = room
-        self.digests: list[bytes] = []
-        self.tasks: list[Future[dict[bytes, str]]] = []
+    room: PictureBatch
+    digests: list[bytes]
+    tasks: list[Future[dict[bytes, str]]]
 
 
 class PictureBatches:
@@ -175,8 +175,7 @@ class PictureBatches:
         self._advance(0, 0)
 
     def _begin(self) -> None:
-        batch = _Filling(self._runtime.empty_batch(len(self._waiting)))
-        batch.digests = [digest for digest, _ in self._waiting]
+        batch = _Filling(self._runtime.empty_batch(len(self._waiting)), [digest for digest, _ in self._waiting], [])
         for start in range(0, len(self._waiting), _DECODED_TOGETHER):
             some = self._waiting[start : start + _DECODED_TOGETHER]
             batch.tasks.append(self._pool.submit(self._fill, batch.room.pixels, start, some))
@@ -184,26 +183,19 @@ class PictureBatches:
         self._decoding.append(batch)
 
     def _fill(self, pixels: Any, start: int, pictures: list[tuple[bytes, Any]]) -> dict[bytes, str]:
-        if self._processes is None:
-            return self._filled(pixels, start, pictures, None)
-        with self._processes.borrowed() as decoder:
-            return self._filled(pixels, start, pictures, decoder)
-
-    def _filled(
-        self, pixels: Any, start: int, pictures: list[tuple[bytes, Any]], decoder: DecoderProcess | None
-    ) -> dict[bytes, str]:
         reasons: dict[bytes, str] = {}
-        for place, (digest, content) in enumerate(pictures, start):
-            try:
-                content = content() if callable(content) else content
-                if not isinstance(content, bytes):
-                    pixels[place] = cropped(as_rgb(content), self._runtime.settings)
-                elif decoder is None:
-                    pixels[place] = cropped(decode_image(content, self._limits), self._runtime.settings)
-                else:
-                    decoder.decode_into(content, memoryview(pixels[place]).cast("B"))
-            except MediaProblem as problem:
-                reasons[digest] = str(problem)
+        with nullcontext() if self._processes is None else self._processes.borrowed() as decoder:
+            for place, (digest, content) in enumerate(pictures, start):
+                try:
+                    content = content() if callable(content) else content
+                    if not isinstance(content, bytes):
+                        pixels[place] = cropped(as_rgb(content), self._runtime.settings)
+                    elif decoder is None:
+                        pixels[place] = cropped(decode_image(content, self._limits), self._runtime.settings)
+                    else:
+                        decoder.decode_into(content, memoryview(pixels[place]).cast("B"))
+                except MediaProblem as problem:
+                    reasons[digest] = str(problem)
         return reasons
 
     def _advance(self, most_decoding: int, most_running: int) -> None:
@@ -214,8 +206,10 @@ class PictureBatches:
                 self._hand_over(batch.digests, reasons, None)
             else:
                 self._running.append((batch.digests, reasons, self._runtime.encode_pictures(batch.room)))
-            while len(self._running) > most_running:
-                self._hand_over(*self._running.popleft())
+            self._collect(most_running)
+        self._collect(most_running)
+
+    def _collect(self, most_running: int) -> None:
         while len(self._running) > most_running:
             self._hand_over(*self._running.popleft())
 
@@ -228,7 +222,7 @@ class PictureBatches:
                 self._settle(digest, answer)
 
 
-Given = TypeVar("Given")
+Taken = TypeVar("Taken")
 Made = TypeVar("Made")
 _EVERYWHERE = MediaAccess()
 _KEPT = 16_384
@@ -376,10 +370,10 @@ def _loaded(source: Any, access: MediaAccess) -> tuple[bytes, Any] | Unencodable
         return Unencodable(str(problem))
 
 
-def _in_order(pool: Executor, task: Callable[[Given], Made], given: Iterable[Given], n_ahead: int) -> Iterator[Made]:
+def _in_order(pool: Executor, task: Callable[[Taken], Made], inputs: Iterable[Taken], n_ahead: int) -> Iterator[Made]:
     """What a task makes of each thing, in order, with only so many of them under way."""
     waiting: deque[Future[Made]] = deque()
-    for each in given:
+    for each in inputs:
         waiting.append(pool.submit(task, each))
         if len(waiting) > n_ahead:
             yield waiting.popleft().result()

@@ -36,32 +36,29 @@ def export_onnx(checkpoint: str, folder: Path) -> tuple[Path, Path]:
     pixels = torch.zeros(2, 3, side, side)
     tokens = torch.full((2, 9), end, dtype=torch.int64)
     vision, text = folder / VISION_FILE, folder / TEXT_FILE
-    _export(_Branch.of(model, "vision"), pixels, vision, "pixel_values", "image_embeds", {0: "pictures"})
-    _export(_Branch.of(model, "text"), tokens, text, "input_ids", "text_embeds", {0: "texts", 1: "tokens"})
+    _export(_half(model, "vision"), pixels, vision, "pixel_values", "image_embeds", {0: "pictures"})
+    _export(_half(model, "text"), tokens, text, "input_ids", "text_embeds", {0: "texts", 1: "tokens"})
     _copy_small_files(checkpoint, folder)
     return vision, text
 
 
-class _Branch:
+def _half(model: Any, which: str) -> Any:
     """One half of a CLIP as a module of its own, made late because torch is imported late."""
+    import torch
 
-    @staticmethod
-    def of(model: Any, which: str) -> Any:
-        import torch
+    class Half(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
+        def __init__(self) -> None:
+            super().__init__()
+            self.body = model.vision_model if which == "vision" else model.text_model
+            self.projection = model.visual_projection if which == "vision" else model.text_projection
 
-        class Half(torch.nn.Module):  # type: ignore[misc]  # torch has no types here
-            def __init__(self) -> None:
-                super().__init__()
-                self.body = model.vision_model if which == "vision" else model.text_model
-                self.projection = model.visual_projection if which == "vision" else model.text_projection
+        def forward(self, batch: Any) -> Any:
+            return self.projection(self.body(batch).pooler_output)
 
-            def forward(self, given: Any) -> Any:
-                return self.projection(self.body(given).pooler_output)
-
-        return Half().eval()
+    return Half().eval()
 
 
-def _export(half: Any, example: Any, path: Path, given: str, made: str, free: dict[int, str]) -> None:
+def _export(half: Any, example: Any, path: Path, input_name: str, made: str, free: dict[int, str]) -> None:
     import torch
 
     with torch.inference_mode(), warnings.catch_warnings():
@@ -71,9 +68,9 @@ def _export(half: Any, example: Any, path: Path, given: str, made: str, free: di
             half,
             (example,),
             str(path),
-            input_names=[given],
+            input_names=[input_name],
             output_names=[made],
-            dynamic_axes={given: free, made: {0: free[0]}},
+            dynamic_axes={input_name: free, made: {0: free[0]}},
             opset_version=17,
             dynamo=False,
         )

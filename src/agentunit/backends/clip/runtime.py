@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from agentunit.backends.clip.settings import ClipSettings, TextTokens, normalised, settings_of
 from agentunit.backends.media.limits import EXTRA
-from agentunit.backends.quality import BackendUnavailable
+from agentunit.backends.quality import BackendUnavailable, require_ready
 
 Later = Callable[[], Any]
 
@@ -71,16 +71,14 @@ class OnnxRuntime:
     """An exported pair of graphs, on a GPU where ONNX Runtime has one, else on the processor."""
 
     def __init__(self, folder: Path, name: str, device: str | None = None) -> None:
-        unready = onnx_unready()
-        if unready:
-            raise BackendUnavailable(unready)
+        require_ready(onnx_unready())
         graphs = find_graphs(folder)
         if graphs is None or not (folder / "tokenizer.json").is_file():
             raise BackendUnavailable(f"{folder} must hold {VISION_FILE}, {TEXT_FILE} and tokenizer.json; it does not")
         import onnxruntime
         from tokenizers import Tokenizer
 
-        # Builds for Windows report to their maker unless told not to.
+        # Builds for Windows report to their maker unless that is turned off.
         onnxruntime.disable_telemetry_events()
         self.name = name
         self.settings = settings_of(folder)

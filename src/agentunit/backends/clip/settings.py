@@ -137,14 +137,12 @@ class TextTokens:
         windows = []
         while kept:
             even = -(-len(kept) // -(-len(kept) // room))
-            cut = next((at for at in range(even, even // 2, -1) if _word_starts(kept, at)), even)
+            # Where a word starts, if one does near.
+            starts = (at for at in range(even, even // 2, -1) if at == len(kept) or kept[at][1] != kept[at - 1][1])
+            cut = next(starts, even)
             windows.append([each for each, _ in kept[:cut]])
             kept = kept[cut:]
         return TokenWindows(windows, complete)
-
-
-def _word_starts(kept: Sequence[tuple[int, int | None]], at: int) -> bool:
-    return at == len(kept) or kept[at][1] != kept[at - 1][1]
 
 
 # Beyond this ratio of its sides the middle of a picture is cut out first: scaling all of a line one pixel high to the

@@ -10,7 +10,7 @@ from typing import Any
 
 from agentunit.backends.clip.runtime import ClipRuntime, Later, PictureBatch
 from agentunit.backends.clip.settings import END, START, ClipSettings, TextTokens, settings_from, settings_of
-from agentunit.backends.quality import BackendUnavailable
+from agentunit.backends.quality import BackendUnavailable, require_ready
 
 TORCH_COMMAND = "pip install torch transformers Pillow"
 
@@ -102,9 +102,7 @@ def dtype_on(device: str) -> Any:
 
 def transformers_runtime(checkpoint: str, name: str, *, device: str | None = None, download: bool) -> TorchRuntime:
     """A ``CLIPModel`` from a folder, or from the hub's cache; the hub itself is asked only with ``download``."""
-    unready = torch_unready("transformers")
-    if unready:
-        raise BackendUnavailable(unready)
+    require_ready(torch_unready("transformers"))
     from transformers import CLIPModel, CLIPTokenizerFast
 
     with _quietly():

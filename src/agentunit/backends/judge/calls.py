@@ -78,7 +78,8 @@ class Caller:
             made = await self._turn(request, call, ticket)
             if made is None:
                 return call
-            if made.kind == "answered" and not call.was_astray and _is_astray(request, made):
+            is_astray = request.mark is not None and answers_another(made.completion.text or "", request.mark)
+            if made.kind == "answered" and not call.was_astray and is_astray:
                 call.was_astray = call.was_stale = True
                 continue
             if made.kind in ("answered", "final", "hopeless"):
@@ -88,7 +89,9 @@ class Caller:
                 call.was_stale = True
                 continue
             if made.kind == "unreachable":
-                self._look_out(made.problem or "")
+                # One looks out for a server that cannot be reached, for all calls.
+                if self._outage is None:
+                    self._outage = asyncio.get_running_loop().create_task(self._outlast(made.problem or ""))
                 continue
             if made.kind == "turned_away":
                 n_turned_away += 1
@@ -119,11 +122,6 @@ class Caller:
             return await self._understood(request, call)
         finally:
             self._pace.leave()
-
-    def _look_out(self, problem: str) -> None:
-        """Let one look out for a server that cannot be reached, for all calls."""
-        if self._outage is None:
-            self._outage = asyncio.get_running_loop().create_task(self._outlast(problem))
 
     async def _outlast(self, problem: str) -> None:
         """Wait until a connection can be made, or give the server up for the run."""
@@ -188,7 +186,10 @@ class Caller:
         if self._settings.max_spend_usd is not None:
             most_usd = self._tariff.most_usd(len(body), request.max_tokens) or 0.0
         if not await self._cap.set_aside(most_usd):
-            call.problem = self._cap_is_reached(most_usd)
+            call.problem = (
+                f"the spend cap is reached: {self._cap.spent_usd:.4f} of {self._cap.cap_usd:.4f} USD are spent, "
+                f"and this call may take {most_usd:.4f} USD"
+            )
             return None
         # Room under the cap may have been long in coming.
         call.problem = self._why_stop()
@@ -200,14 +201,8 @@ class Caller:
         self._usage.calls += 1
         self._usage.retries += bool(call.attempts)
         try:
-            made = await attempt(
-                self._client,
-                self._address,
-                body,
-                self._time_for_one(),
-                on_new=call.was_stale,
-                mark=request.mark,
-            )
+            time_s = self._time_for_one()
+            made = await attempt(self._client, self._address, body, time_s, on_new=call.was_stale, mark=request.mark)
             counted_usd = self._count(call, made, most_usd)
         finally:
             self._cap.settle(most_usd, counted_usd)
@@ -287,19 +282,7 @@ class Caller:
         longest_s, left_s = self._settings.timeout_s, self._time_left()
         return longest_s if left_s is None else max(0.001, min(longest_s, left_s))
 
-    def _cap_is_reached(self, most_usd: float) -> str:
-        return (
-            f"the spend cap is reached: {self._cap.spent_usd:.4f} of {self._cap.cap_usd:.4f} USD are spent, "
-            f"and this call may take {most_usd:.4f} USD"
-        )
-
     def _backoff_s(self, n_failed: int) -> float:
-        longest_s = min(_MOST_BACKOFF_S, _FIRST_BACKOFF_S * 2.0 ** (n_failed - 1))
         left_s = self._time_left()
-        if left_s is not None:
-            longest_s = min(longest_s, left_s)
-        return longest_s * random.uniform(0.5, 1.0)
-
-
-def _is_astray(request: JudgeRequest, made: Attempt) -> bool:
-    return request.mark is not None and answers_another(made.completion.text or "", request.mark)
+        longest_s = min(_MOST_BACKOFF_S, _FIRST_BACKOFF_S * 2.0 ** (n_failed - 1))
+        return (longest_s if left_s is None else min(longest_s, left_s)) * random.uniform(0.5, 1.0)

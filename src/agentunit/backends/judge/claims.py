@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agentunit.backends.judge.prompts import batches, fenced, list_schema, pieces
@@ -197,12 +198,9 @@ async def _check(
     parts = [("question", question)] if question else []
     parts += [(f"passage {shown}", text) for shown, (_, text) in enumerate(passages, 1)]
     parts += [(f"claim {shown}", claim.text) for shown, claim in enumerate(claims, 1)]
-
-    def read(reply: dict[str, Any]) -> list[Checked]:
-        return _read_verdicts(reply, claims, passages)
-
     room = 1024 + 150 * len(claims)
     schema = list_schema("verdicts", len(claims), **_VERDICT)
+    read = partial(_read_verdicts, claims=claims, passages=passages)
     return await asking.read(purpose, _CHECK_TASK, fenced(parts, _CHECK_TASK), schema, read, max_tokens=room)
 
 
@@ -261,32 +259,26 @@ async def answer_correctness(question: QualityQuestion, asking: Asking) -> Verdi
     if not answer:
         return Verdict(0.0, {"basis": "blank answer", "reference": references[0]})
     judged = await all_of(_against(question, reference, asking) for reference in references)
-    scored = [each.verdict for each in judged if each.verdict is not None]
-    best = max(
-        (verdict for verdict in scored if verdict.value is not None), key=lambda each: each.value or 0.0, default=None
-    )
-    failure = next((each.failure for each in judged if each.failure is not None), None)
+    scored = [verdict for verdict, _ in judged if verdict is not None]
+    best = max((each for each in scored if each.value is not None), key=lambda each: each.value or 0.0, default=None)
+    failure = next((failure for _, failure in judged if failure is not None), None)
     # A reference that could not be judged might have fitted better, unless nothing can.
     if failure is not None and (best is None or best.value != 1.0):
         raise failure
     if best is None:
         return scored[0]
     if len(references) > 1:
-        best.detail["values_by_reference"] = [each.verdict.value if each.verdict else None for each in judged]
+        best.detail["values_by_reference"] = [verdict.value if verdict else None for verdict, _ in judged]
     return best
 
 
-@dataclass(frozen=True)
-class _Judged:
-    verdict: Verdict | None = None
-    failure: JudgeFailed | None = None
-
-
-async def _against(question: QualityQuestion, reference: str, asking: Asking) -> _Judged:
+async def _against(
+    question: QualityQuestion, reference: str, asking: Asking
+) -> tuple[Verdict | None, JudgeFailed | None]:
     try:
-        return _Judged(verdict=await _overlap(question, reference, asking))
+        return await _overlap(question, reference, asking), None
     except JudgeFailed as error:
-        return _Judged(failure=error)
+        return None, error
 
 
 async def _overlap(question: QualityQuestion, reference: str, asking: Asking) -> Verdict:

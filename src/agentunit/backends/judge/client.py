@@ -154,7 +154,10 @@ class JudgeClient:
         self._under_way[digest] = under_way
         reply: JudgeReply | None = None
         try:
-            caller = self._caller_of_run()
+            if self._caller is None:
+                assert self._http is not None
+                self._caller = Caller(self.settings, self._http, self.usage, self._dialect)
+            caller = self._caller
             call = await caller.answer(request)
             self._dialect = caller.dialect
             attempts += call.attempts
@@ -168,12 +171,6 @@ class JudgeClient:
             del self._under_way[digest]
             # None: broken off, so whoever waits for it asks for himself.
             under_way.set_result(reply)
-
-    def _caller_of_run(self) -> Caller:
-        if self._caller is None:
-            assert self._http is not None
-            self._caller = Caller(self.settings, self._http, self.usage, self._dialect)
-        return self._caller
 
 
 class _LoopThread:

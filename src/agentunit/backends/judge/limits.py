@@ -24,8 +24,8 @@ class Pace:
 
     A call that was turned away (429, overload, no answer in time) halves the limit, once for all calls that were under
     way together, and stops new calls for the time the server named (where it names none: for longer and longer times,
-    as often as it happens in a row). Each call that goes well lets the limit
-    grow a little. While it is below ``most``, calls start evenly spaced over the time one takes, not all at once.
+    as often as it happens in a row). Each call that goes well lets the limit grow a little. While it is below ``most``,
+    calls start evenly spaced over the time one takes, not all at once.
     """
 
     def __init__(self, most: int) -> None:
@@ -76,25 +76,24 @@ class Pace:
 
     def turned_away(self, started_at: float, pause_s: float | None) -> None:
         """A call that had started then was turned away. ``None``: the server did not say for how long to wait."""
-        now = asyncio.get_running_loop().time()
-        is_news = started_at >= self._lowered_at
-        if is_news:
-            self.limit = max(1.0, self.limit / 2)
-            self._lowered_at = now
+        is_news = self.was_too_slow(started_at)
         if pause_s is None:
             if not is_news:
                 return
-            pause_s, self._own_pause_s = self._own_pause_s, _longer(self._own_pause_s)
+            pause_s = self._own_pause_s
+            self._own_pause_s = min(max(2 * pause_s, _LEAST_PAUSE_S), _MOST_PAUSE_S)
             if pause_s == 0:
                 return
         self.last_pause_s = max(pause_s, _LEAST_PAUSE_S)
-        self._resume_at = max(self._resume_at, now + self.last_pause_s)
+        self._resume_at = max(self._resume_at, asyncio.get_running_loop().time() + self.last_pause_s)
 
-    def was_too_slow(self, started_at: float) -> None:
-        """A call that had started then got no answer in time: fewer at once, but no pause."""
-        if started_at >= self._lowered_at:
+    def was_too_slow(self, started_at: float) -> bool:
+        """A call that had started then got no answer in time: fewer at once, but no pause. Whether that was news."""
+        is_news = started_at >= self._lowered_at
+        if is_news:
             self.limit = max(1.0, self.limit / 2)
             self._lowered_at = asyncio.get_running_loop().time()
+        return is_news
 
     def wake_all(self) -> None:
         """Send everybody who waits on, without a turn: there will be none."""
@@ -114,19 +113,13 @@ class Pace:
             if turn.done():
                 continue
             self.under_way += 1
-            self._next_start_at = now + self._spacing_s()
+            spacing_s = max(self._call_s, _SHORTEST_CALL_S) / self.limit if self.limit < self._most else 0.0
+            self._next_start_at = now + spacing_s
             turn.set_result(True)
 
     def _timer_fired(self) -> None:
         self._timer = None
         self._let_in()
-
-    def _spacing_s(self) -> float:
-        return max(self._call_s, _SHORTEST_CALL_S) / self.limit if self.limit < self._most else 0.0
-
-
-def _longer(pause_s: float) -> float:
-    return min(max(2 * pause_s, _LEAST_PAUSE_S), _MOST_PAUSE_S)
 
 
 def _settle(turn: asyncio.Future[bool], value: bool) -> None:
@@ -222,13 +215,13 @@ class Tariff:
 
     def __init__(self, settings: JudgeSettings) -> None:
         self._model = settings.model
-        self._input = settings.usd_per_million_input
-        self._output = settings.usd_per_million_output
+        self._prices = settings.usd_per_million_input, settings.usd_per_million_output
 
     def cost_usd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float | None:
         """The price of a call; ``None`` when no price is known. The user's own price knows no rebate for a cache."""
-        if self._input is not None and self._output is not None:
-            return (prompt_tokens * self._input + completion_tokens * self._output) / 1e6
+        of_input, of_output = self._prices
+        if of_input is not None and of_output is not None:
+            return (prompt_tokens * of_input + completion_tokens * of_output) / 1e6
         return price_usd(self._model, prompt_tokens, completion_tokens, min(cached_tokens, prompt_tokens))
 
     def most_usd(self, n_bytes: int, max_tokens: int) -> float | None:

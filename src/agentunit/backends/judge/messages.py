@@ -61,20 +61,12 @@ class JudgeReply:
 
 def transcript(request: JudgeRequest, reply: JudgeReply, attempts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Plain data for a run's record. No header and no address is in it, so no key either."""
+    asked = ("purpose", "sample", "system", "user", "schema", "max_tokens")
+    came = ("problem", "model", "prompt_tokens", "completion_tokens", "cost_usd", "cached")
     return {
-        "purpose": request.purpose,
-        "sample": request.sample,
-        "system": request.system,
-        "user": request.user,
-        "schema": request.schema,
-        "max_tokens": request.max_tokens,
+        **{name: getattr(request, name) for name in asked},
         "reply": reply.text,
-        "problem": reply.problem,
-        "model": reply.model,
-        "prompt_tokens": reply.prompt_tokens,
-        "completion_tokens": reply.completion_tokens,
-        "cost_usd": reply.cost_usd,
-        "cached": reply.cached,
+        **{name: getattr(reply, name) for name in came},
         "elapsed_s": round(reply.elapsed_s, 4),
         "attempts": list(attempts),
     }

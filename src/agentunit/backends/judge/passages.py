@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agentunit.backends.judge.prompts import batches, fenced, list_schema, pieces
@@ -84,12 +85,9 @@ async def _judge(
     several = len(answers) > 1
     parts += [(f"acceptable answer {at}" if several else "answer", text) for at, text in enumerate(answers, 1)]
     parts += [(f"passage {at}", text) for at, text in enumerate(passages, 1)]
-
-    def read(reply: dict[str, Any]) -> list[_Usefulness]:
-        return _read(reply, len(passages))
-
     room = 1024 + 100 * len(passages)
     schema = list_schema("passages", len(passages), **_ENTRY)
+    read = partial(_read, n_passages=len(passages))
     return await asking.read("passages", _TASK, fenced(parts, _TASK), schema, read, max_tokens=room)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from agentunit.backends.judge.prompts import fenced, list_schema, readable_text
@@ -45,19 +46,22 @@ class _Scored:
 
 async def rubric(question: RubricQuestion, asking: Asking) -> Verdict:
     """The mean over the criteria of their scores, each brought to 0 to 1; the scores as given stand in the detail."""
-    scale = question.scale
+    scale: Sequence[Any] = question.scale
     criteria = "\n".join(f"{number}. {readable_text(each)}" for number, each in enumerate(question.criteria, 1))
-    task = _TASK.format(scale=_scale_in_words(scale), criteria=criteria, example=_example(scale))
+    if _is_numeric(scale):
+        words = f"A score is a whole number from {scale[0]} (not met at all) to {scale[1]} (fully met)."
+        example = str(scale[0])
+    else:
+        words = f"A score is one of these, from worst to best: {', '.join(map(readable_text, scale))}."
+        example = f'"{readable_text(scale[0])}"'
+    task = _TASK.format(scale=words, criteria=criteria, example=example)
     parts = [("question", question.question)] if question.question else []
     parts += [(f"passage {at}", text) for at, text in enumerate(question.context, 1)]
     several = len(question.expected) > 1
     names = [f"acceptable answer {at}" if several else "expected answer" for at in range(1, len(question.expected) + 1)]
     parts += zip(names, question.expected, strict=True)
     parts.append(("answer", question.answer))
-
-    def read(reply: dict[str, Any]) -> list[_Scored]:
-        return _read(reply, len(question.criteria), scale)
-
+    read = partial(_read, n_criteria=len(question.criteria), scale=scale)
     room = 1024 + 200 * len(question.criteria)
     schema = _schema(scale, len(question.criteria))
     scored = await asking.read("rubric", task, fenced(parts, task), schema, read, max_tokens=room)
@@ -73,16 +77,6 @@ async def rubric(question: RubricQuestion, asking: Asking) -> Verdict:
 
 def _is_numeric(scale: Sequence[Any]) -> bool:
     return not isinstance(scale[0], str)
-
-
-def _scale_in_words(scale: Sequence[Any]) -> str:
-    if _is_numeric(scale):
-        return f"A score is a whole number from {scale[0]} (not met at all) to {scale[1]} (fully met)."
-    return f"A score is one of these, from worst to best: {', '.join(map(readable_text, scale))}."
-
-
-def _example(scale: Sequence[Any]) -> str:
-    return str(scale[0]) if _is_numeric(scale) else f'"{readable_text(scale[0])}"'
 
 
 def _schema(scale: Sequence[Any], n_criteria: int) -> dict[str, Any]:

@@ -57,7 +57,8 @@ def address_of(url: str, api_key: str | None = None) -> Address:
     path = parts.path.rstrip("/").removesuffix(_ENDPOINT)
     query = parse_qsl(parts.query, keep_blank_values=True)
     target = quote(path + _ENDPOINT, safe="/%:@!$&'()*+,;=~") + (f"?{urlencode(query)}" if query else "")
-    place = f"{parts.scheme}://{_in_url(host)}" + (f":{port}" if port != _PORTS[parts.scheme] else "") + path
+    in_url = f"[{host}]" if ":" in host else host
+    place = f"{parts.scheme}://{in_url}" + (f":{port}" if port != _PORTS[parts.scheme] else "") + path
     shown_query = "&".join(f"{name}={'***' if _SENSITIVE.search(name) else value}" for name, value in query)
     return Address(
         host=host,
@@ -114,10 +115,6 @@ def _secrets(parts: SplitResult, query: list[tuple[str, str]], api_key: str | No
     found |= {json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for secret in found for is_ascii in (True, False)}
     found |= {secret.replace("/", "\\/") for secret in found}
     return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST_SECRET), key=len, reverse=True))
-
-
-def _in_url(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 PREFIX = "AGENTUNIT_JUDGE_"

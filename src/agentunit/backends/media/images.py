@@ -10,7 +10,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from agentunit.backends.media.limits import EXTRA, MediaLimits, MediaProblem
-from agentunit.backends.quality import BackendUnavailable
+from agentunit.backends.quality import require_ready
 
 # Pixels only: formats that hold programs (EPS) or other documents stay closed, and so do icons (ICO), whose true size
 # shows only once they are decoded.
@@ -20,11 +20,6 @@ _LARGE_PIXELS = 16_000_000
 _ROOM_FOR_LARGE = BoundedSemaphore(2)
 _ORIENTATION = 0x0112
 _START_OF_SCAN = b"\xff\xda"
-
-
-def pillow_unready() -> str | None:
-    """Why pictures cannot be read here, with the command that helps; ``None`` when they can."""
-    return None if find_spec("PIL") else f"Pillow is not installed; {EXTRA} adds it"
 
 
 def decode_image(content: bytes, limits: MediaLimits) -> Any:
@@ -46,9 +41,7 @@ def decode_image(content: bytes, limits: MediaLimits) -> Any:
 
 
 def _opened(content: bytes, limits: MediaLimits) -> Any:
-    unready = pillow_unready()
-    if unready:
-        raise BackendUnavailable(unready)
+    require_ready(None if find_spec("PIL") else f"Pillow is not installed; {EXTRA} adds it")
     from PIL import Image, UnidentifiedImageError
 
     Image.init()

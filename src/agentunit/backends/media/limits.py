@@ -39,6 +39,13 @@ class MediaLimits:
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
                 raise ValueError(f"MediaLimits: {each.name} must be a finite number above 0; received {value!r}")
 
+    def check_frame(self, width: float, height: float) -> None:
+        """Refuse a frame with too many pixels."""
+        if width * height > self.most_frame_pixels:
+            raise MediaProblem(
+                f"must have at most {self.most_frame_pixels:,} pixels a frame; it has {int(width):,} × {int(height):,}"
+            )
+
 
 _configured: Path | None = None
 

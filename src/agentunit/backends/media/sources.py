@@ -108,7 +108,9 @@ def open_file(path: str | os.PathLike[str], access: MediaAccess) -> BinaryIO:
     try:
         kind = os.fstat(handle).st_mode
         if not stat.S_ISREG(kind):
-            raise MediaProblem(f"must be a file; found {_kind_named(kind)}")
+            kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+            words = next((words for matches, words in kinds if matches(kind)), "a device")
+            raise MediaProblem(f"must be a file; found {words}")
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
@@ -171,11 +173,6 @@ def _bounded(content: bytes, access: MediaAccess) -> bytes:
 
 def _too_large(access: MediaAccess) -> str:
     return f"must have at most {access.limits.most_bytes:,} bytes; it has more"
-
-
-def _kind_named(mode: int) -> str:
-    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
-    return next((words for matches, words in kinds if matches(mode)), "a device")
 
 
 def _why(error: Exception) -> str:

@@ -20,7 +20,7 @@ from agentunit.backends.media.limits import EXTRA, MediaAccess, MediaLimits, Med
 from agentunit.backends.media.sources import MediaSource, is_data_uri, is_url, open_file, read_source
 from agentunit.backends.media.video_opencv import sample_with_opencv
 from agentunit.backends.media.video_reader import VideoReader, in_words
-from agentunit.backends.quality import BackendUnavailable
+from agentunit.backends.quality import require_ready
 
 Made = TypeVar("Made")
 # Containers of pictures and sound only: playlists, which name further files and addresses, stay closed.
@@ -82,9 +82,7 @@ def sample_file(
     file: BinaryIO, n_frames: int, limits: MediaLimits, prepare: Callable[[Any], Made]
 ) -> SampledVideo[Made]:
     """``sample_frames`` of an open file."""
-    unready = video_unready()
-    if unready:
-        raise BackendUnavailable(unready)
+    require_ready(video_unready())
     if decoder_name() == "opencv":
         by_time, duration, n_decoded = sample_with_opencv(file, n_frames, _FORMATS, limits, prepare)
         return SampledVideo(list(by_time.values()), list(by_time), duration, n_decoded, "opencv")
@@ -149,9 +147,7 @@ def sample_frames_apart(source: MediaSource, n_frames: int, access: MediaAccess)
 
     ``MediaProblem`` also says when the process had to be ended, or did not survive the video.
     """
-    unready = video_unready()
-    if unready:
-        raise BackendUnavailable(unready)
+    require_ready(video_unready())
     request = json.dumps({"n_frames": n_frames, "limits": asdict(access.limits)})
     with open_video(source, access) as opened, _with_descriptor(opened) as file:
         try:

@@ -48,7 +48,7 @@ class _Video:
         self.n_decoded = 0
         rate = float(capture.get(cv2.CAP_PROP_FPS))
         self._rate = rate if isfinite(rate) and 0 < rate <= 1000 else 25.0
-        self._check_size(capture.get(cv2.CAP_PROP_FRAME_WIDTH), capture.get(cv2.CAP_PROP_FRAME_HEIGHT))
+        limits.check_frame(capture.get(cv2.CAP_PROP_FRAME_WIDTH), capture.get(cv2.CAP_PROP_FRAME_HEIGHT))
 
     def stated_frames(self) -> int:
         """How many frames the file says it has; 0 when it does not say."""
@@ -82,15 +82,8 @@ class _Video:
         from PIL import Image
 
         height, width = frame.shape[:2]
-        self._check_size(width, height)
+        self._limits.check_frame(width, height)
         return Image.fromarray(self._cv2.cvtColor(frame, self._cv2.COLOR_BGR2RGB))
-
-    def _check_size(self, width: float, height: float) -> None:
-        if width * height > self._limits.most_frame_pixels:
-            raise MediaProblem(
-                f"must have at most {self._limits.most_frame_pixels:,} pixels a frame; "
-                f"it has {int(width):,} × {int(height):,}"
-            )
 
     def _check_time(self) -> None:
         if time.monotonic() > self._deadline:

@@ -41,8 +41,8 @@ class VideoReader:
         context = stream.codec_context
         if context is None:
             raise MediaProblem("holds a video stream of an unknown codec")
-        self._check_size(context.width or 0, context.height or 0)
-        # The size in the header need not be that of the frames: the decoder is told as well.
+        limits.check_frame(context.width or 0, context.height or 0)
+        # The size in the header need not be that of the frames, so the decoder gets the limit as well.
         context.options = {**context.options, "max_pixels": str(limits.most_frame_pixels)}
 
     def seconds(self, tick: int) -> float:
@@ -191,16 +191,10 @@ class VideoReader:
         return True
 
     def _picture(self, frame: Any) -> Any:
-        self._check_size(frame.width, frame.height)
+        self._limits.check_frame(frame.width, frame.height)
         picture = frame.to_image()
         turned = int(getattr(frame, "rotation", 0) or 0)
         return picture.rotate(turned, expand=True) if turned % 360 else picture
-
-    def _check_size(self, width: int, height: int) -> None:
-        if width * height > self._limits.most_frame_pixels:
-            raise MediaProblem(
-                f"must have at most {self._limits.most_frame_pixels:,} pixels a frame; it has {width:,} × {height:,}"
-            )
 
 
 def in_words(error: Exception) -> str:

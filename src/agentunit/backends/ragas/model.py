@@ -74,15 +74,11 @@ def _read(received: dict[str, Any], response_model: Any) -> Any:
     try:
         reply = response_model.model_validate(said)
     except ValueError as error:
-        raise UnreadableReply(f"the reply must follow the schema: {_broken_rule(error)}") from None
+        found = error.errors()[:3] if hasattr(error, "errors") else []
+        broken = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
+        raise UnreadableReply(f"the reply must follow the schema: {broken or error}") from None
     check_nothing_beside(said, names)
     return reply
-
-
-def _broken_rule(error: ValueError) -> str:
-    found = error.errors()[:3] if hasattr(error, "errors") else []
-    said = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
-    return said or str(error)
 
 
 def _check(reply: Any, asked: dict[str, Any]) -> None:

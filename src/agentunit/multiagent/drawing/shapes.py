@@ -77,21 +77,17 @@ class Curve:
         >>> Curve((0, 0), (5, 10), (10, 0)).at(0.5)
         (5.0, 5.0)
         """
-        a, b, c = (1 - share) ** 2, 2 * share * (1 - share), share**2
-        return (
-            a * self.start[0] + b * self.control[0] + c * self.end[0],
-            a * self.start[1] + b * self.control[1] + c * self.end[1],
-        )
+        return self._blossom(share, share)
 
     def part(self, first: float, last: float) -> Curve:
         """The stretch between two shares."""
         # The control point of a stretch is where the tangents of its ends meet: the blossom at (first, last).
+        return Curve(self.at(first), self._blossom(first, last), self.at(last))
+
+    def _blossom(self, first: float, last: float) -> Point:
         a, b, c = (1 - first) * (1 - last), first + last - 2 * first * last, first * last
-        control = (
-            a * self.start[0] + b * self.control[0] + c * self.end[0],
-            a * self.start[1] + b * self.control[1] + c * self.end[1],
-        )
-        return Curve(self.at(first), control, self.at(last))
+        x, y = (a * p + b * q + c * r for p, q, r in zip(self.start, self.control, self.end, strict=True))
+        return x, y
 
     def between(self, clear_of_start: float, clear_of_end: float) -> Curve:
         """The stretch that keeps a distance from both ends."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agentunit.privacy.detection.gazetteer import Kind, entries, fold, kinds_of, words
+from agentunit.privacy.detection.gazetteer import Kind, entries, fold, kinds_of, word_set, words
 
 TYPES_AFTER_NAME = words(
     """
@@ -25,11 +25,7 @@ TYPES_BEFORE_NAME = words(
 )
 """Precede the name of a street: ``rue de Pologne 36``."""
 
-ABBREVIATED_TYPES_BEFORE_NAME = words(
-    """
-    ul. al. os. av. avda. bd. jl. nám. str. c/ pl. pza. bulv. ул. пр.
-    """
-)
+ABBREVIATED_TYPES_BEFORE_NAME = words("ul. al. os. av. avda. bd. jl. nám. str. c/ pl. pza. bulv. ул. пр.")
 """The same, abbreviated: ``ul. Jesionowa 127``."""
 
 TYPE_ENDINGS = words(
@@ -50,27 +46,13 @@ TYPES_BEFORE_NUMBER = words(
 )
 """Stand between the name of a street and the house number: ``Rákóczi út 66.`` A full stop at the end may be missing."""
 
-DIRECTIONS = words(
-    """
-    northeast northwest southeast southwest north south east west ne nw se sw n s e w
-    """
-)
+DIRECTIONS = words("northeast northwest southeast southwest north south east west ne nw se sw n s e w")
 """May follow a street: ``740 Water Street Southwest``."""
 
-UNITS = words(
-    """
-    apt apartment suite ste unit flat apto depto appartement wohnung lgh lejl
-    """
-)
+UNITS = words("apt apartment suite ste unit flat apto depto appartement wohnung lgh lejl")
 """Stand before the number of a flat or an office."""
 
-LONE_UNITS = frozenset(
-    words(
-        """
-        apartment apt ste suite
-        """
-    )
-)
+LONE_UNITS = word_set("apartment apt ste suite")
 """Units that mean an address even where no street stands beside them."""
 
 PARTICLES = words(
@@ -81,14 +63,12 @@ PARTICLES = words(
 )
 """Lower-case words inside the names of streets and cities."""
 
-CUES = frozenset(
-    words(
-        """
-        address arrive billing cab corner deliver delivered delivery destination enter headquarters home house live
-        lived lives living located mail mailed move moved office offices pickup reside resided residence resides
-        residing send sent ship shipped shipping side stay staying stop taxi
-        """
-    )
+CUES = word_set(
+    """
+    address arrive billing cab corner deliver delivered delivery destination enter headquarters home house live
+    lived lives living located mail mailed move moved office offices pickup reside resided residence resides
+    residing send sent ship shipped shipping side stay staying stop taxi
+    """
 )
 """Words that announce an address."""
 

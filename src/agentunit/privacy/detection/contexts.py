@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from agentunit.formulas.identifiers import calendar_date, luhn_valid
-from agentunit.privacy.detection.engine import Candidate, Recognizer, Span
+from agentunit.privacy.detection.engine import Candidate, Recognizer, Span, catalog_recognizer
 from agentunit.privacy.detection.numbers import (
     DASH,
     GAP,
@@ -18,7 +18,6 @@ from agentunit.privacy.detection.numbers import (
     part_of_decimal,
     without_extension,
 )
-from agentunit.privacy.findings import CATALOG_CONFIDENCE
 
 _PHONE_WORD = (
     r"(?:tele?(?:phone|fon|fono)?|phone|t\xc3\xa9l|mobile|mob|cell(?:phone|ular)?|fax|desk|landline|hotline|whats ?app"
@@ -139,20 +138,18 @@ CONTEXTS = (
         0.9,
         check_birth_date,
     ),
-    Recognizer(
+    catalog_recognizer(
         "ssn",
         "ssn_by_context",
         rf"(?:\b|_)(?i:ssn|social[ _]security|social insurance)\b{_IS}"
         rf"(?P<value>[0-9]{{3}}(?:[ .]|{DASH})?[0-9]{{2}}(?:[ .]|{DASH})?[0-9]{{4}})\b",
-        CATALOG_CONFIDENCE["ssn"],
         check_spoken_ssn,
     ),
-    Recognizer(
+    catalog_recognizer(
         "credit_card",
         "card_by_context",
         rf"(?:\b|_)(?i:cards?|credit|debit|visa|amex|mastercard|maestro|diners|discover|pan|cc)(?:\b|_)"
         rf"{_WORDS_BETWEEN}(?:\# ?)?(?P<value>[0-9]{{12,19}}|[0-9]{{4}}(?:(?:[ .]|{DASH})[0-9]{{4}}){{3}})\b",
-        CATALOG_CONFIDENCE["credit_card"],
         check_spoken_card,
     ),
     Recognizer(
@@ -188,19 +185,17 @@ CONTEXTS = (
         0.92,
         check_document,
     ),
-    Recognizer(
+    catalog_recognizer(
         "phone",
         "phone_by_context",
         rf"(?i:(?:\b|_){_PHONE_WORD})(?:\b|_){_WORDS_BETWEEN}(?P<value>{_NUMBER}{NUMBER_END})",
-        CATALOG_CONFIDENCE["phone"],
         check_spoken_phone,
     ),
     # The number is read backwards from its last digit: patterns that count digits from every start cost too much.
-    Recognizer(
+    catalog_recognizer(
         "phone",
         "phone_before_context",
         r"(?P<value>[0-9])[ \t]{0,2}\(?(?i:office|fax|mobile|cell|home|work|desk|phone|tel)\b",
-        CATALOG_CONFIDENCE["phone"],
         check_phone_before_word,
     ),
 )

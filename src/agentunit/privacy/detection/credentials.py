@@ -145,6 +145,10 @@ def check_known(candidate: Candidate) -> Sequence[Span]:
     return () if _KEY_PLACEHOLDER.search(candidate.written[:256]) else candidate.whole()
 
 
+def _key(rule: str, pattern: str, confidence: float = 0.95) -> Recognizer:
+    return Recognizer("api_key", rule, pattern, confidence, check_known)
+
+
 _W = "[A-Za-z0-9_-]"
 
 CREDENTIALS = (
@@ -157,57 +161,34 @@ CREDENTIALS = (
     ),
     Recognizer("jwt", "jwt", rf"\beyJ{_W}{{8,}}\.{_W}{{8,}}(?:\.{_W}*)?", 0.98, check_jwt, _MOST_KEY_BYTES),
     Recognizer("api_key", "aws", r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b", 0.95),
-    Recognizer("api_key", "google", rf"\bAIza{_W}{{35}}|\bya29\.{_W}{{20,}}|\bGOCSPX-{_W}{{20,}}", 0.95, check_known),
-    Recognizer("api_key", "github", r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}", 0.95, check_known),
-    Recognizer("api_key", "gitlab", rf"\bgl(?:pat|dt|rt|ptt|cbt|soat|ft|imt|agent|oas)-{_W}{{20,}}", 0.95, check_known),
-    Recognizer("api_key", "slack", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}", 0.95, check_known),
-    Recognizer(
-        "api_key",
-        "slack_webhook",
-        r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/-]{20,}",
-        0.95,
-        check_known,
-    ),
-    Recognizer(
-        "api_key",
-        "stripe",
-        r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9+/=]{24,}",
-        0.95,
-        check_known,
-    ),
+    _key("google", rf"\bAIza{_W}{{35}}|\bya29\.{_W}{{20,}}|\bGOCSPX-{_W}{{20,}}"),
+    _key("github", r"\bgh[pousr]_[A-Za-z0-9]{36,}|\bgithub_pat_[A-Za-z0-9_]{22,}"),
+    _key("gitlab", rf"\bgl(?:pat|dt|rt|ptt|cbt|soat|ft|imt|agent|oas)-{_W}{{20,}}"),
+    _key("slack", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-[A-Za-z0-9-]{10,}"),
+    _key("slack_webhook", r"https://hooks\.slack\.com/(?:services|workflows)/[A-Za-z0-9_/-]{20,}"),
+    _key("stripe", r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}|\bwhsec_[A-Za-z0-9+/=]{24,}"),
     # OpenAI, Anthropic, OpenRouter, DeepSeek and others share the beginning.
     Recognizer("api_key", "language_model", rf"\bsk-{_W}{{20,}}", 0.95, check_random),
-    Recognizer(
-        "api_key",
+    _key(
         "model_host",
         r"\bhf_[A-Za-z0-9]{30,}|\bgsk_[A-Za-z0-9]{40,}|\bxai-[A-Za-z0-9]{60,}|\br8_[A-Za-z0-9]{37}"
         r"|\bpplx-[A-Za-z0-9]{40,}|\blsv2_[a-z]{2}_[A-Za-z0-9_]{30,}|\bnvapi-[A-Za-z0-9_-]{40,}",
-        0.95,
-        check_known,
     ),
-    Recognizer(
-        "api_key",
+    _key(
         "package_registry",
         rf"\bnpm_[A-Za-z0-9]{{36}}\b|\bpypi-{_W}{{50,}}|\brubygems_[0-9a-f]{{48}}\b|\bdckr_pat_{_W}{{20,}}",
-        0.95,
-        check_known,
     ),
-    Recognizer(
-        "api_key",
+    _key(
         "mail_and_messages",
         rf"\bSG\.{_W}{{16,32}}\.{_W}{{16,64}}|\b(?:AC|SK)[0-9a-f]{{32}}\b|\bkey-[0-9a-f]{{32}}\b"
         rf"|\b[0-9]{{8,10}}:AA{_W}{{33}}\b|\b[0-9a-f]{{32}}-us[0-9]{{1,2}}\b",
         0.9,
-        check_known,
     ),
-    Recognizer(
-        "api_key",
+    _key(
         "cloud",
         rf"\bdop_v1_[0-9a-f]{{64}}\b|\bdapi[0-9a-f]{{32}}\b|\bhvs\.{_W}{{24,}}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{{32}}\b"
         rf"|\bAGE-SECRET-KEY-1[A-Z0-9]{{58}}\b|\blin_api_[A-Za-z0-9]{{40}}\b|\bntn_[A-Za-z0-9]{{40,}}"
         r"|\b[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
-        0.95,
-        check_known,
     ),
     Recognizer("api_key", "azure_account", r"\bAccountKey=(?P<value>[A-Za-z0-9+/]{86}==)", 0.98),
 )

@@ -85,6 +85,11 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text, in no order."""
+    return frozenset(text.split())
+
+
 def phrases(text: str) -> tuple[str, ...]:
     """The phrases of a text, between bars.
 

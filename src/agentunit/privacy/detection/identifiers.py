@@ -6,11 +6,11 @@ IPv4 addresses have the form of a number and are in ``numbers``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from ipaddress import AddressValueError, IPv6Address
 
 from agentunit.formulas.identifiers import IBAN_LENGTHS, base58check_valid, bech32_valid, eip55_valid, iban_valid
-from agentunit.privacy.detection.engine import Candidate, Recognizer, Span
+from agentunit.privacy.detection.engine import Candidate, Check, Recognizer, Span
 from agentunit.privacy.findings import CATALOG_CONFIDENCE
 
 _LOCAL = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+/=?^_`{|}~-" + bytes(
@@ -40,7 +40,9 @@ def check_email(candidate: Candidate) -> Sequence[Span]:
     if not kept or kept.endswith(b".") or b".." in kept:
         return ()
     start = candidate.start - len(kept)
-    if _password_of_url(candidate, start):
+    before = candidate._replace(start=start).before(80)
+    # What stands there is the password of a URL.
+    if before.endswith(b":") and re.search(rb"://[!-~]{0,64}:\Z", before) is not None:
         return ()
     return [Span(start, candidate.end, candidate.confidence)]
 
@@ -55,11 +57,6 @@ def _quoted_local(window: bytes) -> bytes:
     if opening < 0 or not content.strip() or b"\n" in content or b"\r" in content:
         return b""
     return window[opening:]
-
-
-def _password_of_url(candidate: Candidate, start: int) -> bool:
-    before = candidate._replace(start=start).before(80)
-    return before.endswith(b":") and re.search(rb"://[!-~]{0,64}:\Z", before) is not None
 
 
 _LABEL = rf"{_HOST_CHARACTER}(?:[A-Za-z0-9\x80-\xf4-]{{0,61}}{_HOST_CHARACTER})?"
@@ -138,27 +135,16 @@ NETWORKS = (
 )
 
 
-_WALLET_WORDS = (
-    b"eth",
-    b"wallet",
-    b"crypto",
-    b"0x",
-    b"address",
-    b"contract",
-    b"token",
-    b"account",
-    b"send",
-    b"transfer",
-)
+_WALLET_WORDS = b"eth wallet crypto 0x address contract token account send transfer".split()
 
 
-def check_iban(candidate: Candidate) -> Sequence[Span]:
-    """The country's length of letters and digits, whose checksum holds."""
-    return candidate.whole() if iban_valid(candidate.written.decode("ascii")) else ()
+def check_by(holds: Callable[[str], bool]) -> Check:
+    """Accept what a checksum confirms."""
+    return lambda candidate: candidate.whole() if holds(candidate.written.decode("ascii")) else ()
 
 
 def check_iban_in_groups(candidate: Candidate) -> Sequence[Span]:
-    """The same with separators; words that follow are left out."""
+    """The country's length of letters and digits, with separators; words that follow are left out."""
     written = candidate.written.decode("ascii")
     at = [place for place, each in enumerate(written) if each not in " -"]
     length = IBAN_LENGTHS[written[:2]]
@@ -168,16 +154,6 @@ def check_iban_in_groups(candidate: Candidate) -> Sequence[Span]:
     if written[end : end + 1].isalnum() or not iban_valid("".join(written[place] for place in at[:length])):
         return ()
     return (Span(candidate.start, candidate.start + end, candidate.confidence),)
-
-
-def check_base58(candidate: Candidate) -> Sequence[Span]:
-    """A Base58Check address of 25 bytes."""
-    return candidate.whole() if base58check_valid(candidate.written.decode("ascii")) else ()
-
-
-def check_bech32(candidate: Candidate) -> Sequence[Span]:
-    """A segregated-witness address."""
-    return candidate.whole() if bech32_valid(candidate.written.decode("ascii")) else ()
 
 
 def check_ethereum(candidate: Candidate) -> Sequence[Span]:
@@ -195,7 +171,7 @@ def check_ethereum(candidate: Candidate) -> Sequence[Span]:
 _COUNTRY = "|".join(IBAN_LENGTHS)
 
 ACCOUNTS = (
-    Recognizer("iban", "iban", rf"\b(?i:{_COUNTRY})[0-9]{{2}}[A-Za-z0-9]{{11,29}}\b", 0.95, check_iban),
+    Recognizer("iban", "iban", rf"\b(?i:{_COUNTRY})[0-9]{{2}}[A-Za-z0-9]{{11,29}}\b", 0.95, check_by(iban_valid)),
     Recognizer(
         "iban",
         "iban_in_groups",
@@ -203,13 +179,15 @@ ACCOUNTS = (
         0.95,
         check_iban_in_groups,
     ),
-    Recognizer("crypto_address", "base58check", r"\b[13LMD][1-9A-HJ-NP-Za-km-z]{25,34}\b", 0.95, check_base58),
+    Recognizer(
+        "crypto_address", "base58check", r"\b[13LMD][1-9A-HJ-NP-Za-km-z]{25,34}\b", 0.95, check_by(base58check_valid)
+    ),
     Recognizer(
         "crypto_address",
         "bech32",
         r"\b(?:(?:bc|tb|ltc)1[02-9ac-hj-np-z]{11,87}|(?:BC|TB|LTC)1[02-9AC-HJ-NP-Z]{11,87})\b",
         0.95,
-        check_bech32,
+        check_by(bech32_valid),
     ),
     Recognizer("crypto_address", "ethereum", r"\b0x[0-9A-Fa-f]{40}\b", 0.9, check_ethereum),
 )

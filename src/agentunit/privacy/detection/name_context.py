@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from agentunit.privacy.detection.gazetteer import phrases, words
+from agentunit.privacy.detection.gazetteer import phrases, word_set, words
 
 _CUES_BY_POINTS = {
     3.0: (
@@ -65,33 +65,11 @@ _CUES_BY_POINTS = {
             """
         ),
     ),
-    0.5: (
-        *words(
-            """
-            and or me me, him her you
-            """
-        ),
-    ),
-    -1.0: (
-        *words(
-            """
-            in at near to from into through across toward towards around outside visit visiting capital of
-            """
-        ),
-    ),
-    -1.5: (
-        *words(
-            """
-            the a an this that these those its each every any no
-            """
-        ),
-    ),
+    0.5: words("and or me me, him her you"),
+    -1.0: words("in at near to from into through across toward towards around outside visit visiting capital of"),
+    -1.5: words("the a an this that these those its each every any no"),
     -2.0: (
-        *words(
-            """
-            bought buy song movie film book album band game brand company product team show series became
-            """
-        ),
+        *words("bought buy song movie film book album band game brand company product team show series became"),
         *phrases(
             """
             work for | works for | worked for | working for | work at | works at | worked at | working at |
@@ -106,32 +84,27 @@ _CUES = {cue: points for points, cues in _CUES_BY_POINTS.items() for cue in cues
 _CUE_ENDS = frozenset(cue.rpartition(" ")[2] for cue in _CUES)
 PLACE_POINTS = -1.0
 
-_LABELS = frozenset(
-    words(
-        """
-        name passenger traveler traveller customer patient employee contact recipient signed attn attention author
-        holder beneficiary sender from to cc student guest nominee applicant client tenant buyer seller driver owner
-        """
-    )
+_LABELS = word_set(
+    """
+    name passenger traveler traveller customer patient employee contact recipient signed attn attention author
+    holder beneficiary sender from to cc student guest nominee applicant client tenant buyer seller driver owner
+    """
 )
-_PEOPLE = frozenset(
-    words(
-        """
-        founders authors members participants attendees speakers employees customers passengers guests winners
-        actors starring directors editors students candidates brothers sisters sons daughters friends colleagues
-        patients clients drivers singers artists musicians parents children kids neighbours neighbors teachers
-        lawyers owners cast crew
-        """
-    )
+_PEOPLE = word_set(
+    """
+    founders authors members participants attendees speakers employees customers passengers guests winners
+    actors starring directors editors students candidates brothers sisters sons daughters friends colleagues
+    patients clients drivers singers artists musicians parents children kids neighbours neighbors teachers
+    lawyers owners cast crew
+    """
 )
-_WHOSE = frozenset(
-    words(
-        """
-        first last full given family middle maiden user sur nick customer passenger traveler traveller patient client
-        contact holder cardholder employee guest student applicant recipient sender author owner driver member tenant
-        buyer seller person legal billing shipping lead the my your his her their our a is or and by with
-        """
-    )
+_WHOSE = word_set(
+    """
+    first last full given family middle maiden user sur nick customer passenger traveler traveller patient
+    client contact holder cardholder employee guest student applicant recipient sender author owner driver
+    member tenant buyer seller person legal billing shipping lead the my your his her their our a is or and by
+    with
+    """
 )
 """What stands before "name" where it is a person's: ``first_name``, "Customer name"; ``class_name`` is none."""
 _LABEL_POINTS = 3.0

@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 
 from agentunit.formulas.identifiers import card_range, longest_number, luhn_valid, ssn_issuable
-from agentunit.privacy.detection.engine import Candidate, Recognizer, Span
-from agentunit.privacy.findings import CATALOG_CONFIDENCE
+from agentunit.privacy.detection.engine import Candidate, Recognizer, Span, catalog_recognizer
 
 # Space, no-break space, narrow no-break space; hyphen-minus, hyphen, no-break hyphen, en dash.
 SPACE = r"(?: |\xc2\xa0|\xe2\x80\xaf)"
@@ -199,52 +198,46 @@ _PAIRS = "|".join(
 )
 
 NUMBERS = (
-    Recognizer(
+    catalog_recognizer(
         "phone",
         "phone_international",
         rf"(?:\+|\b00{GAP}?)[1-9](?:{GAP}?(?:[0-9]|\([0-9]{{1,5}}\))){{5,16}}{NUMBER_END}",
-        CATALOG_CONFIDENCE["phone"],
         check_international,
     ),
-    Recognizer(
+    catalog_recognizer(
         "credit_card",
         "card_in_groups",
         rf"\b(?:{_IN_FOURS.format(gap=SPACE)}|{_IN_FOURS.format(gap=DASH)}"
         rf"|3[0-9]{{3}}[ -][0-9]{{6}}[ -][0-9]{{4,5}})\b",
-        CATALOG_CONFIDENCE["credit_card"],
         check_card,
     ),
-    Recognizer(
+    catalog_recognizer(
         "credit_card",
         "card_digits",
         r"\b(?:(?:4[0-9]|5[0-8]|2[2-7]|6[0-9]|3[05689]|97)[0-9]{14}|(?:4|62)[0-9]{17,18}"
         r"|(?:3[47]|18|21)[0-9]{13}|3[0689][0-9]{12})\b",
-        CATALOG_CONFIDENCE["credit_card"],
         check_card,
     ),
-    Recognizer(
+    catalog_recognizer(
         "ssn",
         "ssn_in_groups",
         rf"\b(?:[0-9]{{3}}{DASH}[0-9]{{2}}{DASH}"
         r"|(?:00[1-9]|0[1-9][0-9]|[1-578][0-9]{2}|6[0-57-9][0-9]|66[0-57-9]) [0-9]{2} )[0-9]{4}\b",
-        CATALOG_CONFIDENCE["ssn"],
         check_ssn,
     ),
     Recognizer("ip_address", "ipv4", rf"\b(?:{_IPV4})(?:\.[0-9]{{1,3}})*\b", 0.9, check_ipv4),
-    Recognizer(
+    catalog_recognizer(
         "phone",
         "phone_north_american",
         rf"(?:\b1{GAP})?(?:\([0-9]{{3}}\)[ .-]?|\b[0-9]{{3}}{GAP})"
         rf"[0-9]{{3}}{GAP}[0-9]{{4}}(?:[-./][0-9]+)*{NUMBER_END}",
-        CATALOG_CONFIDENCE["phone"],
         check_north_american,
     ),
-    Recognizer(
+    catalog_recognizer(
         "phone",
         "phone_national",
         rf"(?:(?:\(0[1-9][0-9]{{0,4}}\){SPACE}?[0-9]{{2}}|\b0[1-9](?:[0-9]{{1,4}}{GAP}[0-9]{{2}}|{GAP}[0-9]{{3}}))"
         rf"(?:{GAP}?[0-9]){{3,9}}|\b0[1-9](?:{_PAIRS})){NUMBER_END}",
-        CATALOG_CONFIDENCE["phone"],
         check_national,
     ),
 )

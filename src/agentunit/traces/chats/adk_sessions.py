@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Any
 
 from agentunit.core.case import DatasetCase
@@ -17,15 +19,49 @@ from agentunit.traces.chats.values import (
     as_list,
     as_name,
     as_time,
+    count_unknown,
     gemini_counts,
     text_of,
-    unknown_fields,
     without_nones,
 )
 from agentunit.traces.formats_base import Opening
+from agentunit.traces.places import names_in
 from agentunit.traces.spans import ReadingNotes
 
 _TRANSFER_TOOLS = ("transfer_to_agent", "transfer_to_other_agent")
+
+
+@lru_cache(1024)
+def _snake_case(name: str) -> str:
+    return re.sub("(?<=[a-z])[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def _members(value: Any) -> dict[str, Any]:
+    """The members of an object as the Python types spell them; the API spells them in camelCase."""
+    return {_snake_case(name): member for name, member in as_dict(value).items() if member is not None}
+
+
+# Fields that are read, and those that tell nothing about what was done.
+_SESSION_FIELDS = names_in("id app_name user_id state events last_update_time")
+_EVENT_FIELDS = names_in(
+    "id author invocation_id timestamp content partial actions usage_metadata model_version error_code error_message "
+    "turn_complete interrupted long_running_tool_ids branch finish_reason grounding_metadata citation_metadata "
+    "custom_metadata cache_metadata avg_logprobs logprobs_result input_transcription output_transcription "
+    "live_session_resumption_update interaction_id node_info"
+)
+_ACTION_FIELDS = names_in(
+    "transfer_to_agent state_delta artifact_delta requested_auth_configs requested_tool_confirmations escalate "
+    "skip_summarization compaction end_of_agent agent_state rewind_before_invocation_id"
+)
+_PART_FIELDS = names_in(
+    "text thought thought_signature function_call function_response inline_data file_data executable_code "
+    "code_execution_result video_metadata media_resolution"
+)
+_CASE_FIELDS = names_in("eval_id conversation session_input creation_timestamp rubrics final_session_state")
+_TURN_FIELDS = names_in(
+    "invocation_id user_content final_response intermediate_data creation_timestamp rubrics app_details"
+)
+_STEP_FIELDS = names_in("tool_uses tool_responses intermediate_responses")
 _UNREADABLE_EVENT = "an event has no author; it was left out"
 
 
@@ -40,12 +76,7 @@ def _matches(opening: Opening) -> bool:
 
 
 def _is_event(value: Any) -> bool:
-    return isinstance(value, dict) and "author" in value and _either(value, "invocationId", "invocation_id") is not None
-
-
-def _either(value: dict[str, Any], *spellings: str) -> Any:
-    """A member that the API spells in camelCase and the Python types in snake_case."""
-    return next((value[name] for name in spellings if value.get(name) is not None), None)
+    return isinstance(value, dict) and "author" in value and "invocation_id" in _members(value)
 
 
 class _Session(Conversation):
@@ -58,34 +89,38 @@ class _Session(Conversation):
         self.error: str | None = None
 
     def add(self, value: Any) -> None:
-        event = as_dict(value)
+        event = _members(value)
         author = as_name(event.get("author"))
         if author is None:
             self.notes.problems[_UNREADABLE_EVENT] += 1
             return
         if event.get("partial") is True:
             return  # the whole of it follows
+        count_unknown(self.notes, event, _EVENT_FIELDS)
+        actions = _members(event.get("actions"))
+        count_unknown(self.notes, actions, _ACTION_FIELDS, "actions")
         at = as_time(event.get("timestamp"))
-        usage = _either(event, "usageMetadata", "usage_metadata")
+        usage = event.get("usage_metadata")
         if isinstance(usage, dict):
-            model = as_name(_either(event, "modelVersion", "model_version"))
+            model = as_name(event.get("model_version"))
             self.model_call(gemini_counts(usage), model=model, agent=author, at=at)
-        parts = [as_dict(part) for part in as_list(as_dict(event.get("content")).get("parts"))]
+        parts = [_members(part) for part in as_list(as_dict(event.get("content")).get("parts"))]
         text = text_of(parts)
         is_user = author.lower() in HUMANS
         self.say("user" if is_user else "assistant", text, agent=author, at=at)
         if text and text.strip():
             self.turns.append(Turn(author, text, at))
         for part in parts:
+            count_unknown(self.notes, part, _PART_FIELDS, "parts")
             self._add_call_or_result(part, author, at)
-        self._add_handoff(event, parts, author, at)
+        self._add_handoff(actions, parts, author, at)
         self._add_error(event, author)
 
     def _add_call_or_result(self, part: dict[str, Any], author: str, at: float | None) -> None:
-        call = _either(part, "functionCall", "function_call")
+        call = part.get("function_call")
         if call is not None:
             self.add_calls([call], agent=author, at=at)
-        answer = as_dict(_either(part, "functionResponse", "function_response"))
+        answer = as_dict(part.get("function_response"))
         if answer:
             # ADK's documentation asks tools to answer {"status": "error", "error_message": …} when they fail.
             response = as_dict(answer.get("response"))
@@ -94,19 +129,19 @@ class _Session(Conversation):
             )
             add_function_response(self, answer, agent=author, at=at, error_key=error_key)
 
-    def _add_handoff(self, event: dict[str, Any], parts: list[dict[str, Any]], author: str, at: float | None) -> None:
-        target = as_name(_either(as_dict(event.get("actions")), "transferToAgent", "transfer_to_agent"))
+    def _add_handoff(self, actions: dict[str, Any], parts: list[dict[str, Any]], author: str, at: float | None) -> None:
+        target = as_name(actions.get("transfer_to_agent"))
         for part in parts if target is None else []:
             # Sessions of early versions tell the target in the tool's answer only.
-            answer = as_dict(_either(part, "functionResponse", "function_response"))
+            answer = as_dict(part.get("function_response"))
             if answer.get("name") in _TRANSFER_TOOLS:
                 target = as_name(as_dict(answer.get("response")).get("target_agent_name"))
         if target is not None:
             self.handoffs.append(HandoffEvent(author, target, timestamp=at))
 
     def _add_error(self, event: dict[str, Any], author: str) -> None:
-        code = as_name(_either(event, "errorCode", "error_code"))
-        message = as_name(_either(event, "errorMessage", "error_message"))
+        code = as_name(event.get("error_code"))
+        message = as_name(event.get("error_message"))
         if code is None and message is None:
             return
         self.error = ": ".join(part for part in (code, message) if part)
@@ -121,15 +156,17 @@ def _record(row: Any, context: RowContext) -> Record:
     session, events = listed_in({"events": row} if isinstance(row, list) else row, "events", "an ADK session")
     if events and not any(isinstance(event, dict) and "author" in event for event in events):
         raise NoConversation("none of the session's events has an author, so it is no ADK session")
+    session = _members(session)
     talk = _Session(context.notes)
+    count_unknown(context.notes, session, _SESSION_FIELDS)
     for event in events:
         talk.add(event)
     session_id = as_name(session.get("id"))
-    app = as_name(_either(session, "appName", "app_name"))
+    app = as_name(session.get("app_name"))
     case = DatasetCase(
         context.ids.unique(session_id or context.fallback_id),
         talk.first_asked,
-        metadata=without_nones(app_name=app, user_id=_either(session, "userId", "user_id")),
+        metadata=without_nones(app_name=app, user_id=session.get("user_id")),
     )
     metadata = without_nones(
         source_format=ADK_SESSION.name, session_id=session_id, state=as_dict(session.get("state")) or None
@@ -148,24 +185,25 @@ ADK_SESSION = chat_format(
 
 
 def _evaluated_record(row: Any, context: RowContext) -> Record:
-    case, turns = listed_in(row, "conversation", "a case of an ADK eval set")
+    case, turns = listed_in(_members(row), "conversation", "a case of an ADK eval set")
     talk = _Session(context.notes)
     for each in turns:
-        turn = as_dict(each)
-        steps = as_dict(_either(turn, "intermediateData", "intermediate_data"))
-        at = as_time(_either(turn, "creationTimestamp", "creation_timestamp"))
-        asked, answered = _either(turn, "userContent", "user_content"), _either(turn, "finalResponse", "final_response")
+        turn = _members(each)
+        count_unknown(context.notes, turn, _TURN_FIELDS, "conversation")
+        steps = _members(turn.get("intermediate_data"))
+        at = as_time(turn.get("creation_timestamp"))
+        asked, answered = turn.get("user_content"), turn.get("final_response")
         talk.say("user", text_of(as_dict(asked).get("parts")), at=at)
-        talk.add_calls(as_list(_either(steps, "toolUses", "tool_uses")), at=at)
-        for response in as_list(_either(steps, "toolResponses", "tool_responses")):
+        talk.add_calls(as_list(steps.get("tool_uses")), at=at)
+        for response in as_list(steps.get("tool_responses")):
             add_function_response(talk, as_dict(response), at=at)
-        for spoken in as_list(_either(steps, "intermediateResponses", "intermediate_responses")):
+        for spoken in as_list(steps.get("intermediate_responses")):
             author, parts = spoken if isinstance(spoken, list) and len(spoken) == 2 else (None, None)
             talk.say("assistant", text_of(parts), agent=as_name(author), at=at)
         talk.say("assistant", text_of(as_dict(answered).get("parts")), at=at)
-        for name in unknown_fields(steps, _OF_STEPS):
-            context.notes.not_understood[name] += 1
-    eval_id = as_name(_either(case, "evalId", "eval_id"))
+        count_unknown(context.notes, steps, _STEP_FIELDS)
+    count_unknown(context.notes, case, _CASE_FIELDS)
+    eval_id = as_name(case.get("eval_id"))
     return Record(
         DatasetCase(context.ids.unique(eval_id or context.fallback_id), talk.first_asked),
         TraceLog(talk.events, {"source_format": ADK_EVAL_SET.name}),
@@ -173,11 +211,6 @@ def _evaluated_record(row: Any, context: RowContext) -> Record:
     )
 
 
-_OF_STEPS = frozenset(
-    (
-        "toolUses", "tool_uses", "toolResponses", "tool_responses", "intermediateResponses", "intermediate_responses",
-            )
-)  # fmt: skip
 ADK_EVAL_SET = chat_format(
     "adk-eval-set",
     "eval sets of Google's Agent Development Kit: the conversations recorded in their cases",

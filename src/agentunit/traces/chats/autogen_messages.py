@@ -9,7 +9,7 @@ from agentunit.core.interactions import HandoffEvent
 from agentunit.core.trace import TraceEvent
 from agentunit.traces.chats.chat_logs import add_message, looks_like_message
 from agentunit.traces.chats.conversation import HUMANS, Conversation, Turn
-from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, text_of, token_counts, unknown_fields
+from agentunit.traces.chats.values import as_dict, as_list, as_name, as_time, count_unknown, text_of, token_counts
 from agentunit.traces.places import names_in
 from agentunit.traces.spans import ReadingNotes
 
@@ -52,8 +52,7 @@ def add_autogen_messages(talk: Conversation, messages: list[Any]) -> AutogenChat
 
 def _add(talk: Conversation, chat: AutogenChat, message: dict[str, Any]) -> None:
     kind, source = message["type"], as_name(message.get("source"))
-    for name in unknown_fields(message, _KNOWN_FIELDS):
-        talk.notes.not_understood[f"{kind}.{name}"] += 1
+    count_unknown(talk.notes, message, _KNOWN_FIELDS, kind)
     at = as_time(message.get("created_at"))
     content = message.get("content")
     talk.model_call(_usage(message.get("models_usage"), talk.notes), agent=source, at=at)

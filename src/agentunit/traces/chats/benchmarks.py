@@ -1,263 +1,85 @@
-"""Results of agent benchmarks: tau-bench, tau2-bench (user and agent told apart) and MARBLE (MultiAgentBench)."""
+"""Results of agent benchmarks that run many agents or tasks: HAL and MARBLE (MultiAgentBench)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from itertools import zip_longest
 from typing import Any
+
+import msgspec
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.interactions import AgentInteraction
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
+from agentunit.core.results import InputError, decode_json
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.traces.chats.chat_logs import add_message
 from agentunit.traces.chats.conversation import Conversation
-from agentunit.traces.chats.rows import RowContext, chat_format, file_rows, listed_in, row_facts
+from agentunit.traces.chats.rows import Row, RowContext, chat_format, file_rows, listed_in, row_facts
+from agentunit.traces.chats.tau import solved
 from agentunit.traces.chats.values import (
-    add_counts,
-    as_amount,
     as_dict,
     as_list,
     as_name,
-    as_number,
     as_time,
+    count_unknown,
     text_of,
     token_counts,
     without_nones,
 )
-from agentunit.traces.formats_base import Opening
-from agentunit.traces.spans import ReadingNotes
+from agentunit.traces.formats_base import Opening, Source
+from agentunit.traces.places import names_in
 
-# Rewards are products of floats; tau-bench itself calls a task solved from here on.
-_SOLVED_FROM = 1 - 1e-6
-# What either side says to end a simulation is a signal to the simulator, no answer.
-_SIGNALS = frozenset(("###STOP###", "###TRANSFER###", "###OUT-OF-SCOPE###"))
-# Tools of the simulated user are no doing of the agent: metrics do not count events of this type.
-_USER_CALL = "user_tool_call"
-_NO_ROLE = "a message has no known role; it was left out"
+# Fields that are read, and those that tell nothing about what was done.
+_HAL_TASK = names_in("messages call_metadata model call_count")
+_MARBLE_ITERATION = names_in(
+    "iteration task_assignments task_results summary communications continue_simulation total_milestones agent_kpis "
+    "root_agent result chain_length current_agent"
+)
 _SESSION = re.compile(r"In Session (\S+)")
 _SENT = re.compile(r"^From (\S+) to (\S+): ", re.M)
 _UNREADABLE_TALK = "a communication names no sender and receiver; it was kept as an event"
+_LOGGED_TASKS = re.compile(rb'"raw_logging_results"\s*:\s*\{')
 
 
-def _says_error(result: str) -> bool:
-    """tau-bench's convention: its tools have no error flag, a failed one answers with a text that begins "Error:".
-
-    >>> _says_error("Error: user not found"), _says_error('{"error": null}')
-    (True, False)
-    """
-    return result.startswith("Error:")
-
-
-def _expected_calls(actions: Any) -> list[dict[str, Any]] | None:
-    """A task's actions as expected tool calls; ``None`` when none are stated."""
-    if not isinstance(actions, list):
-        return None
-    calls = []
-    for each in actions:
-        action = as_dict(each)
-        if name := as_name(action.get("name")):
-            arguments = action.get("kwargs", action.get("arguments"))
-            # No argument is compared: any will do.
-            ignored = action.get("compare_args") == []
-            calls.append({"name": name, **({"arguments": as_dict(arguments)} if not ignored else {})})
-    return calls
+def _hal_rows(source: Source) -> Iterator[Row | InputError]:
+    """The tasks of a result file, each with its name."""
+    for row in file_rows(source):
+        if isinstance(row, InputError):
+            yield row
+            continue
+        results = as_dict(decode_json(row.data))
+        for name, task in as_dict(results.get("raw_logging_results")).items():
+            score = as_dict(results.get("raw_eval_results")).get(name)
+            yield Row(msgspec.json.encode(task), row.line, {"name": name, "score": score}, f"task {name}")
 
 
-def _trial_name(result: dict[str, Any], domain: str | None = None) -> str:
-    """What one try at a task is called: by domain, task and trial."""
-    task_id, trial = as_name(result.get("task_id")) or "task", as_name(result.get("trial"))
-    return "/".join(part for part in (domain, task_id, f"trial-{trial}" if trial else None) if part)
-
-
-def _solved(reward: Any) -> bool | None:
-    """Whether a reward means that the task was solved."""
-    number = as_number(reward)
-    return None if number is None else number >= _SOLVED_FROM
-
-
-def _matches_tau(opening: Opening) -> bool:
-    return {"task_id", "reward", "traj"} <= opening.keys
-
-
-def _tau_record(row: Any, context: RowContext) -> Record:
-    result, trajectory = listed_in(row, "traj", "a tau-bench result")
+def _hal_record(row: Any, context: RowContext) -> Record:
+    task, messages = listed_in(row, "messages", "a task of HAL")
+    count_unknown(context.notes, task, _HAL_TASK)
     talk = Conversation(context.notes)
-    for message in trajectory:
-        add_message(talk, message, says_error=_says_error)
-    info = as_dict(result.get("info"))
-    task = as_dict(info.get("task"))
-    case = DatasetCase(
-        context.ids.unique(_trial_name(result)),
-        talk.first_asked,
-        metadata=without_nones(
-            task_id=result.get("task_id"),
-            trial=result.get("trial"),
-            instruction=task.get("instruction"),
-            user_id=task.get("user_id"),
-            expected_tool_calls=_expected_calls(task.get("actions")),
-            expected_outputs=as_list(task.get("outputs")) or None,
-        ),
-    )
-    metadata = without_nones(
-        source_format=TAU_BENCH.name,
-        user_cost=as_amount(info.get("user_cost")),
-    )
-    outcome = Outcome(
-        _solved(result.get("reward")),
-        talk.last_answer,
-        error=as_name(info.get("error")),
-        metadata=without_nones(reward=result.get("reward"), reward_info=info.get("reward_info")),
-    )
-    return Record(case, TraceLog(talk.events, metadata), outcome)
-
-
-TAU_BENCH = chat_format(
-    "tau-bench",
-    "tau-bench results: {task_id, reward, info, traj, trial}, as an array or one a line",
-    _matches_tau,
-    _tau_record,
-)
-
-
-def _matches_tau2(opening: Opening) -> bool:
-    if {"messages", "reward_info", "termination_reason"} <= opening.keys:
-        return True
-    if "simulations" in opening.keys and opening.keys & {"tasks", "info"}:
-        return True
-    # In a long file the tasks may reach beyond what was looked at.
-    return {"info", "tasks"} <= opening.keys and b'"agent_info"' in opening.head and b'"user_info"' in opening.head
-
-
-class _Simulation(Conversation):
-    """A conversation in which the user has a model and tools too."""
-
-    def __init__(self, notes: ReadingNotes, model: str | None) -> None:
-        super().__init__(notes)
-        self.model = model
-        self.user_usage: dict[str, int] = {}
-
-    def add(self, value: Any) -> None:
-        message = as_dict(value)
-        role = message.get("role")
-        at = as_time(message.get("timestamp"))
-        if role == "tool":
-            for each in as_list(message.get("tool_messages")) or [message]:
-                self._add_result(as_dict(each))
-        elif role in ("assistant", "user", "system"):
-            self._add_words(role, message, at)
-            self._add_calls(role, message, at)
-        else:
-            self.notes.problems[_NO_ROLE] += 1
-
-    def _add_words(self, role: str, message: dict[str, Any], at: float | None) -> None:
-        usage = token_counts(message.get("usage"), self.notes)
-        cost = as_amount(message.get("cost"))
-        if role == "assistant":
-            model = as_name(as_dict(message.get("raw_data")).get("model")) or self.model
-            # The greeting is written by the simulator: no usage, a cost of nothing.
-            self.model_call(usage, model=model, cost=cost if usage else cost or None, at=at)
-        else:
-            add_counts(self.user_usage, usage)
-        text = text_of(message.get("content"))
-        answer_so_far = self.last_answer
-        own: dict[str, Any] = {"usage": usage, "cost": cost} if role == "user" else {}
-        self.say(role, text, at=at, errors=as_list(message.get("errors")) or None, **own)
-        if (text or "").strip() in _SIGNALS:
-            self.last_answer = answer_so_far
-
-    def _add_calls(self, role: str, message: dict[str, Any], at: float | None) -> None:
-        for each in as_list(message.get("tool_calls")):
-            self.add_calls([each], at=at, kind=_kind(as_dict(each).get("requestor", role)))
-
-    def _add_result(self, message: dict[str, Any]) -> None:
-        call_id = message.get("id", message.get("tool_call_id"))
-        self.result(
-            text_of(message.get("content")),
-            call_id=call_id if isinstance(call_id, str) else None,
-            name=as_name(message.get("name")),
-            failed=message.get("error") is True,
-            at=as_time(message.get("timestamp")),
-            kind=_kind(message.get("requestor")),
-        )
-
-
-def _kind(requestor: Any) -> str:
-    return _USER_CALL if requestor == "user" else "tool_call"
-
-
-def _tau2_record(row: Any, context: RowContext) -> Record:
-    simulation, messages = listed_in(row, "messages", "a tau2 simulation")
-    info = as_dict(context.around.get("info"))
-    agent = as_name(as_dict(info.get("agent_info")).get("llm")) or as_name(simulation.get("agent"))
-    talk = _Simulation(context.notes, agent)
     for message in messages:
-        talk.add(message)
-    duration_s = as_amount(simulation.get("duration"))
-    case = _tau2_case(simulation, context, talk.first_asked)
-    metadata = without_nones(
-        source_format=TAU2.name,
-        trace_id=as_name(simulation.get("id")),
-        cost=as_amount(simulation.get("agent_cost")),
-        user_cost=as_amount(simulation.get("user_cost")),
-        user_usage=talk.user_usage or None,
-        user_model=as_name(as_dict(info.get("user_info")).get("llm")),
-        model=agent,
-        duration_s=duration_s,
-        start_time=as_time(simulation.get("start_time")),
-        end_time=as_time(simulation.get("end_time")),
-        termination_reason=simulation.get("termination_reason"),
-    )
-    reward_info = as_dict(simulation.get("reward_info"))
-    outcome = Outcome(
-        _solved(reward_info.get("reward")),
-        talk.last_answer,
-        elapsed_s=duration_s,
-        metadata=without_nones(reward=reward_info.get("reward"), reward_info=reward_info or None),
-    )
-    return Record(case, TraceLog(talk.events, metadata), outcome)
-
-
-def _tau2_case(simulation: dict[str, Any], context: RowContext, query: str | None) -> DatasetCase:
-    around, task_id = context.around, as_name(simulation.get("task_id"))
-    task = next((t for t in map(as_dict, as_list(around.get("tasks"))) if as_name(t.get("id")) == task_id), {})
-    actions = as_dict(task.get("evaluation_criteria")).get("actions")
-    checks = as_dict(simulation.get("reward_info")).get("action_checks")
-    if not isinstance(actions, list) and isinstance(checks, list):
-        actions = [as_dict(check).get("action") for check in checks]
-    environment = as_dict(as_dict(around.get("info")).get("environment_info"))
-    domain = as_name(environment.get("domain_name")) or as_name(simulation.get("domain"))
-    return DatasetCase(
-        context.ids.unique(_trial_name(simulation, domain)),
-        query,
-        metadata=without_nones(
-            task_id=simulation.get("task_id"),
-            trial=simulation.get("trial"),
-            domain=domain,
-            seed=simulation.get("seed"),
-            source=simulation.get("source"),
-            instruction=as_dict(task.get("user_scenario")).get("instructions"),
-            expected_tool_calls=_expected_calls(_requested_by(actions, user=False)),
-            expected_user_tool_calls=_expected_calls(_requested_by(actions, user=True)) or None,
-        ),
+        add_message(talk, message)
+    model = as_name(task.get("model"))
+    for call in map(as_dict, as_list(task.get("call_metadata"))):
+        usage = token_counts(call.get("usage"), context.notes)
+        talk.model_call(usage, model=model, at=as_time(call.get("started_at")))
+    score = context.around["score"]
+    return Record(
+        DatasetCase(context.ids.unique(context.around["name"]), talk.first_asked),
+        TraceLog(talk.events, without_nones(source_format=HAL.name, model=model)),
+        Outcome(solved(as_dict(score).get("reward")), talk.last_answer, metadata=without_nones(score=score)),
     )
 
 
-def _requested_by(actions: Any, user: bool) -> list[Any] | None:
-    if not isinstance(actions, list):
-        return None
-    return [action for action in actions if (as_dict(action).get("requestor") == "user") == user]
-
-
-TAU2 = chat_format(
-    "tau2",
-    'tau2-bench simulations: {"simulations": […], "tasks": […]}, or one simulation a line',
-    _matches_tau2,
-    _tau2_record,
-    rows=partial(file_rows, within="simulations"),
+HAL = chat_format(
+    "hal",
+    "result files of HAL (RUN_UPLOAD.json): the conversation of each task in raw_logging_results",
+    lambda opening: _LOGGED_TASKS.search(opening.head) is not None,
+    _hal_record,
+    rows=_hal_rows,
 )
 
 
@@ -282,18 +104,23 @@ def _marble_record(row: Any, context: RowContext) -> Record:
 
 
 def _add_iteration(talk: Conversation, interactions: list[AgentInteraction], iteration: dict[str, Any]) -> None:
-    number = iteration.get("iteration")
-    for agent, task in as_dict(iteration.get("task_assignments")).items():
+    count_unknown(talk.notes, iteration, _MARBLE_ITERATION, "iterations")
+    number = iteration.get("iteration", iteration.get("chain_length"))
+    assigned, communications = iteration.get("task_assignments"), iteration.get("communications")
+    # In a tree, each agent with others below it assigns tasks, and what all said is one text.
+    for agent, task in _pairs(assigned if isinstance(assigned, list) else [assigned]):
         talk.events.append(TraceEvent("task_assignment", {"agent": agent, "content": task, "iteration": number}))
-    for communication in as_list(iteration.get("communications")):
+    for communication in [communications] if isinstance(communications, str) else as_list(communications):
         found = list(_sent(communication, number))
-        if not found:
+        if not found and communication:
             talk.notes.problems[_UNREADABLE_TALK] += 1
             talk.events.append(TraceEvent("communication", {"content": communication, "iteration": number}))
         interactions += found
         for each in found:
             talk.say("assistant", each.content, agent=each.from_agent, to_agent=each.to_agent)
-    for worker, result in _results(iteration.get("task_results")):
+    worker = as_name(iteration.get("current_agent", iteration.get("root_agent")))
+    own = [{"agent_id": worker, "result": iteration["result"]}] if iteration.get("result") is not None else []
+    for worker, result in _pairs(as_list(iteration.get("task_results")) + own):
         talk.events.append(TraceEvent("task_result", {"agent": worker, "content": result, "iteration": number}))
     talk.say("assistant", text_of(iteration.get("summary")))
 
@@ -309,14 +136,10 @@ def _sent(communication: Any, iteration: Any) -> Iterator[AgentInteraction]:
         yield AgentInteraction(each[1], each[2], content=text, success=None, metadata=dict(metadata))
 
 
-def _results(results: Any) -> Iterator[tuple[str | None, Any]]:
-    """Agent and result of each entry: ``{"agent_id": …, "result": …}``, or ``{agent: result}``."""
-    for each in as_list(results):
-        entry = as_dict(each)
-        if "agent_id" in entry:
-            yield str(entry["agent_id"]), entry.get("result")
-        else:
-            yield from entry.items()
+def _pairs(entries: list[Any]) -> Iterator[tuple[str | None, Any]]:
+    """Agent and task or result of each entry: ``{"agent_id": …, "result": …}``, or ``{agent: result}``."""
+    for entry in map(as_dict, entries):
+        yield from [(entry["agent_id"], entry.get("result"))] if "agent_id" in entry else entry.items()
 
 
 MARBLE = chat_format(

@@ -15,8 +15,8 @@ from agentunit.traces.chats.values import (
     as_list,
     as_name,
     as_time,
+    count_unknown,
     token_counts,
-    unknown_fields,
     without_nones,
 )
 from agentunit.traces.formats_base import Opening
@@ -50,8 +50,7 @@ class _History(Conversation):
         output, times = as_dict(step.get("model_output")), as_dict(step.get("metadata"))
         actions, results = as_list(output.get("action")), [as_dict(each) for each in as_list(step.get("result"))]
         for whole, known in ((step, _STEP), (output, _OUTPUT), *((each, _RESULT) for each in results)):
-            for name in unknown_fields(whole, known):
-                self.notes.not_understood[name] += 1
+            count_unknown(self.notes, whole, known)
         at = as_time(times.get("step_start_time"))
         # Versions before 0.3 count what a step was told.
         n_prompt = times.get("input_tokens")

@@ -14,10 +14,11 @@ from agentunit.traces.chats.values import (
     as_name,
     as_number,
     as_time,
+    count_unknown,
     gemini_counts,
+    openai_counts,
     text_of,
     token_counts,
-    unknown_fields,
     without_nones,
 )
 from agentunit.traces.places import Paths, first_at, names_in
@@ -80,8 +81,7 @@ def add_message(
     kind = as_name(message.get("role")) or message["type"]
     role = _ROLES.get(kind, kind)
     if role not in _CALL_ITEMS:
-        for name in unknown_fields(message, _KNOWN_FIELDS):
-            talk.notes.not_understood[name] += 1
+        count_unknown(talk.notes, message, _KNOWN_FIELDS)
     if role in ("function_call", "custom_tool_call"):
         talk.add_calls([message], agent=agent, at=at)
         return
@@ -116,8 +116,7 @@ def _listed_calls(calls: Any) -> list[Any]:
 def _add_mcp_results(talk: Conversation, message: dict[str, Any], agent: str | None) -> None:
     """The results that fast-agent writes by the ids of their calls, with how long each took beside them."""
     channels = as_dict(message.get("channels"))
-    for name in unknown_fields(channels, _CHANNELS):
-        talk.notes.not_understood[f"channels.{name}"] += 1
+    count_unknown(talk.notes, channels, _CHANNELS, "channels")
     elapsed = _channel(channels, "fast-agent-tool-timing")
     for call_id, each in as_dict(message.get("tool_results")).items():
         answer, timing_ms = as_dict(each), as_amount(as_dict(elapsed.get(call_id)).get("timing_ms"))
@@ -256,26 +255,19 @@ _FAST_AGENT_COUNTS: dict[str, Paths] = {
 def _fast_agent_counts(turn: dict[str, Any]) -> dict[str, Any]:
     """fast-agent's counts of a call under OpenAI's names: its prompt includes what was cached."""
     found = {name: as_number(first_at(turn, paths)) for name, paths in _FAST_AGENT_COUNTS.items()}
-    cache = {name: found[name] for name in ("cached_tokens", "cache_creation_tokens") if found[name]}
-    if found["cache_hits"]:
-        cache["cached_tokens"] = (cache.get("cached_tokens") or 0) + found["cache_hits"]
-    return without_nones(
-        prompt_tokens=found["prompt_tokens"],
-        completion_tokens=found["completion_tokens"],
-        prompt_tokens_details=cache or None,
-        completion_tokens_details=without_nones(reasoning_tokens=found["reasoning_tokens"]) or None,
-    )
+    cached = (found["cached_tokens"] or 0) + (found.pop("cache_hits") or 0)
+    written = found["cache_creation_tokens"] or None
+    return openai_counts(**{**found, "cached_tokens": cached or None, "cache_creation_tokens": written})
 
 
 def _langchain_counts(usage: dict[str, Any]) -> dict[str, Any]:
     """LangChain's counts under OpenAI's names: its input includes what was read from a cache."""
-    details, reasoning = as_dict(usage.get("input_token_details")), as_dict(usage.get("output_token_details"))
-    cache = {"cached_tokens": details.get("cache_read"), "cache_creation_tokens": details.get("cache_creation")}
-    counts = {
-        "prompt_tokens": usage.get("input_tokens"),
-        "completion_tokens": usage.get("output_tokens"),
-        "total_tokens": usage.get("total_tokens"),
-        "prompt_tokens_details": without_nones(**cache) or None,
-        "completion_tokens_details": without_nones(reasoning_tokens=reasoning.get("reasoning")) or None,
-    }
-    return {name: value for name, value in counts.items() if value is not None}
+    details = as_dict(usage.get("input_token_details"))
+    return openai_counts(
+        prompt_tokens=usage.get("input_tokens"),
+        completion_tokens=usage.get("output_tokens"),
+        total_tokens=usage.get("total_tokens"),
+        cached_tokens=details.get("cache_read"),
+        cache_creation_tokens=details.get("cache_creation"),
+        reasoning_tokens=as_dict(usage.get("output_token_details")).get("reasoning"),
+    )

@@ -19,9 +19,9 @@ from agentunit.traces.chats.values import (
     as_list,
     as_name,
     as_time,
+    count_unknown,
     text_of,
     token_counts,
-    unknown_fields,
     without_nones,
 )
 from agentunit.traces.formats_base import Opening, TraceFormat
@@ -70,8 +70,7 @@ class _Log(Conversation):
             return
         part = {name: first_at(event, paths) for name, paths in step.where.items()}
         read = {path.partition(".")[0] for paths in step.where.values() for path in paths}
-        for name in unknown_fields(event, self.log.known | read):
-            self.notes.not_understood[f"{kind}.{name}"] += 1
+        count_unknown(self.notes, event, self.log.known | read, kind)
         at = as_time(first_at(event, self.log.time))
         agent = as_name(part.get("agent", self.facts.get("agent")))
         if step.does == "say":
@@ -92,6 +91,7 @@ class _Log(Conversation):
             model = as_name(part.get("model", self.facts.get("model")))
             counts = token_counts(usage, self.notes)
             self.model_call(counts, model=model, cost=as_amount(part.get("cost")), agent=agent, at=at)
+            self.error = text_of(part.get("text")) if part.get("failed") is True else self.error
         elif step.does == "retrieved":
             documents = [text for each in as_list(part.get("documents")) if (text := text_of(each.get("content")))]
             self.events.append(TraceEvent("retrieval", without_nones(documents=documents, agent=agent), at))
@@ -190,14 +190,23 @@ _CLAUDE_STREAM = EventLog(
         "user": Step("message", {"message": ("message",)}, role="user"),
         "assistant": Step("message", {"message": ("message",)}),
         "system": Step("session", {"session_id": ("session_id",), "model": ("model",), "tools": ("tools",)}),
-        "result": Step("model", {"usage": ("usage",), "cost": ("total_cost_usd",), "session_id": ("session_id",)}),
+        "result": Step(
+            "model",
+            {
+                "usage": ("usage",),
+                "cost": ("total_cost_usd",),
+                "session_id": ("session_id",),
+                "failed": ("is_error",),
+                "text": ("errors", "result", "subtype"),
+            },
+        ),
     },
     silent=frozenset(("control_request", "control_response", "stream_event", "rate_limit_event")),
     known=names_in(
         "type subtype uuid session_id parent_tool_use_id timestamp is_error duration_ms duration_api_ms "
         "num_turns result stop_reason modelUsage permission_denials cwd mcp_servers permissionMode "
         "slash_commands apiKeySource claude_code_version output_style agents skills plugins fast_mode_state "
-        "tool_use_result error analytics_disabled"
+        "tool_use_result error analytics_disabled api_error_status terminal_reason origin"
     ),
     time=("timestamp",),
 )
@@ -274,12 +283,7 @@ def _bedrock_events(row: Any) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "session", outer
         time = {"eventTime": outer.get("eventTime")}
         for kind, trace in as_dict(outer.get("trace")).items():
-            if kind not in (
-                "orchestrationTrace",
-                "preProcessingTrace",
-                "postProcessingTrace",
-                "routingClassifierTrace",
-            ):
+            if kind not in _BEDROCK_TRACES:
                 yield kind, as_dict(trace)
                 continue
             for name, part in as_dict(trace).items():

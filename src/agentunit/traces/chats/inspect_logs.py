@@ -23,11 +23,14 @@ from agentunit.traces.chats.values import (
     as_list,
     as_name,
     as_time,
+    count_unknown,
+    openai_counts,
     text_of,
     token_counts,
     without_nones,
 )
 from agentunit.traces.formats_base import Opening
+from agentunit.traces.places import names_in
 from agentunit.traces.spans import ReadingNotes
 
 _GRADING = ("scorer", "scorers")
@@ -36,34 +39,42 @@ _COUNTS = (
     "reasoning_tokens",
 )  # fmt: skip
 
+# Fields that are read, and those that tell nothing about what was done.
+_SAMPLE_FIELDS = names_in(
+    "id epoch input choices target sandbox files setup messages output scores score metadata store events model_usage "
+    "role_usage started_at completed_at total_time working_time uuid invalidation error error_retries attachments "
+    "limit timelines turn_count events_data message_pool"
+)
+_EVENT_KINDS = names_in(
+    "sample_init sample_limit state store model tool sandbox approval input score score_edit error logger info "
+    "span_begin span_end step subtask compaction checkpoint anchor branch interrupt"
+)
+_CALL_FIELDS = names_in(
+    "event uuid span_id parent_id timestamp working_start working_time completed pending metadata model role input "
+    "tools tool_choice config output retries error error_traceback traceback cache call style type id function "
+    "input_refs call_refs arguments view result truncated events agent failed message_id agent_span_id"
+)
 _GRADERS_ABOVE_TOTAL = "the graders' logged calls use more tokens than the sample states; its total was kept whole"
 
 
-class Place(NamedTuple):
-    """Where in a transcript something stands: within the scoring of the sample or not, and within which agent."""
+class LoggedEvent(NamedTuple):
+    """An event of a transcript and its place: within the scoring of the sample or not, and within which agent."""
 
+    event: dict[str, Any]
     by_grader: bool = False
     agent: str | None = None
 
-    def within(self, begun: dict[str, Any]) -> Place:
+    def within(self, begun: dict[str, Any]) -> LoggedEvent:
         """The place within a span or step that begins here."""
         kind = begun.get("type")
         agent = as_name(begun.get("name")) if kind == "agent" else None
-        return Place(self.by_grader or kind in _GRADING, agent or self.agent)
+        return LoggedEvent(begun, self.by_grader or kind in _GRADING, agent or self.agent)
 
 
-class LoggedEvent(NamedTuple):
-    """An event of a sample's transcript, and its place in it."""
-
-    event: dict[str, Any]
-    by_grader: bool
-    agent: str | None
-
-
-def logged_events(events: Any, around: Place | None = None) -> Iterator[LoggedEvent]:
+def logged_events(events: Any, around: LoggedEvent | None = None) -> Iterator[LoggedEvent]:
     """The events of a transcript, nested ones too. Their place is told by spans, or by steps in logs of before 2025."""
-    outside = around or Place()
-    spans: dict[str, Place] = {}
+    outside = around or LoggedEvent({})
+    spans: dict[str, LoggedEvent] = {}
     steps = [outside]
     for value in as_list(events):
         event = as_dict(value)
@@ -98,13 +109,13 @@ def usage_counts(usage: Any, notes: ReadingNotes) -> dict[str, Any] | None:
     beside = cached + (counts.get("input_tokens_cache_write") or 0)
     if prompt is not None and completion is not None and total == prompt + completion + beside:
         prompt += beside
-    read = {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": total}
-    known: dict[str, Any] = {name: count for name, count in read.items() if count is not None}
-    if cached:
-        known["prompt_tokens_details"] = {"cached_tokens": cached}
-    if reasoning := counts.get("reasoning_tokens"):
-        known["completion_tokens_details"] = {"reasoning_tokens": reasoning}
-    return known
+    return openai_counts(
+        prompt_tokens=prompt,
+        completion_tokens=completion,
+        total_tokens=total,
+        cached_tokens=cached or None,
+        reasoning_tokens=counts.get("reasoning_tokens") or None,
+    )
 
 
 class SampleUsage(NamedTuple):
@@ -139,19 +150,16 @@ def sample_usage(sample: dict[str, Any], events: list[LoggedEvent], notes: Readi
     own = {name: count - graded.get(name, 0) for name, count in stated.items()}
     known_costs = [cost for cost in costs if cost is not None]
     cost = max(0.0, sum(known_costs) - grading_cost) if known_costs and len(known_costs) == len(costs) else None
-    return SampleUsage(_nested(own), _nested(graded), cost)
+    agent, graders = (
+        openai_counts(**{**each, "cached_tokens": each.get("cached_tokens") or None}) for each in (own, graded)
+    )
+    return SampleUsage(agent or None, graders or None, cost)
 
 
 def _flat(counts: dict[str, Any] | None) -> dict[str, Any]:
     """Counts of one level, so that they can be added."""
     known = dict(counts or {})
     return {**known, **known.pop("prompt_tokens_details", {})}
-
-
-def _nested(counts: dict[str, int]) -> dict[str, Any] | None:
-    known: dict[str, Any] = dict(counts)
-    cached = known.pop("cached_tokens", 0)
-    return {**known, "prompt_tokens_details": {"cached_tokens": cached}} if cached else known or None
 
 
 def _span(event: dict[str, Any], name: str) -> str:
@@ -182,6 +190,13 @@ def _record(row: Any, context: RowContext) -> Record:
     evaluation = as_dict(context.around.get("eval"))
     events = list(logged_events(sample.get("events")))
     talk = _Sample(context.notes, as_dict(sample.get("attachments")), events)
+    count_unknown(context.notes, sample, _SAMPLE_FIELDS)
+    for logged in events:
+        kind = as_name(logged.event.get("event")) or "none"
+        if kind not in _EVENT_KINDS:
+            context.notes.not_understood[f"event of type {kind}"] += 1
+        elif kind in ("model", "tool"):
+            count_unknown(context.notes, logged.event, _CALL_FIELDS, f"event of type {kind}")
     talk.add_messages(as_list(sample.get("messages")))
     usage = sample_usage(sample, events, context.notes)
     duration_s = as_amount(sample.get("total_time"))

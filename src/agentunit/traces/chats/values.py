@@ -91,6 +91,12 @@ def unknown_fields(mapping: Mapping[str, Any], known: Set[str]) -> Iterator[str]
     return (name for name, value in mapping.items() if name not in known and value not in (None, "", [], {}))
 
 
+def count_unknown(notes: ReadingNotes, mapping: Mapping[str, Any], known: Set[str], within: str = "") -> None:
+    """Count the fields of an object that no reader knows; ``within`` names the object they stand in."""
+    for name in unknown_fields(mapping, known):
+        notes.not_understood[f"{within}.{name}" if within else name] += 1
+
+
 # Parts that are a model's thinking, a call or a result: no words of the message itself.
 _NOT_SAID = ("thinking", "redacted_thinking", "reasoning", "tool_use", "tool_result", "tool_call", "function_call")
 
@@ -162,6 +168,18 @@ def add_counts(totals: dict[str, int], usage: dict[str, Any] | None) -> None:
             totals[name] = totals.get(name, 0) + value
 
 
+def openai_counts(**counts: Any) -> dict[str, Any]:
+    """Counts of one level as OpenAI nests them; what is not known is left out.
+
+    >>> openai_counts(prompt_tokens=9, completion_tokens=None, cached_tokens=4)
+    {'prompt_tokens': 9, 'prompt_tokens_details': {'cached_tokens': 4}}
+    """
+    cache = {name: counts.pop(name, None) for name in ("cached_tokens", "cache_creation_tokens")}
+    reasoning = without_nones(reasoning_tokens=counts.pop("reasoning_tokens", None))
+    details = {"prompt_tokens_details": without_nones(**cache), "completion_tokens_details": reasoning}
+    return without_nones(**counts, **{name: inner or None for name, inner in details.items()})
+
+
 def gemini_counts(usage: dict[str, Any]) -> dict[str, Any]:
     """Gemini's counts under OpenAI's names; thinking is paid as completion, and is part of the stated total.
 
@@ -178,21 +196,15 @@ def gemini_counts(usage: dict[str, Any]) -> dict[str, Any]:
 
     prompt, completion, total = count("prompttokencount"), count("candidatestokencount"), count("totaltokencount")
     thoughts, tool_prompt = count("thoughtstokencount"), count("tooluseprompttokencount")
-    counts: dict[str, Any] = {}
-    if prompt is not None:
-        counts["prompt_tokens"] = prompt + (tool_prompt or 0)
-    if completion is not None or thoughts is not None:
-        counts["completion_tokens"] = (completion or 0) + (thoughts or 0)
-    elif prompt is not None and total == prompt:
-        # A reply that was blocked or empty: the total says that nothing was completed.
-        counts["completion_tokens"] = 0
-    if total is not None:
-        counts["total_tokens"] = total
-    if (cached := count("cachedcontenttokencount")) is not None:
-        counts["prompt_tokens_details"] = {"cached_tokens": cached}
-    if thoughts:
-        counts["completion_tokens_details"] = {"reasoning_tokens": thoughts}
-    return counts
+    # A reply that was blocked or empty has no count: the total says that nothing was completed.
+    known = completion is not None or thoughts is not None or (prompt is not None and total == prompt)
+    return openai_counts(
+        prompt_tokens=None if prompt is None else prompt + (tool_prompt or 0),
+        completion_tokens=(completion or 0) + (thoughts or 0) if known else None,
+        total_tokens=total,
+        cached_tokens=count("cachedcontenttokencount"),
+        reasoning_tokens=thoughts or None,
+    )
 
 
 def _is_count(value: Any) -> bool:

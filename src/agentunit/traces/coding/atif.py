@@ -10,7 +10,7 @@ from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent
 from agentunit.traces.chats.rows import RowContext, chat_format
 from agentunit.traces.chats.values import as_amount, as_dict, as_list, as_name, as_time, text_of
-from agentunit.traces.coding.session import Called, Session, count, names, usage_of
+from agentunit.traces.coding.session import Session, count, names, usage_of
 from agentunit.traces.formats_base import Opening
 
 # What records keep beside ATIF's own fields lies under this name in ``extra``.
@@ -113,21 +113,20 @@ class _Trajectory(Session):
         for result in map(as_dict, as_list(as_dict(step.get("observation")).get("results"))):
             self.check_fields(result, _RESULT_FIELDS)
             call_id = as_name(result.get("source_call_id"))
-            waiting = [as_name(call.get("tool_call_id")) for call in calls if "status" not in self._made(call)]
-            if call_id is None and waiting:
+            if call_id is None and calls:
                 # One result for all calls of the step, as terminals give it.
+                named = [as_name(call.get("tool_call_id")) for call in calls]
+                waiting = [each for each in named if "status" not in self.calls.get(each or "", {})]
                 for each in waiting[:-1]:
-                    self.end_call(each, None, Called(False))
-                call_id = waiting[-1]
+                    self.end_call(each, None)
+                call_id = waiting[-1] if waiting else None
+                calls = []
             self._result(call_id, result, at)
             for ref in map(as_dict, as_list(result.get("subagent_trajectory_ref"))):
                 child = inner.pop(str(ref.get("trajectory_id")), None)
                 if child is not None:
                     found.append((call_id, child))
         return found
-
-    def _made(self, call: dict[str, Any]) -> dict[str, Any]:
-        return self.calls.get(as_name(call.get("tool_call_id")) or "", {})
 
     def _result(self, call_id: str | None, result: dict[str, Any], at: float | None) -> None:
         content, extra = text_of(result.get("content")), as_dict(result.get("extra"))
@@ -136,8 +135,8 @@ class _Trajectory(Session):
             return
         code = _first(extra, _EXIT_CODES)
         failed = _first(extra, _FAILED)
-        self.end_call(call_id, content, Called(failed if isinstance(failed, bool) else None,
-                                               code if isinstance(code, int) else None))  # fmt: skip
+        exit_code = code if isinstance(code, int) else None
+        self.end_call(call_id, content, failed=failed is True, exit_code=exit_code)
 
 
 def _kept_events(whole: dict[str, Any]) -> list[tuple[int, TraceEvent]] | None:
@@ -168,9 +167,9 @@ def _kept_event(kept: dict[str, Any], step: dict[str, Any]) -> TraceEvent:
             payload["arguments"] = call["arguments"]
         if kept.get("result") is True:
             results = step["observation"]["results"]
-            payload["result"] = next(each for each in results if each["source_call_id"] == call["tool_call_id"])[
-                "content"
-            ]
+            payload["result"] = next(
+                each["content"] for each in results if each["source_call_id"] == call["tool_call_id"]
+            )
     event: TraceEvent = as_event(fields)
     return event
 

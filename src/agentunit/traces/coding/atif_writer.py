@@ -5,9 +5,11 @@ A record that was written and is read back is the same record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from datetime import datetime, timezone
 from typing import Any
+
+from msgspec.structs import replace
 
 from agentunit.core.codec import as_event, encode_record
 from agentunit.core.outcome import outcome_text
@@ -63,9 +65,7 @@ class _Writer:
 
     def trajectory(self) -> dict[str, Any]:
         whole = self._of(self.main)
-        bare = Record(
-            self.record.case, _without_events(self.trace), self.record.outcome, self.record.v, self.record.extra
-        )
+        bare = replace(self.record, trace=replace(self.trace, events=[]))
         steps = whole["steps"]
         question, answer = as_name(self.record.case.query), outcome_text(self.record.outcome)
         if question and not any(step["source"] == "user" for step in steps):
@@ -73,9 +73,10 @@ class _Writer:
         said = next((step["message"] for step in reversed(steps) if step["source"] == "agent"), None)
         if answer and answer != said:
             steps.append(_added("agent", answer))
-        for number, step in enumerate(steps or [_added("system", "")], start=1):
+        if not steps:
+            steps.append(_added("system", ""))
+        for number, step in enumerate(steps, start=1):
             step["step_id"] = number
-        whole["steps"] = steps or [_added("system", "")]
         whole["final_metrics"] = self._final(steps)
         return {**whole, "session_id": self.record.case.id or None, "extra": {OWN: decode_json(encode_record(bare))}}
 
@@ -88,20 +89,14 @@ class _Writer:
                 steps.add(place, event)
         children = [self._of(child) for child, parent in self.embedded.items() if parent == agent]
         about = self.trace.metadata
+        # What the trace states as a whole is the main agent's.
+        own = about if agent == self.main else {}
         models = {step["model_name"] for step in steps.made if "model_name" in step}
-        tools = (
-            [_tool(tool) for tool in as_list(about.get("tools")) if isinstance(tool, dict)]
-            if agent == self.main
-            else []
-        )
+        tools = [_tool(tool) for tool in as_list(own.get("tools")) if isinstance(tool, dict)]
         described = without_nones(
             name=agent,
             version=as_name(about.get("agent_version")) or "unknown",
-            model_name=models.pop()
-            if len(models) == 1
-            else as_name(about.get("model"))
-            if agent == self.main
-            else None,
+            model_name=models.pop() if len(models) == 1 else as_name(own.get("model")),
             tool_definitions=tools or None,
         )
         whole = {"schema_version": _VERSION, "trajectory_id": agent, "agent": described, "steps": steps.made}
@@ -119,7 +114,7 @@ class _Writer:
         return without_nones(
             **{f"total_{name}": value for name, value in sums.items()},
             total_cost_usd=total if total is not None else sum(costs) if costs else None,
-            total_steps=len(steps) or 1,
+            total_steps=len(steps),
         )
 
 
@@ -140,7 +135,7 @@ class _Steps:
             step = self._message(event, payload, kept)
         elif event.type == "llm_call":
             step = self._open("agent", event, fresh=True)
-            step["metrics"] = {**_metrics(payload)}
+            step["metrics"] = _metrics(payload)
             step.update(without_nones(model_name=as_name(payload.get("model"))))
         elif event.type == "reasoning" and isinstance(payload.get("content"), str):
             step = self._open("agent", event, fresh="reasoning_content" in (self.made[-1] if self.made else {}))
@@ -197,12 +192,7 @@ class _Steps:
         agent = _agent_of(event)
         if last is not None and not fresh and last["source"] == source and last["extra"].get("agent") == agent:
             return last
-        step: dict[str, Any] = {
-            "step_id": len(self.made) + 1,
-            "source": source,
-            "message": "",
-            "extra": {OWN: {"events": []}},
-        }
+        step = {**_added(source, ""), "step_id": len(self.made) + 1}
         if event.timestamp is not None and (said := _iso(event.timestamp)):
             step["timestamp"] = said
         if agent is not None:
@@ -215,14 +205,8 @@ def _agent_of(event: TraceEvent) -> str | None:
     return as_name(event.payload.get("agent"))
 
 
-def _without_events(trace: TraceLog) -> TraceLog:
-    return TraceLog(
-        [], trace.metadata, trace.interactions, trace.handoffs, trace.conflicts, trace.agent_roles, trace.extra
-    )
-
-
 def _added(source: str, text: str) -> dict[str, Any]:
-    """A step for readers of ATIF whose words stand in the record but in none of its events."""
+    """A step without events: for readers of ATIF, where its words stand in the record but in none of its events."""
     return {"step_id": 1, "source": source, "message": text, "extra": {OWN: {"events": []}}}
 
 
@@ -233,20 +217,20 @@ def _tool(tool: dict[str, Any]) -> dict[str, Any]:
 def _metrics(payload: dict[str, Any]) -> dict[str, Any]:
     """The tokens and the cost of a model call as ATIF names them; its prompt includes what a cache held."""
     usage = as_dict(payload.get("usage"))
-    counts = dict(_counts(usage))
-    return without_nones(**counts, cost_usd=as_number(payload.get("cost")))
-
-
-def _counts(usage: dict[str, Any]) -> Iterator[tuple[str, int]]:
-    read = next((usage[name] for name in _READ if isinstance(usage.get(name), int)), None)
+    read = _first_count(usage.get(name) for name in _READ)
     if read is not None and "prompt_tokens" not in usage:
         read += sum(usage[name] for name in _CACHES if isinstance(usage.get(name), int))
-    written = next((usage[name] for name in _WRITTEN if isinstance(usage.get(name), int)), None)
-    cached = [as_dict(usage.get(name)).get("cached_tokens") for name in _DETAILS] + [usage.get(_CACHES[0])]
-    hits = next((each for each in cached if isinstance(each, int)), None)
-    for name, value in (("prompt_tokens", read), ("completion_tokens", written), ("cached_tokens", hits)):
-        if value is not None:
-            yield name, value
+    cached = [as_dict(usage.get(name)).get("cached_tokens") for name in _DETAILS]
+    return without_nones(
+        prompt_tokens=read,
+        completion_tokens=_first_count(usage.get(name) for name in _WRITTEN),
+        cached_tokens=_first_count([*cached, usage.get(_CACHES[0])]),
+        cost_usd=as_number(payload.get("cost")),
+    )
+
+
+def _first_count(values: Iterable[Any]) -> int | None:
+    return next((each for each in values if isinstance(each, int)), None)
 
 
 def _sum(measured: list[dict[str, Any]], name: str) -> int | None:

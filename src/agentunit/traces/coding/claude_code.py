@@ -8,7 +8,7 @@ from typing import Any
 from agentunit.core.records import Record
 from agentunit.traces.chats.rows import RowContext, chat_format
 from agentunit.traces.chats.values import as_amount, as_dict, as_list, as_name, as_time, text_of
-from agentunit.traces.coding.session import Called, Session, asked, count, exit_code_in, names, usage_of
+from agentunit.traces.coding.session import Session, asked, count, exit_code_in, names, usage_of
 from agentunit.traces.formats_base import Opening
 
 _MAIN = "claude-code"
@@ -162,7 +162,8 @@ class _Log(Session):
         stated = count(facts.get("exitCode", facts.get("exit_code")))
         exit_code = stated if stated is not None else exit_code_in(result, _EXIT_CODE) if failed else None
         took_ms = as_amount(facts.get("durationMs", facts.get("totalDurationMs")))
-        self.end_call(call_id, result, Called(failed, exit_code, None, None if took_ms is None else took_ms / 1000))
+        duration_s = None if took_ms is None else took_ms / 1000
+        self.end_call(call_id, result, failed=failed, exit_code=exit_code, duration_s=duration_s)
         if call_id in self._of_call and (agent_id := as_name(facts.get("agentId"))):
             self._of_agent[agent_id] = self._of_call[call_id]
         path = as_name(facts.get("filePath"))

@@ -8,7 +8,7 @@ from typing import Any
 from agentunit.core.records import Record
 from agentunit.traces.chats.rows import RowContext, chat_format
 from agentunit.traces.chats.values import as_amount, as_data, as_dict, as_name, as_time, text_of
-from agentunit.traces.coding.session import Called, Session, count, exit_code_in, names, usage_of
+from agentunit.traces.coding.session import Session, count, exit_code_in, names, usage_of
 from agentunit.traces.formats_base import Opening
 
 _MAIN = "codex"
@@ -21,14 +21,7 @@ _LINE_TYPES = names(
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input", "tool_search_call": "arguments"}
 _OUTPUTS = ("function_call_output", "custom_tool_call_output", "tool_search_output")
 # Items and events that repeat what other lines say, or that no metric reads.
-_ITEMS_BESIDE = (
-    "ghost_snapshot",
-    "compaction",
-    "compaction_summary",
-    "context_compaction",
-    "additional_tools",
-    "other",
-)
+_ITEMS_BESIDE = names("ghost_snapshot compaction compaction_summary context_compaction additional_tools other")
 _EVENTS_BESIDE = names(
     "task_started turn_started task_complete turn_complete user_message agent_message agent_message_delta "
     "agent_reasoning agent_reasoning_raw_content agent_reasoning_section_break agent_reasoning_delta "
@@ -109,7 +102,7 @@ class _Rollout(Session):
         elif kind in ("web_search_call", "image_generation_call"):
             self.call(kind.removesuffix("_call"), item.get("action"), call_id=as_name(item.get("id")), at=at)
             if item.get("status") in ("completed", "failed"):
-                self.end_call(as_name(item.get("id")), None, Called(item["status"] == "failed"), name=kind[:-5])
+                self.end_call(as_name(item.get("id")), None, name=kind[:-5], failed=item["status"] == "failed")
         elif kind in _OUTPUTS:
             self._output(call_id, item.get("output", item.get("tools")))
         elif kind == "agent_message":
@@ -122,14 +115,14 @@ class _Rollout(Session):
         """A result: a text, a text that holds JSON with its metadata, parts, or an object with its success."""
         data = as_data(output)
         facts = as_dict(as_dict(data).get("metadata"))
-        succeeded = as_dict(data).get("success")
-        failed = not succeeded if isinstance(succeeded, bool) else None
+        failed = as_dict(data).get("success") is False
         inner = as_dict(data).get("output", as_dict(data).get("content", output))
         result = text_of(inner)
         exit_code = facts.get("exit_code")
         if not isinstance(exit_code, int):
             exit_code = exit_code_in(result, _EXIT_CODE)
-        self.end_call(call_id, result, Called(failed, exit_code, None, as_amount(facts.get("duration_seconds"))))
+        took_s = as_amount(facts.get("duration_seconds"))
+        self.end_call(call_id, result, failed=failed, exit_code=exit_code, duration_s=took_s)
 
     def _event(self, event: dict[str, Any], at: float | None) -> None:
         kind, call_id = str(event.get("type")), as_name(event.get("call_id"))

@@ -8,7 +8,7 @@ from typing import Any
 from agentunit.core.records import Record
 from agentunit.traces.chats.rows import RowContext, chat_format
 from agentunit.traces.chats.values import as_amount, as_dict, as_list, as_name, as_time, gemini_counts, text_of
-from agentunit.traces.coding.session import Called, Session, count, exit_code_in, names, usage_of
+from agentunit.traces.coding.session import Session, count, exit_code_in, names, usage_of
 from agentunit.traces.formats_base import Opening
 
 _EXIT_CODE = re.compile(r"^Exit Code: (\d+)", re.MULTILINE)
@@ -38,8 +38,15 @@ class _Chat(Session):
         result = text_of(response.get("output")) if "output" in response else text_of(response or None)
         result = result or (shown if isinstance(shown, str) else None)
         failed = _FAILED.get(str(status), bool(error))
-        ended = Called(failed, exit_code_in(result, _EXIT_CODE), error or more.get("error"), more.get("duration_s"))
-        self.end_call(call_id or as_name(answer.get("id")), result, ended, name=name)
+        self.end_call(
+            call_id or as_name(answer.get("id")),
+            result,
+            name=name,
+            failed=failed,
+            exit_code=exit_code_in(result, _EXIT_CODE),
+            error=error or more.get("error"),
+            duration_s=more.get("duration_s"),
+        )
         diff = as_dict(shown)
         if not failed and diff.get("fileDiff"):
             name = as_name(diff.get("fileName"))
@@ -59,9 +66,9 @@ def _folded(lines: list[Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     for line in map(as_dict, lines):
         change = as_dict(line.get("$set")) or line
         if "$rewindTo" in line:
-            kept = list(messages)
-            place = kept.index(line["$rewindTo"]) if line["$rewindTo"] in messages else 0
-            messages = {name: messages[name] for name in kept[:place]}
+            # From the end, so that a session that goes back often is still read in one pass.
+            while messages and messages.popitem()[0] != line["$rewindTo"]:
+                pass
         elif "projectHash" in change or "$set" in line:
             about.update({name: value for name, value in change.items() if name != "messages"})
             listed = change.get("messages")

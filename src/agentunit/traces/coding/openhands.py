@@ -7,7 +7,7 @@ from typing import Any
 from agentunit.core.records import Record
 from agentunit.traces.chats.rows import RowContext, chat_format
 from agentunit.traces.chats.values import as_amount, as_data, as_dict, as_list, as_name, as_time, text_of, token_counts
-from agentunit.traces.coding.session import Called, Session, count, names, usage_of
+from agentunit.traces.coding.session import Session, count, names, usage_of
 from agentunit.traces.formats_base import Opening
 
 _EVENT_FIELDS = names(
@@ -84,7 +84,7 @@ class _Run(Session):
         if kind == "finish":
             answer = as_name(args.get("final_thought")) or as_name(event.get("message")) or as_name(args.get("thought"))
             self.say("assistant", answer, agent=agent, at=at)
-            self.end_call(call_id, None, Called(False))
+            self.end_call(call_id, None)
             done = args.get("task_completed")
             self.metadata["exit_status"] = f"finished ({done})" if as_name(done) else "finished"
         elif kind == "reject":
@@ -106,11 +106,10 @@ class _Run(Session):
             return
         facts = as_dict(extras.get("metadata"))
         code = facts.get("exit_code", extras.get("exit_code"))
-        succeeded = event.get("success")
-        stated = not succeeded if isinstance(succeeded, bool) else None
-        failed = True if kind in ("error", "user_rejected") or _says_error(kind, content) else stated
+        says_error = kind in ("edit", "read", "write") and (content or "").startswith("ERROR:")
+        failed = kind in ("error", "user_rejected") or says_error or event.get("success") is False
         exit_code = code if isinstance(code, int) and kind == "run" else None
-        self.end_call(call_id, content, Called(failed, exit_code))
+        self.end_call(call_id, content, failed=failed, exit_code=exit_code)
         if kind == "delegate" and len(self._agents) > 1:
             self._agents.pop()
         if kind in ("edit", "write") and not failed:
@@ -139,10 +138,6 @@ class _Run(Session):
         self.totals(usage_of(*(count(total.get(name)) for name in counts)), as_amount(metrics.get("accumulated_cost")))
         if model := as_name(total.get("model")):
             self.metadata["model"] = model
-
-
-def _says_error(kind: Any, content: str | None) -> bool:
-    return kind in ("edit", "read", "write") and (content or "").startswith("ERROR:")
 
 
 def _arguments(response: dict[str, Any], call_id: str, args: dict[str, Any]) -> Any:

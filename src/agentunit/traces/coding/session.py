@@ -6,10 +6,10 @@ Every reader of this package feeds a ``Session`` and ends with ``Session.record`
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.interactions import HandoffEvent
@@ -108,15 +108,6 @@ def exit_code_in(text: str | None, pattern: re.Pattern[str]) -> int | None:
     return int(found[1]) if found else None
 
 
-class Called(NamedTuple):
-    """What is known of how a call ended. ``failed`` is ``None`` where only the exit code tells."""
-
-    failed: bool | None = None
-    exit_code: int | None = None
-    error: str | None = None
-    duration_s: float | None = None
-
-
 class Session(Conversation):
     """The events of one run. ``main`` is the agent that a person speaks to; what sub-agents say is no answer of it."""
 
@@ -124,6 +115,7 @@ class Session(Conversation):
         super().__init__(notes)
         self.main = main
         self.handoffs: list[HandoffEvent] = []
+        self._handoffs_of: defaultdict[str, list[HandoffEvent]] = defaultdict(list)
         self.metadata: dict[str, Any] = {}
         self.error: str | None = None
         self.success: bool | None = None
@@ -132,12 +124,10 @@ class Session(Conversation):
         self._files: dict[str, None] = {}
         self._models: dict[str, None] = {}
 
-    def say(
-        self, role: str, text: str | None, *, agent: str | None = None, at: float | None = None, **more: Any
-    ) -> None:
+    def say(self, role: str, text: str | None, *, agent: str | None = None, **more: Any) -> None:
         """A message; the words of sub-agents are neither the question nor the answer."""
         kept = self.first_asked, self.last_answer
-        super().say(role, text, agent=agent, at=at, **more)
+        super().say(role, text, agent=agent, **more)
         if agent not in (None, self.main) or more.get("copied"):
             self.first_asked, self.last_answer = kept
 
@@ -152,31 +142,18 @@ class Session(Conversation):
             self.events.append(TraceEvent("reasoning", {"content": text, **without_nones(agent=agent)}, at))
 
     def model_call(
-        self,
-        usage: dict[str, Any] | None,
-        *,
-        model: str | None = None,
-        cost: float | None = None,
-        agent: str | None = None,
-        at: float | None = None,
+        self, usage: dict[str, Any] | None, *, model: str | None = None, agent: str | None = None, **more: Any
     ) -> None:
         """A call of a model, which is remembered as one of the run's models."""
         if model:
             self._models[model] = None
-        super().model_call(usage, model=model, cost=cost, agent=agent or self.main, at=at)
+        super().model_call(usage, model=model, agent=agent or self.main, **more)
 
     def call(
-        self,
-        name: str,
-        arguments: Any,
-        *,
-        call_id: str | None = None,
-        agent: str | None = None,
-        at: float | None = None,
-        kind: str = "tool_call",
+        self, name: str, arguments: Any, *, call_id: str | None = None, agent: str | None = None, **more: Any
     ) -> None:
         """A tool call, which later lines may tell more about by its id. One that names a sub-agent hands over to it."""
-        super().call(name, arguments, call_id=call_id, agent=agent or self.main, at=at, kind=kind)
+        super().call(name, arguments, call_id=call_id, agent=agent or self.main, **more)
         payload = self.events[-1].payload
         if call_id is not None:
             self.calls[call_id] = payload
@@ -184,9 +161,19 @@ class Session(Conversation):
         target = as_name(given.get("subagent_type")) or _DEFAULT_SUB_AGENT.get(name)
         if target is not None and "prompt" in given:
             reason = as_name(given.get("description"))
-            self.hand_over(call_id, target, at=at, by=agent, **without_nones(reason=reason))
+            self.hand_over(call_id, target, at=more.get("at"), by=agent, **without_nones(reason=reason))
 
-    def end_call(self, call_id: str | None, result: Any, ended: Called, name: str | None = None) -> None:
+    def end_call(
+        self,
+        call_id: str | None,
+        result: Any,
+        *,
+        name: str | None = None,
+        failed: bool | None = None,
+        exit_code: int | None = None,
+        error: str | None = None,
+        duration_s: float | None = None,
+    ) -> None:
         """The result of a call. It failed when it says so, or when its command ended with another code than 0."""
         if call_id is not None and call_id not in self.calls:
             # Some models give their calls no ids; the program that runs them does.
@@ -195,17 +182,14 @@ class Session(Conversation):
                 payload["id"] = call_id
                 self.calls[call_id] = payload
         known = self.calls.get(call_id or "", {})
-        failed = ended.failed
-        if failed is None or not failed:
-            failed = bool(ended.exit_code) or known.get("status") == "error"
-        error = ended.error or known.get("error")
-        if failed and error is None and ended.exit_code and not (isinstance(result, str) and result):
-            error = f"exit code {ended.exit_code}"
+        failed = failed or bool(exit_code) or known.get("status") == "error"
+        error = error or known.get("error")
+        if failed and error is None and exit_code and not (isinstance(result, str) and result):
+            error = f"exit code {exit_code}"
         self.result(result, call_id=call_id, name=name, failed=failed, error=error)
-        self.tell(call_id, exit_code=ended.exit_code, duration_s=ended.duration_s)
-        for handoff in self.handoffs:
-            if call_id is not None and handoff.task_id == call_id:
-                handoff.success = not failed
+        self.tell(call_id, exit_code=exit_code, duration_s=duration_s)
+        for handoff in self._handoffs_of.get(call_id or "", ()):
+            handoff.success = not failed
 
     def tell(self, call_id: str | None, *, failed: bool | None = None, **facts: Any) -> None:
         """More about a call, before or after its result: exit code, duration, server."""
@@ -235,7 +219,10 @@ class Session(Conversation):
         self, task_id: str | None, agent: str, *, at: float | None, by: str | None = None, **more: Any
     ) -> None:
         """A task that an agent gave to another one."""
-        self.handoffs.append(HandoffEvent(by or self.main, agent, task_id=task_id, success=None, timestamp=at, **more))
+        made = HandoffEvent(by or self.main, agent, task_id=task_id, success=None, timestamp=at, **more)
+        self.handoffs.append(made)
+        if task_id is not None:
+            self._handoffs_of[task_id].append(made)
 
     def not_understood(self, names: Iterable[str]) -> None:
         """Count fields that hold something and that no reader knows."""

@@ -10,7 +10,7 @@ from agentunit.core.records import Record
 from agentunit.traces.chats.conversation import payload_of_function
 from agentunit.traces.chats.rows import NoConversation, RowContext, chat_format
 from agentunit.traces.chats.values import as_amount, as_data, as_dict, as_list, as_name, as_time, text_of, token_counts
-from agentunit.traces.coding.session import Called, Session, count, exit_code_in, names, usage_of
+from agentunit.traces.coding.session import Session, count, exit_code_in, names, usage_of
 from agentunit.traces.formats_base import Opening
 
 # The commands that SWE-agent adds to the shell; any other action is a line for the shell.
@@ -107,7 +107,7 @@ def _add_step(session: Session, step: dict[str, Any], calls: list[Any], call_id:
     observed = step.get("observation")
     if isinstance(observed, str):
         failed = _REFUSED.match(observed) is not None
-        session.end_call(call_id, observed, Called(failed, None, None, as_amount(step.get("execution_time"))))
+        session.end_call(call_id, observed, failed=failed, duration_s=as_amount(step.get("execution_time")))
 
 
 def _conclude(session: Session, info: dict[str, Any], model: str | None) -> None:
@@ -225,7 +225,7 @@ class _Mini(Session):
             return  # the run ended before the command did
         error = as_name(extra.get("exception_info"))
         raw = extra.get("raw_output")
-        self.end_call(call_id, raw if isinstance(raw, str) else text, Called(None, exit_code, error))
+        self.end_call(call_id, raw if isinstance(raw, str) else text, exit_code=exit_code, error=error)
         if exit_code is None and text and "diff --git" in text:
             self.submission = text
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -60,11 +60,13 @@ def parse_backend(url: str, headers: str = "") -> Backend:
         port = parts.port
         host = ascii_host(parts.hostname or "")
     except ValueError:
-        raise ValueError(f"must be an address such as http://host:4318; received {url!r}") from None
+        raise ValueError(f"must be an address such as http://host:4318; received {_without_secrets(url)}") from None
     if parts.scheme in ("grpc", "grpcs"):
         raise ValueError("must begin with http:// or https://: name the backend's OTLP/HTTP port, usually 4318")
     if parts.scheme not in PORTS or not host or parts.query or parts.fragment:
-        raise ValueError(f"must be an address such as http://host:4318, without a query; received {url!r}")
+        raise ValueError(
+            f"must be an address such as http://host:4318, without a query; received {_without_secrets(url)}"
+        )
     base = parts.path.rstrip("/")
     for signal in ("traces", "logs", "metrics"):
         base = base.removesuffix(f"/v1/{signal}")
@@ -72,22 +74,25 @@ def parse_backend(url: str, headers: str = "") -> Backend:
     login = basic_authorization(parts)
     if login is not None:
         sent["Authorization"] = login
-    return Backend(host, port or PORTS[parts.scheme], parts.scheme == "https", base, _without_login(parts), sent)
+    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return Backend(host, port or PORTS[parts.scheme], parts.scheme == "https", base, shown, sent)
 
 
-def _without_login(parts: SplitResult) -> str:
-    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+def _without_secrets(url: str) -> str:
+    """An address that cannot be used, as a log may show it: without its login and its query."""
+    _, at, after = url.rpartition("@")
+    address, query, _ = after.partition("?")
+    return repr(("…@" if at else "") + address + ("?…" if query else ""))
 
 
 def _parse_headers(text: str) -> dict[str, str]:
     headers = {}
-    for pair in filter(str.strip, text.split(",")):
+    for number, pair in enumerate(filter(str.strip, text.split(",")), 1):
         name, found, value = (unquote(part).strip() for part in pair.partition("="))
         is_token = name.isascii() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
         if not found or not is_token or not value.isprintable() or not value.isascii():
-            raise ValueError(
-                f"OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas; see the pair {name!r:.40}"
-            )
+            # Without its equals sign a pair may be nothing but the secret, so it is not shown.
+            raise ValueError(f"OTEL_EXPORTER_OTLP_HEADERS must be name=value pairs with commas; see pair {number}")
         headers[name] = value
     return headers
 
@@ -118,7 +123,8 @@ class Forwarder:
     ) -> None:
         self.counts = ForwardCounts()
         self.trouble: str | None = None
-        self._spool, self._backend, self._mask, self._report = spool, backend, mask, report
+        self.backend = backend
+        self._spool, self._mask, self._report = spool, mask, report
         self._tries: dict[int, int] = {}
         self._pause_s = 0.0
         self._is_ending = False
@@ -151,10 +157,10 @@ class Forwarder:
         self._task, self._loop = task, asyncio.get_running_loop()
         clients = {
             media_type: HttpClient(
-                self._backend.host,
-                self._backend.port,
-                is_tls=self._backend.is_tls,
-                headers={**self._backend.headers, "Content-Type": media_type},
+                self.backend.host,
+                self.backend.port,
+                is_tls=self.backend.is_tls,
+                headers={**self.backend.headers, "Content-Type": media_type},
                 max_bytes=_LARGEST_ANSWER_BYTES,
             )
             for media_type in (PROTOBUF, JSON)
@@ -186,11 +192,11 @@ class Forwarder:
         """After a round in which something went wrong, wait, each time longer."""
         if not troubles:
             if self.trouble is not None:
-                self._report(f"forwarding to {self._backend.shown} goes on")
+                self._report(f"forwarding to {self.backend.shown} goes on")
             self.trouble, self._pause_s = None, 0.0
             return
         if self.trouble != troubles[0].reason:
-            self._report(f"forwarding to {self._backend.shown} waits, and is tried again: {troubles[0].reason}")
+            self._report(f"forwarding to {self.backend.shown} waits, and is tried again: {troubles[0].reason}")
         self.trouble = troubles[0].reason
         self._pause_s = min(max(2 * self._pause_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
         asked_s = min(max(trouble.retry_after_s for trouble in troubles), _LONGEST_ASKED_S)
@@ -203,40 +209,40 @@ class Forwarder:
             try:
                 body = await asyncio.to_thread(mask_request, request, self._mask)
             except Exception as error:  # noqa: BLE001  # whatever goes wrong, nothing is sent unmasked
-                self._give_up(number, f"it cannot be masked ({type(error).__name__}: {error})")
-                return None
+                return self._give_up(number, f"it cannot be masked ({type(error).__name__}: {error})")
         try:
-            target = f"{self._backend.base}/v1/{request.signal}"
+            target = f"{self.backend.base}/v1/{request.signal}"
             response = await asyncio.wait_for(_exchange(clients[request.media_type], target, body), _TRY_FOR_S)
         except HttpFailure as failure:
             return _Trouble(str(failure))
         except asyncio.TimeoutError:
             return _Trouble(f"no answer within {_TRY_FOR_S:g} s")
         if 200 <= response.status < 300:
-            self._finish(number)
-            self.counts.sent += 1
-            return None
+            trouble = self._finish(number)
+            self.counts.sent += trouble is None
+            return trouble
         reason = _described(response)
         if response.status in _FAULTS:
             self._tries[number] = self._tries.get(number, 0) + 1
         if response.status in _REFUSED or self._tries.get(number, 0) >= _MOST_TRIES:
-            self._give_up(number, reason)
-            return None
+            return self._give_up(number, reason)
         return _Trouble(reason, _retry_after_s(response))
 
-    def _finish(self, number: int) -> None:
-        self._tries.pop(number, None)
+    def _finish(self, number: int) -> _Trouble | None:
         try:
             self._spool.remove_outgoing(number)
         except SpoolError as error:
-            # It is sent once more then, which backends can tell by its span ids.
-            self._report(f"a forwarded request stays in the spool: {error}")
+            # It is sent once more then, after a pause; backends can tell by its span ids.
+            return _Trouble(f"a request that is done stays in the spool: {error}")
+        self._tries.pop(number, None)
+        return None
 
-    def _give_up(self, number: int, reason: str) -> None:
+    def _give_up(self, number: int, reason: str) -> _Trouble | None:
         if self.counts.refused == 0:
-            self._report(f"a request was not accepted by {self._backend.shown} and is not sent again: {reason}")
-        self._finish(number)
-        self.counts.refused += 1
+            self._report(f"a request was not accepted by {self.backend.shown} and is not sent again: {reason}")
+        trouble = self._finish(number)
+        self.counts.refused += trouble is None
+        return trouble
 
 
 async def _exchange(client: HttpClient, target: str, body: bytes) -> Response:

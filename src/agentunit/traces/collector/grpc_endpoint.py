@@ -15,19 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from agentunit.traces.collector.http_body import decompress_message
 from agentunit.traces.collector.http_endpoint import address_of
 from agentunit.traces.collector.limits import Refused, Reservation
-from agentunit.traces.collector.request import PROTOBUF, grpc_failure
+from agentunit.traces.collector.request import PACKAGES, PROTOBUF, grpc_failure
 
 if TYPE_CHECKING:
     from agentunit.traces.collector.receiver import Receiver
 
-_SERVICES = {
-    f"opentelemetry.proto.collector.{package}.v1.{service}": signal
-    for package, service, signal in (
-        ("trace", "TraceService", "traces"),
-        ("logs", "LogsService", "logs"),
-        ("metrics", "MetricsService", "metrics"),
-    )
-}
 # Any other status of HTTP is INTERNAL. A request that is too large is no RESOURCE_EXHAUSTED, which some
 # exporters take for a reason to send it again.
 _CODES = {
@@ -85,9 +77,10 @@ class GrpcServer:
         self._server.add_generic_rpc_handlers(
             tuple(
                 self._grpc.method_handlers_generic_handler(
-                    service, {"Export": self._grpc.stream_unary_rpc_method_handler(partial(self._export, signal))}
+                    f"opentelemetry.proto.collector.{package}.v1.{package.title()}Service",
+                    {"Export": self._grpc.stream_unary_rpc_method_handler(partial(self._export, signal))},
                 )
-                for service, signal in _SERVICES.items()
+                for signal, package in PACKAGES.items()
             )
         )
         try:
@@ -143,7 +136,7 @@ class GrpcServer:
             raise Refused(503, "the collector is being stopped", retry_after_s=1)
         if self._n_calls > receiver.limits.calls:
             raise Refused(429, "too many calls at once: try again", retry_after_s=1)
-        reservation = receiver.memory.reserve()
+        reservation = Reservation(receiver.memory)
         try:
             message = await self._receive(context, reservation)
             accepted = self._loop.run_in_executor(self._workers, self._accept, signal, message, reservation)

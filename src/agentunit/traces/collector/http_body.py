@@ -84,19 +84,11 @@ def _joined(pieces: Iterable[bytes], reservation: Reservation, request_bytes: fl
     return bytes(body)
 
 
-def skip_body(
-    stream: io.BufferedIOBase, headers: Message, request_bytes: float, send_continue: Callable[[], None]
-) -> None:
-    """Read the body and keep nothing of it."""
-    for _ in _pieces(stream, headers, request_bytes, None, send_continue):
-        pass
-
-
 def _pieces(
     stream: io.BufferedIOBase,
     headers: Message,
     request_bytes: float,
-    reservation: Reservation | None,
+    reservation: Reservation,
     send_continue: Callable[[], None],
 ) -> Iterator[bytes]:
     length, coding = headers.get("Content-Length"), headers.get("Transfer-Encoding")
@@ -111,8 +103,7 @@ def _pieces(
     n_left = int(length or 0)
     if n_left > request_bytes:
         raise too_large(request_bytes)
-    if reservation is not None:
-        reservation.grow_to(n_left)
+    reservation.grow_to(n_left)
     send_continue()
     while n_left:
         yield (piece := _exactly(stream, min(n_left, _PIECE_BYTES)))

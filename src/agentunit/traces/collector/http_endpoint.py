@@ -8,7 +8,6 @@ import socket
 import socketserver
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import to_builtins
 
 from agentunit.core.results import encode_json
-from agentunit.traces.collector.http_body import TimedSocket, read_body, skip_body
-from agentunit.traces.collector.limits import Refused
-from agentunit.traces.collector.request import JSON, PROTOBUF, PROTOBUF_MISSING, failure, protobuf_installed
+from agentunit.traces.collector.http_body import TimedSocket, read_body
+from agentunit.traces.collector.limits import Refused, Reservation
+from agentunit.traces.collector.request import JSON, PACKAGES, PROTOBUF, PROTOBUF_MISSING, failure, protobuf_installed
 
 if TYPE_CHECKING:
     from agentunit.traces.collector.receiver import Receiver
-
 
 _TLS = b"\x16\x03"
 _HTTP2 = b"PRI * HTTP/2"
@@ -30,8 +28,15 @@ _HTTP_1_1_REQUIRED = 0xD
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-class BoundedServer(ThreadingHTTPServer):
-    """Answers a connection beyond ``most_connections`` with 503 at once, and calls ``on_full``."""
+_SIGNALS = {f"/v1/{signal}": signal for signal in PACKAGES}
+_MEDIA_TYPES = (PROTOBUF, JSON)
+
+
+class OtlpServer(ThreadingHTTPServer):
+    """The HTTP server of a receiver. ``address`` is where it listens, as exporters want it.
+
+    A connection beyond the receiver's limit is answered with 503 at once.
+    """
 
     daemon_threads = True
     block_on_close = False
@@ -39,21 +44,15 @@ class BoundedServer(ThreadingHTTPServer):
     # On Windows it would let two servers share a port, each getting some of the connections.
     allow_reuse_address = os.name == "posix"
 
-    def __init__(
-        self,
-        host: str,
-        port: int,
-        handler: type[BaseHTTPRequestHandler],
-        *,
-        most_connections: int,
-        on_full: Callable[[], None],
-    ) -> None:
-        self._most_connections, self._on_full = most_connections, on_full
+    def __init__(self, receiver: Receiver, host: str, port: int) -> None:
+        self.receiver = receiver
         self._n_active = 0
         self._lock = threading.Lock()
         self._connections: set[socket.socket] = set()
         (self.address_family, *_, address), *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        super().__init__(address[:2], handler)  # type: ignore[arg-type]
+        super().__init__(address[:2], _Handler)  # type: ignore[arg-type]
+        self.address = address_of(*self.socket.getsockname()[:2])
+        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
 
     def server_bind(self) -> None:
         """Without the search for the host's name, which may take seconds."""
@@ -63,11 +62,11 @@ class BoundedServer(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """Start a thread for a connection, unless there are too many."""
         with self._lock:
-            full = len(self._connections) >= self._most_connections
+            full = len(self._connections) >= self.receiver.limits.calls
             if not full:
                 self._connections.add(request)
         if full:
-            self._on_full()
+            self.receiver.count(busy=1)
             with suppress(OSError):
                 request.send(_FULL, socket.MSG_DONTWAIT if hasattr(socket, "MSG_DONTWAIT") else 0)
             self.shutdown_request(request)
@@ -88,8 +87,15 @@ class BoundedServer(ThreadingHTTPServer):
         with self._lock:
             self._n_active += change
 
-    def close_connections(self, patience_s: float) -> None:
-        """Wait for the requests that are being worked on, then end all connections."""
+    def start(self) -> None:
+        """Serve in threads of its own."""
+        self._thread.start()
+
+    def stop(self, patience_s: float) -> None:
+        """Take no new connections, let requests under way be answered, and close."""
+        if self._thread.is_alive():
+            self.shutdown()
+            self._thread.join()
         deadline = time.monotonic() + patience_s
         while self._n_active and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -100,37 +106,6 @@ class BoundedServer(ThreadingHTTPServer):
                 connection.shutdown(socket.SHUT_RDWR)
         while self._connections and time.monotonic() < deadline + 1:
             time.sleep(0.01)
-
-
-_SIGNALS = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
-_MEDIA_TYPES = (PROTOBUF, JSON)
-
-
-class OtlpServer(BoundedServer):
-    """The HTTP server of a receiver. ``address`` is where it listens, as exporters want it."""
-
-    def __init__(self, receiver: Receiver, host: str, port: int) -> None:
-        self.receiver = receiver
-        super().__init__(
-            host,
-            port,
-            _Handler,
-            most_connections=receiver.limits.calls,
-            on_full=lambda: receiver.count(busy=1),
-        )
-        self.address = address_of(*self.socket.getsockname()[:2])
-        self._thread = threading.Thread(target=self.serve_forever, args=(0.05,), daemon=True)
-
-    def start(self) -> None:
-        """Serve in threads of its own."""
-        self._thread.start()
-
-    def stop(self, patience_s: float) -> None:
-        """Take no new connections, let requests under way be answered, and close."""
-        if self._thread.is_alive():
-            self.shutdown()
-            self._thread.join()
-        self.close_connections(patience_s)
         self.server_close()
 
 
@@ -208,7 +183,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self._path() == "/health":
             self._answer(200, encode_json({"status": "ok", **to_builtins(self.server.receiver.counts)}), JSON)
         else:
-            self._refuse(Refused(404, "there is only POST /v1/traces and /v1/logs, and GET /health"))
+            self.close_connection = True
+            self._answer(404, failure(JSON, "there is only POST /v1/traces and /v1/logs, and GET /health"), JSON)
 
     def do_POST(self) -> None:
         """Spans or log records."""
@@ -218,15 +194,12 @@ class _Handler(BaseHTTPRequestHandler):
             receiver.count(requests=1)
             self._accept(receiver)
         except Refused as refused:
-            receiver.count_refusal(refused)
             self._refuse(refused)
         except (ConnectionError, TimeoutError):
             # Without an answer the sender tries again, as it should.
             receiver.count(busy=1)
             self.close_connection = True
-        except Exception as error:  # noqa: BLE001  # one request that trips us up must not end the others
-            receiver.count(refused=1)
-            receiver.report_once(f"a request could not be read ({type(error).__name__}: {error}); it was refused")
+        except Exception as error:  # noqa: BLE001  # one request must not end the others
             self._refuse(Refused(500, f"{type(error).__name__}: {error}"))
         finally:
             self.server.active(-1)
@@ -241,13 +214,10 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(415, f"Content-Type must be {PROTOBUF} or {JSON}; received {media_type[:100]!r}")
         if receiver.stopping:
             raise Refused(503, "the collector is being stopped", retry_after_s=1)
-        if signal == "metrics" and receiver.forwarding is None:
-            skip_body(self.rfile, self.headers, limits.request_bytes, self._send_continue)
-            self._answer(200, receiver.accept_metrics(media_type), media_type)
-            return
-        if media_type == PROTOBUF and not protobuf_installed():
+        # Metrics are not read, so they need no package.
+        if signal != "metrics" and media_type == PROTOBUF and not protobuf_installed():
             raise Refused(415, PROTOBUF_MISSING)
-        with receiver.memory.reserve() as reservation:
+        with Reservation(receiver.memory) as reservation:
             body = read_body(self.rfile, self.headers, reservation, limits.request_bytes, self._send_continue)
             self._answer(200, receiver.accept(signal, media_type, body), media_type)
 
@@ -264,6 +234,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
 
     def _refuse(self, refused: Refused) -> None:
+        self.server.receiver.count_refusal(refused)
         media_type = self._media_type()
         # What is left of the request would be taken for the next one.
         self.close_connection = True

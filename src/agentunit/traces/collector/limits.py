@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from math import isinf
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agentunit.traces.limits import limit_of, raised_by
 
 _MIB = 1 << 20
-_REQUEST, _UNDER_WAY, _SPOOL = "AGENTUNIT_MAX_REQUEST_MB", "AGENTUNIT_MAX_UNDER_WAY_MB", "AGENTUNIT_MAX_SPOOL_MB"
+_VARIABLES = {
+    "request_bytes": "AGENTUNIT_MAX_REQUEST_MB",
+    "under_way_bytes": "AGENTUNIT_MAX_UNDER_WAY_MB",
+    "spool_bytes": "AGENTUNIT_MAX_SPOOL_MB",
+}
 
 
 class ReceiverLimits(Struct, frozen=True):
@@ -30,13 +34,11 @@ def receiver_limits() -> ReceiverLimits:
     """The limits, as the environment sets them; ``LimitExceeded`` for a value that is not a number.
 
     >>> receiver_limits().request_bytes
-    67108864
+    67108864.0
     """
-    return ReceiverLimits(
-        request_bytes=limit_of(_REQUEST, 64) * _MIB,
-        under_way_bytes=limit_of(_UNDER_WAY, 128) * _MIB,
-        spool_bytes=limit_of(_SPOOL, 4096) * _MIB,
-    )
+    limits = ReceiverLimits()
+    sizes = {name: limit_of(variable, getattr(limits, name) / _MIB) * _MIB for name, variable in _VARIABLES.items()}
+    return structs.replace(limits, **sizes)
 
 
 class Refused(Exception):
@@ -54,18 +56,13 @@ def too_large(request_bytes: float) -> Refused:
     return Refused(
         413,
         f"a request may have {request_bytes:,.0f} bytes, also when decompressed: send fewer spans at once "
-        f"(OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BLRP_MAX_EXPORT_BATCH_SIZE); {raised_by(_REQUEST)}",
+        f"(OTEL_BSP_MAX_EXPORT_BATCH_SIZE, OTEL_BLRP_MAX_EXPORT_BATCH_SIZE); {raised_by(_VARIABLES['request_bytes'])}",
     )
-
-
-def too_much_under_way() -> Refused:
-    """The refusal of a request for which there is no memory at the moment."""
-    return Refused(503, f"too much is under way at once: try again; {raised_by(_UNDER_WAY)}", retry_after_s=1)
 
 
 def spool_full(spool_bytes: float) -> str:
     """Why nothing more is kept."""
-    return f"the spool holds {spool_bytes / _MIB:,.0f} MiB, which is its limit; {raised_by(_SPOOL)}"
+    return f"the spool holds {spool_bytes / _MIB:,.0f} MiB, which is its limit; {raised_by(_VARIABLES['spool_bytes'])}"
 
 
 class MemoryBudget:
@@ -75,10 +72,6 @@ class MemoryBudget:
         self.n_bytes = n_bytes
         self._n_taken = 0.0
         self._lock = threading.Lock()
-
-    def reserve(self) -> Reservation:
-        """A request's part of the budget, empty at first."""
-        return Reservation(self)
 
     def change(self, n_bytes: float) -> bool:
         """Take so many bytes more, or give them back; ``False`` when there is no room."""
@@ -92,7 +85,7 @@ class MemoryBudget:
 
 
 class Reservation:
-    """One request's part of the budget; leaving it as a context gives it back."""
+    """One request's part of the budget, empty at first; leaving it as a context gives it back."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self.n_bytes = 0.0
@@ -108,7 +101,8 @@ class Reservation:
         """Have room for at least so many bytes, or be refused for the moment."""
         if n_bytes > self.n_bytes:
             if not self._budget.change(n_bytes - self.n_bytes):
-                raise too_much_under_way()
+                way_out = raised_by(_VARIABLES["under_way_bytes"])
+                raise Refused(503, f"too much is under way at once: try again; {way_out}", retry_after_s=1)
             self.n_bytes = n_bytes
 
     def shrink_to(self, n_bytes: float) -> None:

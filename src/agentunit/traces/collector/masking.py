@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 from agentunit.core.results import encode_json
-from agentunit.traces.collector.request import JSON
+from agentunit.traces.collector.request import JSON, PACKAGES
 from agentunit.traces.collector.spool import Outgoing
 
 MaskTexts = Callable[[Sequence[tuple[str, str]]], Sequence[str]]
@@ -73,14 +74,6 @@ def _message_places(message: Any) -> Iterator[_Place]:
 
 
 def _message_of(signal: str) -> Any:
-    if signal == "traces":
-        from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-
-        return ExportTraceServiceRequest
-    if signal == "logs":
-        from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
-
-        return ExportLogsServiceRequest
-    from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
-
-    return ExportMetricsServiceRequest
+    package = PACKAGES[signal]
+    module = import_module(f"opentelemetry.proto.collector.{package}.v1.{package}_service_pb2")
+    return getattr(module, f"Export{package.title()}ServiceRequest")

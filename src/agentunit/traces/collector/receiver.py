@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from agentunit.traces.collector.http_endpoint import OtlpServer
 from agentunit.traces.collector.limits import MemoryBudget, ReceiverLimits, Refused
-from agentunit.traces.collector.request import INSTALL_HINT, decode_request, grpc_installed, success
-from agentunit.traces.collector.spool import Added, Outgoing, SpanSpool, SpoolError
-from agentunit.traces.spans import LogEvent, Span
+from agentunit.traces.collector.request import INSTALL_HINT, Decoded, decode_request, grpc_installed, success
+from agentunit.traces.collector.spool import Outgoing, SpanSpool, SpoolError
+
+Forwarding = Literal["as it came", "masked"]
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 4318
@@ -47,12 +48,6 @@ class ReceiverCounts(Struct):
     unserved_grpc: int = 0
 
 
-class Forwarding(Struct, frozen=True):
-    """That requests are also put into the spool's queue of what is forwarded, and whether only masked."""
-
-    is_masked: bool = False
-
-
 class _Server(Protocol):
     def start(self) -> None: ...
     def stop(self, patience_s: float) -> None: ...
@@ -62,6 +57,7 @@ class Receiver:
     """Listens from construction on; serves between ``start`` and ``stop``. ``report`` gets each message as a line.
 
     ``port`` 0 takes any free port; ``address`` says which. An ``OSError`` comes from an address that cannot be used.
+    With ``forwarding``, requests are also put into the spool's queue of what is forwarded, in this form.
     With a ``grpc_port`` gRPC is served as well, at ``grpc_address``; why it is not is in ``grpc_problem``.
     """
 
@@ -161,13 +157,21 @@ class Receiver:
 
     def accept(self, signal: str, media_type: str, body: bytes) -> bytes:
         """Keep what a request holds, and give the answer to it. Everything that is not kept is ``Refused``."""
-        forward = None if self.forwarding is None else Outgoing(signal, media_type, body, self.forwarding.is_masked)
-        if signal == "metrics":
-            return self.accept_metrics(media_type, forward)
-        decoded = decode_request(media_type, body)
+        forward = None
+        if self.forwarding is not None:
+            forward = Outgoing(signal, media_type, body, self.forwarding == "masked")
+        elif signal == "metrics":
+            self.report_once("metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)")
+            self.count(dropped_metrics=1)
+            return success(media_type, signal)
+        decoded = Decoded() if signal == "metrics" else decode_request(media_type, body)
         if decoded.unreadable and not (decoded.spans or decoded.logs):
             raise Refused(400, decoded.message())
-        added = self._add(decoded.spans, decoded.logs, forward)
+        try:
+            added = self.spool.add(decoded.spans, decoded.logs, forward=forward)
+        except SpoolError as error:
+            self.report_once(f"not kept, and senders were asked to try again: {error}", "spool")
+            raise Refused(503, f"not kept: {error}", retry_after_s=5) from None
         self.count(
             spans=added.n_new,
             logs=added.n_new_logs,
@@ -182,19 +186,3 @@ class Receiver:
             # What is no use here is accepted all the same: it goes on as it came.
             decoded.n_other_logs = 0
         return success(media_type, signal, decoded.n_unreadable + decoded.n_other_logs, decoded.message())
-
-    def accept_metrics(self, media_type: str, forward: Outgoing | None = None) -> bytes:
-        """Answer a request of metrics, which are forwarded or dropped."""
-        if forward is not None:
-            self._add([], [], forward)
-        else:
-            self.report_once("metrics are answered and dropped (OTEL_METRICS_EXPORTER=none stops them)")
-            self.count(dropped_metrics=1)
-        return success(media_type, "metrics")
-
-    def _add(self, spans: list[Span], logs: list[LogEvent], forward: Outgoing | None) -> Added:
-        try:
-            return self.spool.add(spans, logs, forward=forward)
-        except SpoolError as error:
-            self.report_once(f"not kept, and senders were asked to try again: {error}", "spool")
-            raise Refused(503, f"not kept: {error}", retry_after_s=5) from None

@@ -21,7 +21,8 @@ from agentunit.traces.spans import ReadingNotes
 _TRACE_ID = re.compile("[0-9a-f]{32}")
 _FOREVER = float("inf")
 _SWEEP_EVERY_S = 60.0
-_MOST_NOTES = 10_000
+_MOST_NOTES = 1_000
+_MOST_KINDS = 500
 _BATCH = 200
 _PAUSE_AFTER_FAILURE_S = 5.0
 
@@ -110,13 +111,15 @@ class TraceRecorder:
         revision, n_bytes = self._spool.size(trace_id)
         if n_bytes > LARGEST_GROUP_BYTES:
             return self._give_up(trace_id, revision, f"it has more than {LARGEST_GROUP_BYTES >> 20:,} MiB")
-        trace = self._spool.trace(trace_id)
         notes = ReadingNotes()
         try:
+            trace = self._spool.trace(trace_id)
             record = assemble(trace.spans, notes)
             line = None if record is None else encode_record(record)
+        except SpoolError:
+            raise
         except Exception as error:  # noqa: BLE001  # what a stranger sent must not end the collector
-            return self._give_up(trace_id, trace.revision, f"{type(error).__name__}: {error}")
+            return self._give_up(trace_id, revision, f"{type(error).__name__}: {error}")
         if line is not None:
             file = trace.file or self._free_file(trace)
             if trace.file is None:
@@ -130,7 +133,8 @@ class TraceRecorder:
 
     def _make_room(self, now: float) -> None:
         """Rather than refuse new spans, forget recorded ones early: late ones then make a second record."""
-        if self._spool.remove_recorded(before=now) and not self._made_room:
+        removed = self._spool.remove_recorded(before=now, spanless_before=now - self._rootless_quiet_s)
+        if removed and not self._made_room:
             self._report("the spool is nearly full: spans of written traces are removed before their --keep-h is over")
             self._made_room = True
 
@@ -162,17 +166,20 @@ class TraceRecorder:
     def _keep_notes(self, trace: SpooledTrace, notes: ReadingNotes) -> None:
         if trace.n_loose_logs:
             notes.problems["a log record whose span is missing was left out"] += trace.n_loose_logs
+        self._notes.pop(trace.trace_id, None)
         if notes.unplaced or notes.problems:
-            self._notes[trace.trace_id] = notes
-        else:
-            self._notes.pop(trace.trace_id, None)
+            _add_notes(self._notes.setdefault(trace.trace_id, ReadingNotes()), notes)
         if len(self._notes) > _MOST_NOTES:
             _add_notes(self._settled_notes, self._notes.pop(next(iter(self._notes))))
 
 
 def _add_notes(total: ReadingNotes, notes: ReadingNotes) -> None:
-    total.unplaced.update(notes.unplaced)
-    total.problems.update(notes.problems)
+    for counter, more in ((total.unplaced, notes.unplaced), (total.problems, notes.problems)):
+        counter.update(more)
+        # Names come from the network: the rare ones make room, or a long run would fill the memory with them.
+        if len(counter) > _MOST_KINDS:
+            for name, _ in counter.most_common()[_MOST_KINDS // 2 :]:
+                del counter[name]
 
 
 def file_name(trace_id: str) -> str:

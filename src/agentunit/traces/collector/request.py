@@ -20,6 +20,9 @@ from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 PROTOBUF = "application/x-protobuf"
 JSON = "application/json"
 
+PACKAGES = {"traces": "trace", "logs": "logs", "metrics": "metrics"}
+"""The signals of OTLP, each with its part in the names of the protobuf packages and messages."""
+
 _REJECTED = {"traces": "rejectedSpans", "logs": "rejectedLogRecords", "metrics": "rejectedDataPoints"}
 
 

@@ -14,8 +14,6 @@ from agentunit.traces.spans import LogEvent, Span, SpanEvent
 
 _Kept = TypeVar("_Kept", Span, SpanEvent)
 
-_span_decoder = msgspec.msgpack.Decoder(Span)
-_event_decoder = msgspec.msgpack.Decoder(SpanEvent)
 _OPENS_JSON = b"{"
 
 
@@ -28,20 +26,11 @@ def encode_kept(kept: Span | SpanEvent) -> bytes:
         return json.dumps(msgspec.to_builtins(kept)).encode()
 
 
-def _decoded(data: bytes, decoder: msgspec.msgpack.Decoder[_Kept], kind: type[_Kept]) -> _Kept:
+def decode_kept(data: bytes, kind: type[_Kept]) -> _Kept:
+    """A span or an event that was kept."""
     if data.startswith(_OPENS_JSON):
         return msgspec.convert(json.loads(data), kind)
-    return decoder.decode(data)
-
-
-def decode_span(data: bytes) -> Span:
-    """A span that was kept."""
-    return _decoded(data, _span_decoder, Span)
-
-
-def decode_event(data: bytes) -> SpanEvent:
-    """An event that was kept."""
-    return _decoded(data, _event_decoder, SpanEvent)
+    return msgspec.msgpack.decode(data, type=kind)
 
 
 def rows_of_logs(logs: Sequence[LogEvent]) -> dict[str, list[tuple[str, str, bytes, int, bytes]]]:

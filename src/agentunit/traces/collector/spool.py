@@ -9,17 +9,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from math import inf, isinf
+from math import inf
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
 
 from agentunit.core.sqlite import SqliteFile, UnknownSchema, migrate, transaction
 from agentunit.traces.collector.limits import spool_full
-from agentunit.traces.collector.rows import decode_event, decode_span, encode_kept, rows_of_logs
-from agentunit.traces.spans import LogEvent, Span
+from agentunit.traces.collector.rows import decode_kept, encode_kept, rows_of_logs
+from agentunit.traces.spans import LogEvent, Span, SpanEvent
 
 FOLDER = ".spool"
 
@@ -52,6 +51,10 @@ _MIGRATIONS = (
         )""",
     ),
 )
+_OPEN = "revision > written AND n_spans > 0"
+_USED_BYTES = (
+    "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+)
 _WAIT_FOR_LOCK_S = 5.0
 _NEARLY_FULL = 0.9
 
@@ -66,10 +69,6 @@ class Added(NamedTuple):
     n_new: int
     n_replaced: int
     n_new_logs: int
-
-
-class SpoolFull(SpoolError):
-    """The spool has reached its limit."""
 
 
 class Outgoing(Struct, frozen=True):
@@ -114,9 +113,7 @@ class SpanSpool:
     def __enter__(self) -> SpanSpool:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -133,6 +130,17 @@ class SpanSpool:
                     yield self._connection
             except sqlite3.Error as error:
                 raise SpoolError(f"{self.path} cannot be written: {error}") from error
+
+    def _change(self, statement: str, *values: object) -> None:
+        with self._transaction() as connection:
+            connection.execute(statement, values)
+
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        with self._lock:
+            try:
+                return self._connection.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise SpoolError(f"{self.path} cannot be read: {error}") from error
 
     # What comes in
 
@@ -160,8 +168,8 @@ class SpanSpool:
         log_rows = rows_of_logs(logs)
         n_new = n_replaced = n_new_logs = 0
         with self._transaction() as connection:
-            if self._used_bytes() > self.max_bytes:
-                raise SpoolFull(spool_full(self.max_bytes))
+            if connection.execute(_USED_BYTES).fetchone()[0] > self.max_bytes:
+                raise SpoolError(spool_full(self.max_bytes))
             if forward is not None:
                 connection.execute(
                     "INSERT INTO outgoing (signal, media_type, body, is_masked) VALUES (?, ?, ?, ?)",
@@ -185,112 +193,83 @@ class SpanSpool:
 
     def is_nearly_full(self) -> bool:
         """Whether it is time to let go of what can be spared."""
-        with self._lock:
-            return self._used_bytes() > _NEARLY_FULL * self.max_bytes
-
-    def _used_bytes(self) -> int:
-        if isinf(self.max_bytes):
-            return 0
-        pages, free, page_bytes = (
-            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-        return int((pages - free) * page_bytes)
+        ((n_bytes,),) = self._rows(_USED_BYTES)
+        return bool(n_bytes > _NEARLY_FULL * self.max_bytes)
 
     # What is forwarded
 
     def outgoing(self, most: int) -> list[tuple[int, Outgoing]]:
         """The requests that have waited longest, each with its number."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT id, signal, media_type, body, is_masked FROM outgoing ORDER BY id LIMIT ?", (most,)
-            ).fetchall()
-        return [(row[0], Outgoing(row[1], row[2], row[3], bool(row[4]))) for row in rows]
+        rows = self._rows("SELECT id, signal, media_type, body, is_masked FROM outgoing ORDER BY id LIMIT ?", most)
+        return [(number, Outgoing(*fields)) for number, *fields in rows]
 
     def remove_outgoing(self, number: int) -> None:
         """Forget a request that was forwarded, or cannot be."""
-        with self._transaction() as connection:
-            connection.execute("DELETE FROM outgoing WHERE id = ?", (number,))
+        self._change("DELETE FROM outgoing WHERE id = ?", number)
 
     def n_outgoing(self) -> int:
         """How many requests wait to be forwarded."""
-        with self._lock:
-            return int(self._connection.execute("SELECT count(*) FROM outgoing").fetchone()[0])
+        return int(self._rows("SELECT count(*) FROM outgoing")[0][0])
 
     # What is recorded
 
     def due(self, *, rooted_before: float, rootless_before: float, most: int) -> list[str]:
         """Traces to write: quiet since these times, with and without their root. The longest quiet come first."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT trace_id FROM traces WHERE revision > written AND n_spans > 0"
-                " AND last_at <= CASE WHEN has_root THEN ? ELSE ? END ORDER BY last_at LIMIT ?",
-                (rooted_before, rootless_before, most),
-            ).fetchall()
-        return [trace_id for (trace_id,) in rows]
+        query = f"SELECT trace_id FROM traces WHERE {_OPEN}"
+        query += " AND last_at <= CASE WHEN has_root THEN ? ELSE ? END ORDER BY last_at LIMIT ?"
+        return [trace_id for (trace_id,) in self._rows(query, rooted_before, rootless_before, most)]
 
     def trace(self, trace_id: str) -> SpooledTrace:
         """All spans of a trace, with the log records that belong to them as their events."""
-        with self._lock:
-            connection = self._connection
-            day, file, revision = connection.execute(
-                "SELECT day, file, revision FROM traces WHERE trace_id = ?", (trace_id,)
-            ).fetchone()
-            span_rows = connection.execute(
-                "SELECT span FROM spans WHERE trace_id = ? ORDER BY rowid", (trace_id,)
-            ).fetchall()
-            log_rows = connection.execute(
-                "SELECT span_id, event FROM logs WHERE trace_id = ? ORDER BY rowid", (trace_id,)
-            ).fetchall()
-        spans = [decode_span(data) for (data,) in span_rows]
+        # The revision is read first: what comes in meanwhile only makes the record be written once more.
+        ((day, file, revision),) = self._rows("SELECT day, file, revision FROM traces WHERE trace_id = ?", trace_id)
+        span_rows = self._rows("SELECT span FROM spans WHERE trace_id = ? ORDER BY rowid", trace_id)
+        log_rows = self._rows("SELECT span_id, event FROM logs WHERE trace_id = ? ORDER BY rowid", trace_id)
+        spans = [decode_kept(data, Span) for (data,) in span_rows]
         by_id = {span.span_id: span for span in spans}
         joined = [(by_id[span_id], data) for span_id, data in log_rows if span_id in by_id]
         for span, data in joined:
-            span.events.append(decode_event(data))
+            span.events.append(decode_kept(data, SpanEvent))
         for span in {span.span_id: span for span, _ in joined}.values():
             span.events.sort(key=lambda event: inf if event.timestamp is None else event.timestamp)
         return SpooledTrace(trace_id, day, file, revision, spans, len(log_rows) - len(joined))
 
     def size(self, trace_id: str) -> tuple[int, int]:
         """The revision of a trace, and how many bytes it has in the spool."""
-        with self._lock:
-            revision, n_bytes = self._connection.execute(
-                "SELECT revision, (SELECT coalesce(sum(length(span)), 0) FROM spans WHERE trace_id = ?1)"
-                " + (SELECT coalesce(sum(length(event)), 0) FROM logs WHERE trace_id = ?1)"
-                " FROM traces WHERE trace_id = ?1",
-                (trace_id,),
-            ).fetchone()
-        return int(revision), int(n_bytes)
+        ((revision, n_bytes),) = self._rows(
+            "SELECT revision, (SELECT coalesce(sum(length(span)), 0) FROM spans WHERE trace_id = ?1)"
+            " + (SELECT coalesce(sum(length(event)), 0) FROM logs WHERE trace_id = ?1)"
+            " FROM traces WHERE trace_id = ?1",
+            trace_id,
+        )
+        return revision, n_bytes
 
     def fix_file(self, trace_id: str, file: str) -> None:
         """Say where the record of a trace will lie, before it is written: so it is the same place after a crash."""
-        with self._transaction() as connection:
-            connection.execute("UPDATE traces SET file = ? WHERE trace_id = ?", (file, trace_id))
+        self._change("UPDATE traces SET file = ? WHERE trace_id = ?", file, trace_id)
 
     def mark_written(self, trace_id: str, revision: int, *, problem: str | None = None) -> None:
         """The record of a trace as it was at ``revision`` is written, or cannot be made for this reason."""
-        with self._transaction() as connection:
-            connection.execute(
-                "UPDATE traces SET written = ?, problem = ? WHERE trace_id = ?", (revision, problem, trace_id)
-            )
+        self._change("UPDATE traces SET written = ?, problem = ? WHERE trace_id = ?", revision, problem, trace_id)
 
-    def remove_recorded(self, *, before: float) -> int:
-        """Forget traces that are recorded and quiet since ``before``; says how many. Others stay."""
+    def remove_recorded(self, *, before: float, spanless_before: float | None = None) -> int:
+        """Forget traces that are recorded and quiet since ``before``; says how many. Others stay.
+
+        Log records whose spans have not come by ``spanless_before`` are in no record, but they are not waited for
+        longer either.
+        """
+        gone = "trace_id IN (SELECT trace_id FROM traces WHERE problem IS NULL"
+        gone += " AND last_at < CASE WHEN n_spans = 0 THEN ? WHEN revision = written THEN ? END)"
+        times = (before if spanless_before is None else spanless_before, before)
         with self._transaction() as connection:
-            # Log records whose spans never came are in no record, but they will not be waited for longer either.
-            gone = "trace_id IN (SELECT trace_id FROM traces WHERE last_at < ? AND problem IS NULL"
-            gone += " AND (revision = written OR n_spans = 0))"
-            connection.execute(f"DELETE FROM spans WHERE {gone}", (before,))
-            connection.execute(f"DELETE FROM logs WHERE {gone}", (before,))
-            return connection.execute(f"DELETE FROM traces WHERE {gone}", (before,)).rowcount
+            removed = [
+                connection.execute(f"DELETE FROM {table} WHERE {gone}", times) for table in ("spans", "logs", "traces")
+            ]
+        return removed[-1].rowcount
 
     def n_open(self) -> int:
         """How many traces have spans that are in no record yet."""
-        with self._lock:
-            (n_open,) = self._connection.execute(
-                "SELECT count(*) FROM traces WHERE revision > written AND n_spans > 0"
-            ).fetchone()
-        return int(n_open)
+        return int(self._rows(f"SELECT count(*) FROM traces WHERE {_OPEN}")[0][0])
 
 
 def _hold_folder(folder: Path) -> sqlite3.Connection:

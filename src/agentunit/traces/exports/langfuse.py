@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from agentunit.core.results import InputError
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, shown, spans_of_file
+from agentunit.traces.exports.rows import text_in, time_in
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.spans import (
     ReadingNotes,
@@ -18,9 +19,16 @@ from agentunit.traces.spans import (
     duration_s,
     flat_attributes,
     identifier,
-    seconds_since_1970,
 )
 
+_OF_BOTH: dict[str, tuple[str, ...]] = {
+    "langfuse.environment": ("environment",),
+    "langfuse.release": ("release",),
+    "langfuse.version": ("version",),
+    "langfuse.session.id": ("sessionId",),
+    "langfuse.user.id": ("userId",),
+    "langfuse.trace.tags": ("tags",),
+}
 OF_AN_OBSERVATION: dict[str, tuple[str, ...]] = {
     "langfuse.observation.type": ("type",),
     "langfuse.observation.level": ("level",),
@@ -37,13 +45,8 @@ OF_AN_OBSERVATION: dict[str, tuple[str, ...]] = {
     "langfuse.observation.tool_calls": ("toolCalls",),
     "langfuse.observation.tool_call_names": ("toolCallNames",),
     "langfuse.observation.tool_definitions": ("toolDefinitions",),
-    "langfuse.environment": ("environment",),
-    "langfuse.release": ("release",),
-    "langfuse.version": ("version",),
-    "langfuse.session.id": ("sessionId",),
-    "langfuse.user.id": ("userId",),
+    **_OF_BOTH,
     "langfuse.trace.name": ("traceName",),
-    "langfuse.trace.tags": ("tags",),
 }
 
 OF_A_TRACE: dict[str, tuple[str, ...]] = {
@@ -51,17 +54,12 @@ OF_A_TRACE: dict[str, tuple[str, ...]] = {
     "langfuse.trace.input": ("input",),
     "langfuse.trace.output": ("output",),
     "langfuse.trace.metadata": ("metadata",),
-    "langfuse.trace.tags": ("tags",),
     "langfuse.trace.public": ("public",),
     # Langfuse has no attributes for these three: it computes them, or gets them by another way.
     "langfuse.trace.total_cost": ("totalCost",),
     "langfuse.trace.latency": ("latency",),
     "langfuse.trace.scores": ("scores",),
-    "langfuse.environment": ("environment",),
-    "langfuse.release": ("release",),
-    "langfuse.version": ("version",),
-    "langfuse.session.id": ("sessionId",),
-    "langfuse.user.id": ("userId",),
+    **_OF_BOTH,
 }
 
 _USAGE = {
@@ -221,12 +219,12 @@ def _span_of_trace(about: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSp
     trace_id = identifier(about.get("id"))
     if trace_id is None:
         return NoSpan(f"the trace has no observations and no id; its id is {shown(about.get('id'))}")
-    start_s = _time(about, "timestamp", notes)
+    start_s = time_in(field(about, "timestamp"), None, notes)
     latency_s = duration_s(about.get("latency"), 1)
     return Span(
         trace_id,
         trace_id,
-        name=_text(about.get("name")),
+        name=text_in(about.get("name")),
         start_s=start_s,
         end_s=start_s + latency_s if start_s is not None and latency_s is not None else None,
         attributes=_named(about, OF_A_TRACE, notes),
@@ -253,13 +251,13 @@ def _span(row: Mapping[str, Any], trace: Mapping[str, Any], notes: ReadingNotes)
         trace_id,
         span_id,
         parent_id=_parent_id(row, notes),
-        name=_text(row.get("name")),
-        start_s=_time(row, "startTime", notes),
-        end_s=_time(row, "endTime", notes),
+        name=text_in(row.get("name")),
+        start_s=time_in(field(row, "startTime"), None, notes),
+        end_s=time_in(field(row, "endTime"), None, notes),
         status="error" if row.get("level") == "ERROR" else "unset",
-        status_message=_text(field(row, "statusMessage")),
+        status_message=text_in(field(row, "statusMessage")),
         attributes=flat_attributes({**received, **own}, notes, nested=False),
-        scope=_text(scope.get("name")),
+        scope=text_in(scope.get("name")),
         resource=flat_attributes(resource, notes, nested=False),
     )
 
@@ -282,18 +280,6 @@ def _parent_id(row: Mapping[str, Any], notes: ReadingNotes) -> str | None:
     if parent_id is None and value not in (None, ""):
         notes.problems["a parent's id that is no text was left out"] += 1
     return parent_id
-
-
-def _time(row: Mapping[str, Any], name: str, notes: ReadingNotes) -> float | None:
-    value = field(row, name)
-    moment = seconds_since_1970(value)
-    if moment is None and value not in (None, ""):
-        notes.problems["a span's time that is neither ISO 8601 nor a number was left out"] += 1
-    return moment
-
-
-def _text(value: Any) -> str:
-    return value if value.__class__ is str else ""
 
 
 def _is_observation(value: Mapping[str, Any]) -> bool:

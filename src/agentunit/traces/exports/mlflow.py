@@ -5,7 +5,7 @@ MLflow writes every attribute of a span as JSON in a text. Here that is undone, 
 
 What MLflow says of a trace as a whole stands in the attributes of its root span, under MLflow's own names where it has
 some: its metadata and tags (``mlflow.trace.session``, ``mlflow.trace.user``, ``mlflow.trace.tokenUsage``,
-``mlflow.traceName``, …), and beside them ``mlflow.tags.NAME`` for tags of the user, ``mlflow.trace.state``, and
+``mlflow.traceName``, …), and beside them ``tags.NAME`` for tags of the user, ``mlflow.trace.state``, and
 ``mlflow.trace.assessments``, the list of feedback and expectations as MLflow writes it.
 """
 
@@ -18,12 +18,17 @@ from agentunit.core.results import InputError
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_of_columns, shown, spans_of_file
 from agentunit.traces.exports.rows import span_of
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.places import first_at
+from agentunit.traces.places import first_at, names_in
 from agentunit.traces.spans import ReadingNotes, Span, as_mapping, decoded_json, flat_attributes
 
 _METADATA = ("trace_metadata", "request_metadata")
 _TRACE_ID = ("trace_id", "request_id")
 _STATE = ("state", "status")
+# What a trace's info says: read, repeated by its spans, or of use to MLflow alone.
+_INFO_FIELDS = names_in(
+    "client_request_id assessments tags trace_location experiment_id request_preview response_preview request_time "
+    "timestamp_ms execution_duration execution_duration_ms execution_time_ms trace spans request response"
+).union(_METADATA, _TRACE_ID, _STATE)
 
 
 class _Trace(NamedTuple):
@@ -88,7 +93,7 @@ def _span(row: Any, notes: ReadingNotes) -> Span | NoSpan:
         if attributes is None:
             notes.problems["attributes that are no object were left out"] += 1
         flat = flat_attributes(attributes or {}, notes, nested=False)
-        span.attributes = {name: _unpacked(value) for name, value in flat.items()}
+        span.attributes |= {name: _unpacked(value) for name, value in flat.items()}
     return span
 
 
@@ -100,7 +105,9 @@ def _of_the_trace(info: Mapping[str, Any], notes: ReadingNotes) -> dict[str, Any
         "mlflow.trace.state": first_at(info, _STATE),
         "mlflow.trace.client_request_id": info.get("client_request_id"),
         "mlflow.trace.assessments": info.get("assessments") or None,
-        **{name if name.startswith("mlflow.") else f"mlflow.tags.{name}": value for name, value in tags.items()},
+        **{name if name.startswith("mlflow.") else f"tags.{name}": value for name, value in tags.items()},
+        # Kept under their names, so that they are counted as not understood.
+        **{name: value for name, value in info.items() if name not in _INFO_FIELDS},
         **{name: _unpacked_structure(value) for name, value in metadata.items()},
     }
     return flat_attributes(attributes, notes, nested=False)

@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from agentunit.traces.places import Paths, first_at, names_in
+from agentunit.traces.spans import as_mapping
 
 
 class OwnWords(NamedTuple):
     """How a tool says what a run is. ``types`` are its types by OpenInference's kinds; one with a dot is a beginning.
 
     ``facts`` hold for every run, ``call_facts`` for calls of models only: on others they are sums over the runs below.
-    ``costs`` are added. ``known`` are fields that are read elsewhere or deliberately left out; every other field
-    becomes an attribute under the tool's name, so that it is kept and can be counted.
+    ``costs`` are added. ``known`` are fields that are read elsewhere or deliberately left out, by the object they stand
+    in ("": the run); every other field becomes an attribute under the tool's name, so that it is kept and counted.
     """
 
     tool: str
@@ -28,7 +29,7 @@ class OwnWords(NamedTuple):
     costs: tuple[Paths, ...]
     facts: Mapping[str, Paths]
     call_facts: Mapping[str, Paths]
-    known: frozenset[str]
+    known: Mapping[str, frozenset[str]]
 
 
 # The names of token counts in the usage objects of tools and providers, best first.
@@ -74,7 +75,7 @@ _WEAVE_TYPES = {
 
 
 LANGSMITH_WORDS = OwnWords(
-    tool="langsmith",
+    tool="langsmith_run",
     type=("run_type",),
     types={"llm": "LLM", "tool": "TOOL", "retriever": "RETRIEVER", "embedding": "EMBEDDING"},
     input=("inputs",),
@@ -102,16 +103,26 @@ LANGSMITH_WORDS = OwnWords(
         "gen_ai.usage.cache_read.input_tokens": ("prompt_token_details.cache_read",),
         "gen_ai.usage.reasoning.output_tokens": ("completion_token_details.reasoning",),
     },
-    known=names_in(
-        "id name start_time end_time run_type extra error serialized events inputs outputs "
-        "reference_example_id parent_run_id tags attachments session_id session_name child_run_ids child_runs "
-        "feedback_stats app_path manifest_id status prompt_tokens completion_tokens total_tokens "
-        "prompt_token_details completion_token_details first_token_time total_cost prompt_cost "
-        "completion_cost prompt_cost_details completion_cost_details parent_run_ids trace_id dotted_order "
-        "in_dataset inputs_preview outputs_preview execution_order share_token last_queued_at inputs_s3_urls "
-        "outputs_s3_urls s3_urls trace_first_received_at trace_tier ttl_seconds trace_min_start_time "
-        "trace_max_start_time price_model_id thread_id messages is_root metadata latency"
-    ),
+    known={
+        "": names_in(
+            "id name start_time end_time run_type extra error serialized events inputs outputs "
+            "reference_example_id parent_run_id tags attachments session_id session_name child_run_ids child_runs "
+            "feedback_stats app_path manifest_id status prompt_tokens completion_tokens total_tokens "
+            "prompt_token_details completion_token_details first_token_time total_cost prompt_cost "
+            "completion_cost prompt_cost_details completion_cost_details parent_run_ids trace_id dotted_order "
+            "in_dataset inputs_preview outputs_preview execution_order share_token last_queued_at inputs_s3_urls "
+            "outputs_s3_urls s3_urls trace_first_received_at trace_tier ttl_seconds trace_min_start_time "
+            "trace_max_start_time price_model_id thread_id messages is_root metadata latency"
+        ),
+        "extra": names_in("metadata runtime invocation_params options batch_size"),
+        "extra.metadata": names_in(
+            "session_id thread_id conversation_id lc_agent_name ls_model_name ls_provider ls_model_type ls_temperature "
+            "ls_max_tokens ls_stop ls_method ls_run_depth ls_invocation_params ls_integration usage_metadata "
+            "revision_id LANGSMITH_PROJECT LANGSMITH_TRACING LANGSMITH_ENDPOINT LANGSMITH_TRACING_V2 langgraph_step "
+            "langgraph_node langgraph_triggers langgraph_path langgraph_checkpoint_ns langgraph_version "
+            "checkpoint_ns __metadata__"
+        ),
+    },
 )
 WEAVE_WORDS = OwnWords(
     tool="weave",
@@ -126,12 +137,16 @@ WEAVE_WORDS = OwnWords(
     ),
     facts={"session.id": ("thread_id",), "error.message": ("exception",)},
     call_facts={"gen_ai.request.model": ("inputs.model",), "gen_ai.response.model": ("output.model",)},
-    known=names_in(
-        "id op_name trace_id project_id parent_id inputs output exception summary display_name attributes "
-        "started_at ended_at deleted_at thread_id turn_id wb_user_id wb_username wb_run_id wb_run_step "
-        "wb_run_step_end storage_size_bytes total_storage_size_bytes weave_task_id created_timestamp "
-        "otel_dump expire_at"
-    ),
+    known={
+        "": names_in(
+            "id op_name trace_id project_id parent_id inputs output exception summary display_name attributes "
+            "started_at ended_at deleted_at thread_id turn_id wb_user_id wb_username wb_run_id wb_run_step "
+            "wb_run_step_end storage_size_bytes total_storage_size_bytes weave_task_id created_timestamp "
+            "otel_dump expire_at"
+        ),
+        "summary": names_in("usage status_counts weave"),
+        "attributes": names_in("weave weave_task_id"),
+    },
 )
 OPIK_WORDS = OwnWords(
     tool="opik",
@@ -143,13 +158,17 @@ OPIK_WORDS = OwnWords(
     costs=(("total_estimated_cost",),),
     facts={"session.id": ("thread_id",), "error.message": ("error_info.message", "error_info.exception_type")},
     call_facts={"gen_ai.request.model": ("model",), "gen_ai.provider.name": ("provider",)},
-    known=names_in(
-        "id project_name project_id trace_id parent_span_id name type start_time end_time input output "
-        "metadata model provider tags usage error_info created_at last_updated_at created_by last_updated_by "
-        "feedback_scores comments total_estimated_cost total_estimated_cost_version duration ttft source "
-        "environment span_feedback_scores guardrails_validations span_count thread_id visibility_mode "
-        "llm_span_count has_tool_spans providers experiment annotation_queues total_cost cost"
-    ),
+    known={
+        "": names_in(
+            "id project_name project_id trace_id parent_span_id name type start_time end_time input output "
+            "metadata model provider tags usage error_info created_at last_updated_at created_by last_updated_by "
+            "feedback_scores comments total_estimated_cost total_estimated_cost_version duration ttft source "
+            "environment span_feedback_scores guardrails_validations span_count thread_id visibility_mode "
+            "llm_span_count has_tool_spans providers experiment annotation_queues total_cost cost"
+        ),
+        "error_info": names_in("exception_type message traceback"),
+        "metadata": names_in("created_from type usage _opik_graph_definition"),
+    },
 )
 
 
@@ -177,11 +196,16 @@ def attributes_in(row: Mapping[str, Any], words: OwnWords, name: str) -> dict[st
         attributes |= {"openinference.span.kind": kind, "input.value": _json(given), "output.value": _json(returned)}
         if kind == "AGENT":
             attributes.setdefault("agent.name", name)
-    unknown = {f"{words.tool}.{key}": _json(row[key]) for key in row.keys() - words.known if row[key] not in _NOTHING}
+    unknown = {
+        ".".join(filter(None, (words.tool, place, key))): _json(value)
+        for place, known in words.known.items()
+        for key, value in (as_mapping(first_at(row, (place,)) if place else row) or {}).items()
+        if key not in known and value not in NOTHING
+    }
     return {**attributes, **unknown}
 
 
-_NOTHING: tuple[Any, ...] = (None, "", [], {})
+NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
 def short_name(name: str) -> str:
@@ -258,10 +282,10 @@ def _listed(value: Any) -> list[Any]:
     if isinstance(value, list):
         return [message for each in value for message in (_listed(each) if isinstance(each, list) else [each])]
     if not isinstance(value, dict):
-        return [] if value in _NOTHING else [value]
+        return [] if value in NOTHING else [value]
     if "role" in value or "kwargs" in value:
         return [value]
-    key = next((key for key in _LISTS if value.get(key) not in _NOTHING), None)
+    key = next((key for key in _LISTS if value.get(key) not in NOTHING), None)
     system = value.get("system", value.get("instructions"))
     before = [{"role": "system", "content": system}] if system and key else []
     return [*before, *_listed(value[key])] if key else [value]

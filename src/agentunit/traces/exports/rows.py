@@ -8,9 +8,9 @@ from itertools import zip_longest
 from typing import Any
 
 from agentunit.core.results import InputError
-from agentunit.traces.exports.own_words import attributes_in, short_name
+from agentunit.traces.exports.own_words import NOTHING, attributes_in, short_name
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, rows_in, shown, spans_of_file
-from agentunit.traces.exports.spellings import SPELLINGS, Spelling, spelling_of
+from agentunit.traces.exports.spellings import SPELLINGS, Spelling, known_fields, spelling_of
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
 from agentunit.traces.places import at, first_at
 from agentunit.traces.spans import (
@@ -135,9 +135,14 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     if span_id is None or trace_id is None:
         part, path = ("span", spelling.span_id[0]) if span_id is None else ("trace", spelling.trace_id[0])
         return NoSpan(f"the span has no {part} id; its {path} is {shown(at(row, path))}")
-    name = short_name(_text(first_at(row, spelling.span_name)))
+    name = short_name(text_in(first_at(row, spelling.span_name)))
     if spelling.words is None:
         attributes = _attributes(row, spelling.attributes, spelling.nested, notes)
+        _amend(attributes, name)
+        # What nobody here knows is kept under its name, so that it is counted as not understood.
+        known = known_fields(spelling)
+        unknown = {key: row[key] for key in row if key.partition(".")[0] not in known and row[key] not in NOTHING}
+        attributes = {**flat_attributes(unknown, notes, nested=False), **attributes} if unknown else attributes
     else:
         attributes = flat_attributes(attributes_in(row, spelling.words, name), notes)
     kind = first_at(row, spelling.kind)
@@ -147,7 +152,7 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
     service = first_at(row, spelling.service)
     if isinstance(service, str) and service:
         resource.setdefault("service.name", service)
-    start_s = _time(row, spelling.start, spelling, notes)
+    start_s = time_in(first_at(row, spelling.start), spelling.time_unit_s, notes)
     status, message = _status(row, spelling, attributes, notes)
     return Span(
         trace_id,
@@ -160,10 +165,22 @@ def span_of(row: Mapping[str, Any], notes: ReadingNotes) -> Span | NoSpan:
         status_message=message,
         attributes=attributes,
         events=events_of(row, spelling, notes),
-        scope=_text(first_at(row, spelling.scope))
-        or _text(attributes.get("otel.scope.name") or attributes.get("otel.library.name")),
+        scope=text_in(first_at(row, spelling.scope))
+        or text_in(attributes.get("otel.scope.name") or attributes.get("otel.library.name")),
         resource=resource,
     )
+
+
+_REASONING = "ai.observability.cost.num_reasoning_tokens"
+_TOOL = "gen_ai.tool.name"
+
+
+def _amend(attributes: dict[str, Any], name: str) -> None:
+    """What TruLens says in words of its own: a tool is called by its function's name, not by the path to it."""
+    if _REASONING in attributes:
+        attributes["gen_ai.usage.reasoning.output_tokens"] = attributes[_REASONING]
+    if attributes.get("ai.observability.span_type") == "tool" and attributes.get(_TOOL, name) == name:
+        attributes[_TOOL] = name.rpartition(".")[2]
 
 
 def _attributes(row: Mapping[str, Any], paths: tuple[str, ...], nested: bool, notes: ReadingNotes) -> dict[str, Any]:
@@ -217,16 +234,16 @@ def _moment(value: Any, unit_s: float | None) -> float | None:
     return seconds_since_1970(value, unit_s)
 
 
-def _time(row: Mapping[str, Any], paths: tuple[str, ...], spelling: Spelling, notes: ReadingNotes) -> float | None:
-    value = first_at(row, paths)
-    moment = _moment(value, spelling.time_unit_s)
+def time_in(value: Any, unit_s: float | None, notes: ReadingNotes) -> float | None:
+    """The moment that a field states; one that cannot be read is noted."""
+    moment = _moment(value, unit_s)
     if moment is None and value not in (None, "", 0):
         notes.problems["a span's time that is neither ISO 8601 nor a number was left out"] += 1
     return moment
 
 
 def _end_s(row: Mapping[str, Any], spelling: Spelling, start_s: float | None, notes: ReadingNotes) -> float | None:
-    end_s = _time(row, spelling.end, spelling, notes)
+    end_s = time_in(first_at(row, spelling.end), spelling.time_unit_s, notes)
     value = first_at(row, spelling.duration)
     if end_s is not None or value is None or start_s is None:
         return end_s
@@ -241,14 +258,14 @@ def _status(
     row: Mapping[str, Any], spelling: Spelling, attributes: Mapping[str, Any], notes: ReadingNotes
 ) -> tuple[SpanStatus, str]:
     value = first_at(row, spelling.status)
-    message = _text(first_at(row, spelling.status_message)) or _text(attributes.get("otel.status_description"))
+    message = text_in(first_at(row, spelling.status_message)) or text_in(attributes.get("otel.status_description"))
     if spelling.words is not None:
         return "error" if message else "unset", message
     if value in (None, {}):
         value = attributes.get("otel.status_code")
         error = attributes.get("error")
         if value is None and error not in (None, False, "false", "False"):
-            return "error", message or ("" if error in (True, "true", "True") else _text(error))
+            return "error", message or ("" if error in (True, "true", "True") else text_in(error))
         if value is None:
             return "unset", message
     status = span_status(value)
@@ -257,7 +274,8 @@ def _status(
     return status or "unset", message
 
 
-def _text(value: Any) -> str:
+def text_in(value: Any) -> str:
+    """The text that a field holds; anything else is none."""
     return value if value.__class__ is str else ""
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from agentunit.traces.exports.own_words import LANGSMITH_WORDS, OPIK_WORDS, WEAVE_WORDS, OwnWords
-from agentunit.traces.places import Paths, at
+from agentunit.traces.places import Paths, at, names_in
 
 MICROSECOND, NANOSECOND = 1e-6, 1e-9
 
@@ -26,16 +27,16 @@ class Spelling(NamedTuple):
     marks: tuple[Paths, ...]
     trace_id: Paths
     span_id: Paths
-    parent_id: Paths
-    span_name: Paths
-    start: Paths
-    end: Paths
-    status: Paths
-    status_message: Paths
-    attributes: Paths
-    resource: Paths
-    scope: Paths
-    events: Paths
+    parent_id: Paths = ()
+    span_name: Paths = ()
+    start: Paths = ()
+    end: Paths = ()
+    status: Paths = ()
+    status_message: Paths = ()
+    attributes: Paths = ()
+    resource: Paths = ()
+    scope: Paths = ()
+    events: Paths = ()
     service: Paths = ()
     duration: Paths = ()
     event_columns: Paths = ()
@@ -125,7 +126,6 @@ SPELLINGS = (
         parent_id=("ParentSpanId",),
         span_name=("SpanName",),
         start=("Timestamp",),
-        end=(),
         duration=("Duration",),
         duration_unit_s=NANOSECOND,
         status=("StatusCode",),
@@ -190,15 +190,11 @@ SPELLINGS = (
         parent_id=("references", "parentSpanID"),
         span_name=("operationName",),
         start=("startTime",),
-        end=(),
         duration=("duration",),
         time_unit_s=MICROSECOND,
         duration_unit_s=MICROSECOND,
-        status=(),
-        status_message=(),
         attributes=("tags",),
         resource=("process.tags",),
-        scope=(),
         service=("process.serviceName",),
         events=("logs",),
     ),
@@ -213,15 +209,10 @@ SPELLINGS = (
         parent_id=("parentId",),
         span_name=("name",),
         start=("timestamp",),
-        end=(),
         duration=("duration",),
         time_unit_s=MICROSECOND,
         duration_unit_s=MICROSECOND,
-        status=(),
-        status_message=(),
         attributes=("tags",),
-        resource=(),
-        scope=(),
         service=("localEndpoint.serviceName",),
         events=("annotations",),
     ),
@@ -235,12 +226,7 @@ SPELLINGS = (
         span_name=("name",),
         start=("start_time",),
         end=("end_time",),
-        status=(),
         status_message=("error",),
-        attributes=(),
-        resource=(),
-        scope=(),
-        events=(),
         words=LANGSMITH_WORDS,
     ),
     Spelling(
@@ -254,12 +240,7 @@ SPELLINGS = (
         span_name=("display_name", "op_name"),
         start=("started_at",),
         end=("ended_at",),
-        status=(),
         status_message=("exception",),
-        attributes=(),
-        resource=(),
-        scope=(),
-        events=(),
         words=WEAVE_WORDS,
     ),
     Spelling(
@@ -273,15 +254,32 @@ SPELLINGS = (
         span_name=("name",),
         start=("start_time",),
         end=("end_time",),
-        status=(),
         status_message=("error_info.message", "error_info.exception_type"),
-        attributes=(),
-        resource=(),
-        scope=(),
-        events=(),
         words=OPIK_WORDS,
     ),
 )
+
+
+# Fields of rows that are read elsewhere, repeat others, or tell nothing about what was done.
+_OTHER_FIELDS = names_in(
+    "id kind SpanKind ScopeVersion scope_version scopeVersion scope_attributes "
+    "links Links traceState trace_state TraceState flags debug shared remoteEndpoint "
+    "durationNano processID process warnings record_type child_spans level is_exception exception_type "
+    "exception_stacktrace created_at tags message project_id day log_body otel_links otel_scope_version "
+    "otel_scope_attributes otel_events service_version service_namespace service_instance_id process_pid "
+    "deployment_environment http_response_status_code http_method http_route url_path url_query url_full "
+    "telemetry_sdk_name telemetry_sdk_language telemetry_sdk_version attributes_json_schema attributes_reduced "
+    "ended _ended parentSpanContext _droppedAttributesCount _droppedEventsCount _droppedLinksCount _attributesCount "
+    "droppedAttributesCount droppedEventsCount droppedLinksCount _performanceStartTime _performanceOffset "
+    "_startTimeProvided _spanLimits _attributeValueLengthLimit _spanProcessor"
+)
+
+
+@cache
+def known_fields(spelling: Spelling) -> frozenset[str]:
+    """The names at the top of a row that are known, in this spelling or in any."""
+    paths = (path for part in spelling if part.__class__ is tuple for path in part if isinstance(path, str))
+    return _OTHER_FIELDS | {path.partition(".")[0] for path in paths}
 
 
 def spelling_of(row: Mapping[str, Any]) -> Spelling | None:
