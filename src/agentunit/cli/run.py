@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -32,12 +33,23 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide_run
+from agentunit.engine.decision import decide
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
+from agentunit.engine.until_decided import (
+    Place,
+    Question,
+    Watched,
+    baseline_questions,
+    decided_comparison,
+    decided_gates,
+    gate_questions,
+    run_until_decided,
+)
 from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
@@ -49,9 +61,23 @@ from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
 from agentunit.reports.reported_run import ReportedRun, resume_command
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import RunHeader, Store
+from agentunit.store.sqlite import RunHeader, ScoreRow, Store
 
 _MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
+
+
+class Repeats(click.ParamType[Any]):
+    """A number of repeats, or ``auto``."""
+
+    name = "repeats"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """The number, or the word."""
+        if value == "auto":
+            return "auto"
+        if not str(value).isdigit() or int(value) < 1:
+            self.fail(f"must be a whole number of at least 1, or auto; received {value!r}", param, ctx)
+        return int(value)
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -63,7 +89,12 @@ _MAX_COST = "Begin no case once the traces say that this call spent so much. Wha
     "--name", metavar="NAME", help="A name for the run, in place of the suite's; other commands find it by it."
 )
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A note kept with the run: --tag model=x.")
-@click.option("--repeats", type=click.IntRange(min=1), metavar="N", help="Run each case N times.")
+@click.option(
+    "--repeats",
+    type=Repeats(),
+    metavar="N|auto",
+    help="Run each case N times; auto: run cases, then repeats, until gates and baseline are decided.",
+)
 @click.option("--concurrency", type=click.IntRange(min=1), metavar="N", help="Cases at once.")
 @click.option("--timeout", "timeout_s", type=float, metavar="SECONDS", help="The most a case may take.")
 @click.option("--retries", type=click.IntRange(min=0), metavar="N", help="Try a failed case again, with a fresh trace.")
@@ -89,7 +120,7 @@ def run(
     changed_agent: bool,
     name: str | None,
     tags: tuple[str, ...],
-    repeats: int | None,
+    repeats: int | Literal["auto"] | None,
     concurrency: int | None,
     timeout_s: float | None,
     retries: int | None,
@@ -125,8 +156,11 @@ def run(
         raise click.BadParameter(
             f"must be a word that does not begin with 'last'; received {name!r}", param_hint="--name"
         )
+    until_decided = repeats == "auto"
+    if until_decided and resume is not None:
+        raise click.UsageError("--repeats auto goes with a new run, not with --resume")
     given = {
-        "repeats": repeats,
+        "repeats": 1 if until_decided else repeats,
         "concurrency": concurrency,
         "timeout_s": timeout_s,
         "retries": retries,
@@ -144,7 +178,20 @@ def run(
     }
     with open_store(store_path, must_exist=resume is not None) as store:
         caps = Caps(max_cost, None if max_time is None else seconds_from(max_time))
-        _run(store, suite_path, given, names, choice, planned, caps, baseline, all_rows, as_json, show_personal_data)
+        _run(
+            store,
+            suite_path,
+            given,
+            names,
+            choice,
+            planned,
+            caps,
+            until_decided,
+            baseline,
+            all_rows,
+            as_json,
+            show_personal_data,
+        )
 
 
 def _run(
@@ -155,6 +202,7 @@ def _run(
     choice: JudgeChoice,
     planned: dict[str, Any],
     caps: Caps,
+    until_decided: bool,
     baseline: str | None,
     all_rows: bool,
     as_json: bool,
@@ -171,6 +219,7 @@ def _run(
             suite = with_recorded_metrics(suite, header)
         suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
         base = find_scored_run(baseline, store) if baseline else None
+        questions = _questions(suite, base) if until_decided else []
 
         def before(cases: Sequence[DatasetCase], n_open: int) -> None:
             ask_about_cases(store, header, suite, cases, n_open, choice)
@@ -181,12 +230,16 @@ def _run(
         raise click.UsageError(str(error)) from None
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
-    recording = record_with_progress(plan, store, caps=caps)
     again = resume_command(plan.header.id, suite_path, store.path)
-    leave_if_stopped(recording, again)
-    score_with_progress(
-        store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
-    )
+    watched = None
+    if until_decided:
+        watched = record_until_decided(plan, store, suite, questions, caps, again)
+    else:
+        recording = record_with_progress(plan, store, caps=caps)
+        leave_if_stopped(recording, again)
+        score_with_progress(
+            store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
+        )
     finish(
         store,
         plan.header.id,
@@ -195,7 +248,69 @@ def _run(
         as_json=as_json,
         show_personal_data=show_personal_data,
         all_rows=all_rows,
+        watched=watched,
     )
+
+
+def _questions(suite: Suite, base: ScoredRun | None) -> list[Question]:
+    """What a run until decided is to answer; nothing to answer is a mistake."""
+    infos = {metric.name: describe(metric) for metric in suite.metrics}
+    gates = [parse_gate(expression) for expression in suite.gates]
+    questions = gate_questions(gates, infos.__getitem__)
+    if base is not None:
+        named = list(dict.fromkeys(gate.metric for gate in gates)) or list(infos)
+        questions += baseline_questions(named, infos.__getitem__, base)
+    if not questions:
+        received = ", ".join(map(str, gates)) or "no gate"
+        raise click.UsageError(
+            "--repeats auto needs a gate on the mean of a score with a lowest and a highest value, such as "
+            f"'exact_match >= 0.9', or --baseline RUN; received {received}"
+        )
+    return questions
+
+
+def record_until_decided(
+    plan: Plan, store: Store, suite: Suite, questions: Sequence[Question], caps: Caps, again: str
+) -> Watched:
+    """Record and score cases until the questions are answered, a cap is reached, or it is clear that they never are."""
+    run_id = plan.header.id
+    n_done, spent_usd, began = 0, 0.0, time.monotonic()
+
+    def run_places(places: list[Place]) -> tuple[dict[Place, list[tuple[str, ScoreRow]]], str | None]:
+        nonlocal n_done, spent_usd
+        plan.open = places
+        store.update_run(run_id, store.find_run(run_id).settings, n_planned=n_done + len(places))
+        left = Caps(
+            None if caps.cost_usd is None else max(0.0, caps.cost_usd - spent_usd),
+            None if caps.time_s is None else max(0.001, caps.time_s - (time.monotonic() - began)),
+        )
+        recording = record_with_progress(plan, store, caps=left)
+        n_done += recording.n_done
+        spent_usd += recording.spend_usd
+        if recording.stopped and recording.capped_by is None:
+            leave_if_stopped(recording, again)
+        score_with_progress(store, run_id, suite.metrics, n_done, again, plan.cases, recording.records)
+        wanted = set(places)
+        scores: dict[Place, list[tuple[str, ScoreRow]]] = {}
+        for name, row in store.score_rows(run_id):
+            if (row.position, row.repeat) in wanted:
+                scores.setdefault((row.position, row.repeat), []).append((name, row))
+        return scores, f"--max-{recording.capped_by} is reached" if recording.capped_by else None
+
+    watched = run_until_decided(
+        questions,
+        len(plan.cases),
+        run_places,
+        seed=suite.seed,
+        at_once=suite.concurrency,
+        ignored=plan.header.settings.get("known_failures") or (),
+    )
+    answers = {str(question.subject): str(question) for question in questions}
+    settings = {**store.find_run(run_id).settings, "until_decided": {"ended": str(watched), "answers": answers}}
+    store.update_run(run_id, settings, n_planned=n_done)
+    store.set_status(run_id, "finished")
+    click.echo(str(watched), err=True)
+    return watched
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -359,11 +474,16 @@ def finish(
     as_json: bool,
     show_personal_data: bool = False,
     all_rows: bool = True,
+    watched: Watched | None = None,
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
     comparison = compare_runs(scored, base, min_coverage=suite.min_coverage) if base is not None else None
-    decision = decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
+    verdicts = evaluate_gates(scored, suite.gates, min_coverage=suite.min_coverage)
+    if watched is not None:
+        verdicts = decided_gates(verdicts, watched)
+        comparison = None if comparison is None else decided_comparison(comparison, watched)
+    decision = decide(scored, verdicts, comparison, max_errors=suite.max_errors)
     reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
     decision = reported.decision
     remember_exit_code(decision.exit_code)

@@ -231,7 +231,7 @@ def _decided_gate(verdict: GateVerdict, question: Question | None) -> GateVerdic
         return verdict
     reason = f"{verdict.reason}; {question}"
     if question.answer is None:
-        return replace(verdict, verdict="undecided", reason=reason, cases=())
+        return replace(verdict, verdict="cannot tell", reason=reason, cases=())
     return replace(verdict, reason=reason)
 
 
