@@ -11,6 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from agentunit.backends.quality import LEXICAL, missing_local_model
 from agentunit.core.outcome import Outcome
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
 from agentunit.engine.scored_run import ScoredRun
@@ -23,6 +24,7 @@ from agentunit.reports.figures import (
     describe_spending,
     describe_spread,
     duration,
+    informational_notes,
     metric_cells,
     number,
     spread_rows,
@@ -77,8 +79,7 @@ def print_run(
     """Print the table of a run, its gaps, its errors and the next commands."""
     if summary.n_cases:
         console.print(_table(summary.metrics, infos))
-        if any(row.status == "informational" for row in summary.metrics):
-            console.print("i  informational: shown, but no ground for a decision", style="dim")
+        _print_informational(summary.metrics, console)
         _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console)
         _print_worst(summary.metrics, infos, console)
@@ -109,6 +110,14 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
             style=None if row.status == "ok" else "dim",
         )
     return table
+
+
+def _print_informational(rows: list[MetricSummary], console: Console) -> None:
+    for note in informational_notes(rows):
+        print_line(f"i  {printable_line(note)}", console, "dim")
+    command = missing_local_model() if any(row.backend == LEXICAL for row in rows) else None
+    if command is not None:
+        print_line(f"i  {command} adds the local model, whose scores are worth more", console, "dim")
 
 
 def _print_worst(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:
