@@ -311,10 +311,12 @@ def test_a_gate_on_informational_scores_does_not_decide_unless_it_names_the_back
     judged = judge("faithfulness >= 0.8", {"faithfulness": cases})
     assert (judged.verdict, judged.cases) == ("cannot tell", ())
     assert f"mean {value:g} {would_be} >= 0.8" in judged.reason
-    assert "pip install the-model adds the local model" in judged.reason
+    assert ": pip install the-model && agentunit score " in judged.reason
     assert "faithfulness[lexical] >= 0.8" in judged.reason
     monkeypatch.setattr("agentunit.engine.gates.missing_local_model", lambda: None)
-    assert "score again with --backend local" in judge("faithfulness >= 0.8", {"faithfulness": cases}).reason
+    alone = judge("faithfulness >= 0.8", {"faithfulness": cases}).reason
+    assert "do not decide: agentunit score " in alone
+    assert " --backend local (or name" in alone
     # Another package's informational scores: only naming them helps.
     cases = [{"value": value, "status": "informational", "backend": "coin"}] * 5
     assert "informational scores do not decide (or name" in judge("m >= 0.8", {"m": cases}).reason

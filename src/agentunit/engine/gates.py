@@ -131,18 +131,17 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     breaking = tuple(names[position] for position in _breaking(gate, by_case, worst_first))
     is_last = gate.aggregate == "mean" and info.aggregate == "last"
     judged = _judged(verdict, min_coverage, breaking, "last value" if is_last else gate.aggregate)
-    return _undecided(judged) if is_informational and gate.backend is None else judged
+    return _undecided(judged, run.header.id) if is_informational and gate.backend is None else judged
 
 
-def _undecided(verdict: GateVerdict) -> GateVerdict:
+def _undecided(verdict: GateVerdict, run_id: str) -> GateVerdict:
     """A gate on informational scores: what it would say, and the one command that would let it decide."""
     gate, backend = verdict.gate, verdict.backend or ""
     named = replace(gate, backend=backend)
     means = "informational scores do not decide"
-    if LEXICAL in backend.split("+") and (command := missing_local_model()) is not None:
-        means += f": {command} adds the local model, then score again"
-    elif LEXICAL in backend.split("+"):
-        means += ": score again with --backend local"
+    if LEXICAL in backend.split("+"):
+        install = missing_local_model()
+        means += f": {f'{install} && ' if install else ''}agentunit score {run_id} --backend local"
     reason = f"{verdict.reason}, but {means} (or name the backend: {named})"
     return replace(verdict, verdict="cannot tell", reason=reason, cases=())
 
