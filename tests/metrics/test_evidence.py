@@ -11,9 +11,11 @@ from agentunit.backends import quality
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
+from agentunit.engine.judge_plan import plan_sending
 from agentunit.metrics.builtin import FaithfulnessMetric, HallucinationRateMetric
 from agentunit.metrics.evidence import MOST_CHARACTERS, NOT_MEASURED, PART_CHARACTERS, evidence_of, readable_text
 from agentunit.metrics.inputs import Item
+from agentunit.metrics.trust import TrustFigure
 
 
 class Backend:
@@ -180,6 +182,41 @@ def test_data_nested_without_end_is_bounded() -> None:
     nested: Any = []
     nested.append(nested)
     assert readable_text(nested)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_what_is_sent_to_a_judge_names_tool_results_before_anything_is_sent(
+    answered: bool, offer: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offer().name = "judge"
+    monkeypatch.setenv("AGENTUNIT_JUDGE_URL", "http://127.0.0.1:1/v1")
+    monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "small")
+    events = [{"type": "tool_call", "payload": {"name": "clock", "result": "08:30"}}] if answered else []
+    record = {"case": {"id": "q", "query": "When?"}, "trace": {"events": events}, "outcome": {"output": "At 08:30."}}
+
+    def planned(evidence: str) -> Any:
+        metric = FaithfulnessMetric(backend="judge", evidence=evidence)
+        return plan_sending([metric], [record], n_cases=1, exact=True, answered=answered)
+
+    assert planned("all").fields == ("question", "answer", "tool results")
+    assert planned("context") is None
+
+
+@pytest.mark.parametrize(
+    ("statistic", "value", "low", "word"),
+    [
+        ("AUROC", 0.8, None, "strong"),
+        ("AUROC", 0.83, 0.79, "useful"),  # not surely strong
+        ("agreement", 0.65, None, "useful"),
+        ("F1", 0.64, None, "weak"),
+        ("Spearman", 0.6, None, "strong"),
+        ("Spearman", 0.4, None, "useful"),
+        ("Spearman", 0.39, None, "weak"),
+    ],
+)
+def test_the_word_of_trust(statistic: str, value: float, low: float | None, word: str) -> None:
+    figure = TrustFigure("m", "b", statistic, value, low=low, high=None if low is None else 1.0)
+    assert str(figure) == f"{word}, {statistic} {value:.2f}"
 
 
 def test_without_any_evidence_the_reason_names_what_was_looked_for(offer: Any) -> None:
