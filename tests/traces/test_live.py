@@ -25,6 +25,7 @@ import agentunit
 from agentunit.adapters.callable import CallableAgent
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
+from agentunit.installation import install_command
 from agentunit.traces.live import capture as live
 from agentunit.traces.live.capture import CaptureError, capture_spans
 from agentunit.traces.live.captured import Captured, write_into
@@ -280,7 +281,7 @@ def test_nothing_of_opentelemetry_is_imported_unless_used():
                 print(error)
         """
     )
-    assert done.stdout == 'capturing spans needs the extra otel: pip install "agentunit-eval[otel]"\n' * 2, done.stderr
+    assert done.stdout == f"capturing spans needs the extra otel: {install_command('otel')}\n" * 2, done.stderr
 
 
 @pytest.fixture

@@ -222,6 +222,8 @@ def _gate_reasons(verdicts: Iterable[GateVerdict]) -> Iterable[Reason]:
             yield Reason("gate", EXIT_FAILED, *facts)
         elif each.verdict == "error":
             yield Reason("unanswered gate", EXIT_ERRORS, *facts)
+        elif each.verdict == "cannot tell":
+            yield Reason("undecided", EXIT_CANNOT_TELL, *facts)
 
 
 def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:

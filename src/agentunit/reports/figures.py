@@ -17,7 +17,7 @@ INTERVAL_HEADING = "value, 95 %"
 """Over every column of values with their intervals."""
 DIRECTION_MARK = {"higher": " ↑", "lower": " ↓", "none": ""}
 """After the name of a metric: which way is better."""
-GATE_WORDS = {"pass": "met", "fail": "FAIL", "error": "ERROR"}
+GATE_WORDS = {"pass": "met", "fail": "FAIL", "error": "ERROR", "cannot tell": "cannot tell"}
 """Of one gate. A gate that is met is not a run that passes: its decision says that."""
 _PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
 _MODELS_NAMED = 3
@@ -34,6 +34,24 @@ class MetricCells(NamedTuple):
     scored: str
     backend: str
     trust: str
+
+
+def informational_notes(rows: Iterable[MetricSummary]) -> list[str]:
+    """For each kind of informational score in a table, one line: what it is worth.
+
+    >>> row = MetricSummary("faithfulness", "lexical", "2", "informational", 4, 4, trust="weak, AUROC 0.50")
+    >>> informational_notes([row])
+    ['faithfulness by lexical is informational (weak, AUROC 0.50): no ground for a decision']
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.status == "informational":
+            alike.setdefault((row.backend, row.trust or "unmeasured"), []).append(row.metric)
+    return [
+        f"{', '.join(names)} by {backend} {'is' if len(names) == 1 else 'are'} informational ({trust}): "
+        "no ground for a decision"
+        for (backend, trust), names in alike.items()
+    ]
 
 
 def metric_cells(row: MetricSummary, info: MetricInfo) -> MetricCells:

@@ -28,6 +28,7 @@ from agentunit.reports.figures import (
     duration,
     errors_first,
     gate_rule,
+    informational_notes,
     is_about,
     metric_cells,
     quantity,
@@ -149,9 +150,8 @@ def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str
     headings = ["metric", INTERVAL_HEADING, "", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
     head = "".join(f'<th scope="col"{" class=num" if each == "scored" else ""}>{each}</th>' for each in headings)
     body = "".join(_metric_row(row, reported.infos[row.metric], verdicts) for row in reported.summary.metrics)
-    note = ""
-    if any(row.status == "informational" for row in reported.summary.metrics):
-        note = '<p class="soft">i: informational, shown but no ground for a decision</p>\n'
+    notes = informational_notes(reported.summary.metrics)
+    note = "".join(f'<p class="soft">i: {html_text(each)}</p>\n' for each in notes)
     table = f'<table class="metrics wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
     return f'<div class="card">{table}</div>\n{note}'
 

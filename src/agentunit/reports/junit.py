@@ -189,7 +189,7 @@ def _gates(decision: Decision) -> tuple[_Counts, str]:
             message = printable_line(f"{word}: {verdict.reason}", _MESSAGE_LENGTH)
             tag = "failure" if verdict.verdict == "fail" else "error"
             parts.append(_element(tag, verdict.reason, message=message, type=word.lower()))
-        counts += _Counts(1, verdict.verdict == "fail", verdict.verdict == "error")
+        counts += _Counts(1, verdict.verdict == "fail", verdict.verdict not in ("pass", "fail"))
         parts.append("</testcase>\n")
     return counts, "".join(parts)
 

@@ -34,6 +34,7 @@ from agentunit.reports.figures import (
     describe_tool_changes,
     errors_first,
     gate_rule,
+    informational_notes,
     is_about,
     metric_cells,
     quantity,
@@ -52,7 +53,7 @@ _REASONS_SHOWN = 12
 _TEXT_LENGTH = 700
 _NAME_LENGTH = 120
 _VERDICT_MARK = {"pass": "✅ PASS", "fail": "❌ FAIL", "errors": "❌ ERRORS", "cannot tell": "⚠️ CANNOT TELL"}
-_GATE_MARK = {"pass": "✅", "fail": "❌", "error": "❌"}
+_GATE_MARK = {"pass": "✅", "fail": "❌", "error": "❌", "cannot tell": "❔"}
 # Everything that Markdown or GitHub could read as more than text. A dot only matters in an address.
 _ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 
@@ -148,8 +149,8 @@ def _metric_table(reported: ReportedRun) -> str:
             named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
             cells.append("<br>".join(_rule_and_word(verdict) for verdict in named))
         lines.append("| " + " | ".join(cells) + " |")
-    if any(row.status == "informational" for row in rows):
-        lines += ["", "_i_: informational, shown but no ground for a decision"]
+    for note in informational_notes(rows):
+        lines += ["", f"_i_: {inline(note)}"]
     return "\n".join(lines)
 
 
