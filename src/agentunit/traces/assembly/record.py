@@ -131,8 +131,9 @@ def _note_wrong_amounts(node: Node, notes: ReadingNotes) -> None:
     usage = node.facts.usage or {}
     if node.facts.cost is not None and "prompt_tokens" in usage and "completion_tokens" in usage:
         return
-    for name, value in node.span.attributes.items():
-        if name in _AMOUNTS and value is not None and as_amount(value) is None:
+    for name in _AMOUNTS.intersection(node.span.attributes):
+        value = node.span.attributes[name]
+        if value is not None and as_amount(value) is None:
             notes.problems["token counts or costs that are no amounts were left out"] += 1
 
 
@@ -183,9 +184,9 @@ def _metadata(nodes: Sequence[Node], calls: Sequence[Node], spans: Sequence[Span
     service = next((node.span.resource.get("service.name") for node in nodes if node.span.resource), None)
     if service:
         metadata["service"] = service
-    not_understood = Counter(name for node in nodes for name in node.facts.not_understood)
+    not_understood = [name for node in nodes for name in node.facts.not_understood]
     if not_understood:
-        metadata["not_understood"] = dict(not_understood)
+        metadata["not_understood"] = dict(Counter(not_understood))
     tools = {tool["name"]: tool for node in nodes for tool in node.facts.tools}
     if tools:
         metadata["tools"] = list(tools.values())

@@ -28,7 +28,7 @@ Claim = tuple[Row, Any]
 class Claims:
     """What the attributes of one span state, by fact, each with its row of the table."""
 
-    __slots__ = ("by_fact", "kept", "ours", "read", "several", "unknown")
+    __slots__ = ("by_fact", "contested", "kept", "ours", "read", "unknown")
 
     def __init__(self, span: Span) -> None:
         self.by_fact: dict[str, list[Claim]] = {}
@@ -36,7 +36,7 @@ class Claims:
         self.read: dict[str, Any] = {}
         self.unknown: list[str] = []
         self.ours = False
-        self.several: list[str] = []
+        self.contested: set[str] = set()
         if SILENT.issuperset(span.attributes):
             return
         known, by_fact, unknown = ROWS.get, self.by_fact, self.unknown
@@ -72,31 +72,30 @@ class Claims:
                 self._add(fact, row, value)
             else:
                 by_fact[fact] = [(row, value)]
-        for fact in self.several:
-            by_fact[fact].sort(key=_rank)
 
     def _add(self, fact: str, row: Row, value: Any) -> None:
-        if fact in self.by_fact:
-            self.by_fact[fact].append((row, value))
-            self.several.append(fact)
-        else:
-            self.by_fact[fact] = [(row, value)]
+        stated = self.by_fact.setdefault(fact, [])
+        if stated and stated[0][0].vocabulary != row.vocabulary:
+            self.contested.add(fact)
+        stated.append((row, value))
+        if len(stated) > 1 and stated[-2][0].rank > row.rank:
+            stated.sort(key=_rank)
 
     def __contains__(self, fact: str) -> bool:
         return fact in self.by_fact
 
     def of(self, fact: str) -> Any:
         """What counts for a fact: the first of its claims that says something."""
-        if fact not in self.by_fact:
-            return None
-        if fact not in self.read:
-            self.read[fact] = None
-            for row, value in self.by_fact[fact]:
-                read = row.read(value)
-                if read is not None:
-                    self.read[fact], self.kept[fact] = read, row
-                    break
-        return self.read[fact]
+        if fact in self.read:
+            return self.read[fact]
+        found = None
+        for row, value in self.by_fact.get(fact, ()):
+            found = row.read(value)
+            if found is not None:
+                self.kept[fact] = row
+                break
+        self.read[fact] = found
+        return found
 
     def vocabulary(self, fact: str) -> str:
         """Whose word counts for a fact that was read."""
@@ -121,16 +120,15 @@ class Claims:
     def disagreements(self) -> list[str]:
         """One sentence for each fact that two vocabularies state differently."""
         found = []
-        for fact in dict.fromkeys(self.several):
-            kept, words = self.kept.get(fact), _COMPARED.get(fact)
-            if kept is None or words is None:
+        for fact in sorted(self.contested & _COMPARED.keys()):
+            kept = self.kept.get(fact)
+            if kept is None:
                 continue
             for row, value in self.by_fact[fact]:
                 other = row.read(value)
                 if row.vocabulary != kept.vocabulary and other is not None and not self._agree(fact, other):
-                    found.append(
-                        f"spans state other {words} in {row.attribute} than in {kept.attribute}; the latter counts"
-                    )
+                    words = f"other {_COMPARED[fact]} in {row.attribute} than in {kept.attribute}"
+                    found.append(f"spans state {words}; the latter counts")
         return found
 
     def _agree(self, fact: str, other: Any) -> bool:

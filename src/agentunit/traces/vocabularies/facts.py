@@ -88,7 +88,7 @@ def facts_of(span: Span) -> Facts:
         for _, value in by_fact.get("tools", ()):
             facts.tools = facts.tools or tool_definitions(value)
         facts.origins = claims.kept
-        if claims.several:
+        if claims.contested:
             facts.disagreements = claims.disagreements()
         if claims.unknown:
             facts.not_understood = [name for name in claims.unknown if _says_something(span.attributes.get(name, name))]

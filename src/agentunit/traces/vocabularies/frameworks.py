@@ -25,11 +25,11 @@ _BEEAI_EVENT = re.compile(r"(?P<what>.+)\.(?P<event>start|success|error|finish)-
 _AG2_MACHINERY = ("_User", "chat_manager", "_Group_Tool_Executor")
 # Tools that frameworks make for passing a task on, with the argument that names the agent it goes to.
 _TRANSFER_TOOLS = {
-    "transfer_to_agent": ("agent_name",),
-    "transfer_to_other_agent": ("agent_name",),
-    "handoff": ("to_agent",),
-    "delegate_work_to_coworker": ("coworker",),
-    "ask_question_to_coworker": ("coworker",),
+    "transfer_to_agent": "agent_name",
+    "transfer_to_other_agent": "agent_name",
+    "handoff": "to_agent",
+    "delegate_work_to_coworker": "coworker",
+    "ask_question_to_coworker": "coworker",
 }
 # Spans of these without a word of their own are steps that hold others together.
 _AGENT_SCOPES = ("pydantic-ai", "gcp.vertex.agent", "autogen", "crewai", "openinference.instrumentation")
@@ -156,14 +156,14 @@ def _read_ag2(attributes: Mapping[str, Any], facts: Facts) -> None:
 def _transfer_target(facts: Facts) -> str | None:
     """The agent that a tool call passes the task to, when the tool is one that frameworks make for this."""
     name = (facts.tool or "").lower().replace(" ", "_")
-    arguments = from_json(facts.input)
-    given = arguments if isinstance(arguments, dict) else {}
-    for argument in _TRANSFER_TOOLS.get(name, ()):
-        target = as_text(given.get(argument))
+    if name in _TRANSFER_TOOLS:
+        arguments, argument = from_json(facts.input), _TRANSFER_TOOLS[name]
+        target = as_text(arguments.get(argument)) if isinstance(arguments, dict) else None
         if target:
             facts.delegates = argument == "coworker"
             return target
-    goto = unwrapped_result(facts.output).to_agent
+    told = facts.output.__class__ is not str or '"goto"' in facts.output
+    goto = unwrapped_result(facts.output).to_agent if told else None
     if goto:
         return goto
     found = _TRANSFER_NAME.match(name)
