@@ -55,7 +55,9 @@ def assemble(spans: Sequence[Span], notes: ReadingNotes, session_id: str | None 
     events = [model_event(node) for node in calls]
     events += ToolCalls(nodes, calls).events()
     events += retrieval_events(nodes)
-    events += message_events(calls)
+    tells = any(node.facts.input_messages for node in calls)
+    agents = () if tells else [node for node in nodes if node.facts.kind == "agent" and node.facts.input_messages]
+    events += message_events([*agents, *calls])
     events += _other_events(nodes)
     if session_id is not None:
         events += _turns(tops, nodes, calls, {each.payload.get("content") for each in events if each.type == "message"})
@@ -245,7 +247,7 @@ def _when(event: TraceEvent) -> float:
 
 
 # A Python object's representation is no text that anybody asked or answered.
-_REPRESENTATION = re.compile(r"^<[\w.]+ object at 0x|^[A-Z]\w*\(\w+=")
+_REPRESENTATION = re.compile(r'^<[\w.]+ object at 0x|^[A-Z]\w*\(\w+=|^[\[{].*"[A-Z]\w*\(_\w+=')
 # What Google's ADK tells the next agent of the work of the one before, in the user's name.
 _RETOLD = "For context:"
 

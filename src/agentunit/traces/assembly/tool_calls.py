@@ -54,6 +54,11 @@ def _lend(giver: Node, taker: Node) -> None:
     for name in ("input_messages", "output_messages", "model", "provider", "cost", "agent", "input", "output"):
         if not getattr(taker.facts, name):
             setattr(taker.facts, name, getattr(giver.facts, name))
+    given, taken = giver.facts.usage or {}, taker.facts.usage or {}
+    if taken and given.get("prompt_tokens") == taken.get("prompt_tokens"):
+        for details in ("prompt_tokens_details", "completion_tokens_details"):
+            if given.get(details):
+                taken[details] = {**given[details], **{name: n for name, n in taken.get(details, {}).items() if n}}
 
 
 def model_event(node: Node) -> TraceEvent:

@@ -112,7 +112,7 @@ class Claims:
             if row.place is not None:
                 found = numbered_messages(value, default_role, plain=row.vocabulary == "openinference")
             else:
-                found = messages_in(value, default_role)
+                found = messages_in(row.read(value), default_role)
             if found:
                 return found
         return []
@@ -154,10 +154,18 @@ def _rank(claim: Claim) -> int:
 def _token_parts(row: Row, value: Any, unknown: list[str]) -> Iterable[tuple[str, Any]]:
     counts = from_json(value)
     found: dict[str, Any] = {}
-    for name, count in counts.items() if isinstance(counts, dict) else ():
+    for name, count in _flat(counts) if isinstance(counts, dict) else ():
         fact = TOKEN_KINDS.get(name)
         if fact is not None and count is not None:
             found.setdefault(fact, count)
-        elif fact is None and count and name not in UNUSED_TOKENS:
+        elif fact is None and count and name.rpartition(".")[2] not in UNUSED_TOKENS and name not in UNUSED_TOKENS:
             unknown.append(f"{row.attribute}.{name}")
     return found.items()
+
+
+def _flat(counts: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    for name, count in counts.items():
+        if isinstance(count, dict):
+            yield from ((f"{name}.{part}", each) for part, each in count.items())
+        else:
+            yield name, count

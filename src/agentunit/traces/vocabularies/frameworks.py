@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentunit.traces.spans import Span
 from agentunit.traces.vocabularies.messages import messages_in, unwrapped_result
-from agentunit.traces.vocabularies.values import Facts, as_text, from_json
+from agentunit.traces.vocabularies.values import Facts, as_text, from_json, plain_usage
 
 if TYPE_CHECKING:
     from agentunit.traces.vocabularies.claims import Claims
@@ -55,6 +55,8 @@ def read_framework(span: Span, claims: Claims, facts: Facts) -> None:
         _read_beeai(span, facts)
     elif scope.endswith("instrumentation.ag2"):
         _read_ag2(attributes, facts)
+    elif scope == "haystack":
+        _read_haystack(facts)
     elif "gcp.vertex.agent.session_id" in attributes or "gcp.vertex.agent.llm_request" in attributes:
         _read_adk(attributes, facts)
     if facts.kind is None and scope.startswith(_AGENT_SCOPES):
@@ -120,6 +122,25 @@ def _read_adk(attributes: Mapping[str, Any], facts: Facts) -> None:
         facts.input_messages = messages_in(asked.get("contents"), "user")
     if isinstance(answered, dict) and isinstance(answered.get("content"), dict):
         facts.output_messages = messages_in([answered["content"]], "assistant")
+
+
+def _read_haystack(facts: Facts) -> None:
+    """Haystack's own tracer: components, and the runs and steps of agents; what they are given is Python's text."""
+    given, made = from_json(facts.input), from_json(facts.output)
+    made = made if isinstance(made, dict) else {}
+    if facts.kind == "llm":
+        replies = [each for each in made.get("replies") or () if isinstance(each, dict)]
+        facts.output_messages = messages_in(replies, "assistant")
+        facts.input_messages = messages_in(given.get("messages"), "user") if isinstance(given, dict) else []
+        meta = replies[0].get("meta") if replies else made.get("meta")
+        meta = meta[0] if isinstance(meta, list) and meta else meta
+        if isinstance(meta, dict):
+            facts.model, facts.usage = as_text(meta.get("model")), plain_usage(meta.get("usage"))
+    elif facts.kind == "tool":
+        facts.error = as_text(made.get("error")) if set(made) == {"error"} else None
+    elif facts.kind == "agent":
+        facts.agent = None if facts.agent == "haystack.agent" else facts.agent
+        facts.input_messages = messages_in(given.get("messages"), "user") if isinstance(given, dict) else []
 
 
 def _read_openai_agents(span: Span, facts: Facts) -> None:

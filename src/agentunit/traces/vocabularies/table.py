@@ -86,6 +86,7 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "written_tokens": "ai.usage.inputTokenDetails.cacheWriteTokens",
         "reasoning_tokens": "ai.usage.reasoningTokens ai.usage.outputTokenDetails.reasoningTokens",
         "tools": "ai.prompt.tools",
+        "function": "ai.telemetry.functionId",
     },
     "gen_ai": {
         "kind": "gen_ai.operation.name llm.request.type",
@@ -109,8 +110,8 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "llm.usage.reasoning_tokens gen_ai.usage.details.reasoning_tokens gen_ai.usage.details.thoughts_tokens",
         "cost": "gen_ai.usage.cost operation.cost gen_ai.usage.total_cost",
         "system": "gen_ai.system_instructions",
-        "input_messages": "gen_ai.input.messages input_messages gen_ai.prompt.#",
-        "output_messages": "gen_ai.output.messages output_messages gen_ai.completion.#",
+        "input_messages": "gen_ai.input.messages input_messages gen_ai.prompt.# request_data",
+        "output_messages": "gen_ai.output.messages output_messages gen_ai.completion.# response_data",
         "history": "pydantic_ai.all_messages all_messages_events",
         "noted": "events",
         "output": "final_result",
@@ -124,18 +125,30 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "documents": "gen_ai.retrieval.documents",
         "tools": "gen_ai.tool.definitions gen_ai.request.tools llm.request.functions.#",
         "server": "gen_ai.tool.server.name",
-        "server_version": "gen_ai.tool.server.version",
-        "tool_version": "gen_ai.tool.version",
+        "usage": "gen_ai.usage.raw",
     },
+    # OpenTelemetry's conventions, which use the words of gen_ai for the rest, and Sentry's, Traceloop's and OpenLIT's.
     "mcp": {
-        "kind": "mcp.method.name",
-        "tool": "mcp.tool.name mcp.request.params.name",
+        "kind": "mcp.method.name mcp.method",
+        "tool": "mcp.tool.name",
         "arguments": "mcp.tool.arguments mcp.request.argument",
-        "result": "mcp.tool.result mcp.response.value",
+        "keywords": "mcp.request.argument.*",
+        "result": "mcp.tool.result mcp.tool.result.content mcp.response.value",
         "server": "mcp.server.name fastmcp.server.name",
         "server_version": "mcp.server.version",
-        "tool_version": "mcp.tool.version fastmcp.component.version",
-        "is_error": "mcp.tool.isError mcp.tool.is_error mcp.result.isError mcp.is_error",
+        "tool_version": "fastmcp.component.key",
+        "is_error": "mcp.tool.result.is_error",
+    },
+    "haystack": {
+        "kind": "haystack.component.type",
+        "node": "haystack.component.name",
+        "input": "haystack.agent.input haystack.component.input haystack.pipeline.input_data",
+        "output": "haystack.agent.output haystack.component.output haystack.pipeline.output_data "
+        "haystack.agent.step.llm.output",
+        "tool": "haystack.tool.name",
+        "arguments": "haystack.agent.step.tool.input",
+        "result": "haystack.agent.step.tool.output",
+        "tools": "haystack.agent.tools",
     },
     "openllmetry": {
         "kind": "traceloop.span.kind ioa_observe.span.kind",
@@ -186,6 +199,12 @@ PLAIN_KINDS: dict[str, SpanKind] = {
     "embedding": "embedding", "evaluator": "evaluation", "eval": "evaluation", "eval_root": "evaluation",
     "handoff": "handoff",
 }  # fmt: skip
+# Spans of Haystack that no attribute tells apart.
+SPAN_NAMES: dict[str, SpanKind] = {
+    "haystack.agent.run": "agent", "haystack.agent.step": "chain", "haystack.agent.step.llm": "llm",
+    "haystack.agent.step.tool": "tool", "haystack.pipeline.run": "chain", "haystack.component.run": "chain",
+    "haystack.async_pipeline.run": "chain",
+}  # fmt: skip
 REQUEST_TYPES: dict[str, SpanKind] = {
     "chat": "llm", "completion": "llm", "embedding": "embedding", "rerank": "embedding",
 }  # fmt: skip
@@ -197,11 +216,13 @@ TOKEN_KINDS: dict[str, str] = {
         "output_tokens": "output_tokens output completion_tokens completionTokens outputTokens outputUsage",
         "total_tokens": "total_tokens total totalTokens totalUsage",
         "cached_tokens": "cache_read_input_tokens input_cached_tokens input_cache_read cached_input_tokens "
-        "prompt_details.cache_read cache_read cachedInputTokens cached_tokens",
+        "prompt_details.cache_read cache_read cachedInputTokens cached_tokens prompt_tokens_details.cached_tokens "
+        "input_tokens_details.cached_tokens",
         "written_tokens": "cache_creation_input_tokens input_cache_creation prompt_details.cache_write "
-        "input_cache_write cache_write_input_tokens cache_creation cache_write",
+        "input_cache_write cache_write_input_tokens cache_creation cache_write "
+        "prompt_tokens_details.cache_write_tokens",
         "reasoning_tokens": "output_reasoning output_reasoning_tokens completion_details.reasoning reasoning_tokens "
-        "reasoningTokens reasoning",
+        "reasoningTokens reasoning completion_tokens_details.reasoning_tokens output_tokens_details.reasoning_tokens",
     }.items()
     for name in names.split()
 }
