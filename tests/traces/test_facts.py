@@ -383,3 +383,9 @@ def test_an_inner_model_call_gets_the_cached_tokens_that_only_its_wrapper_states
     record = record_of(wrapper, Span(TRACE, "b", "a", start_s=2.0, attributes=call))
     (usage,) = [payload["usage"] for payload in payloads(record, "llm_call")]
     assert usage == {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 60}}
+
+
+@pytest.mark.parametrize("name", ["mlflow", "langfuse", "mcp", "crewai", "langsmith", "haystack.agent", "fastmcp"])
+def test_a_new_word_of_a_known_tool_is_counted(name):
+    facts = facts_of(Span(TRACE, "a", attributes={"openinference.span.kind": "TOOL", f"{name}.brand_new": "x"}))
+    assert facts.not_understood == [f"{name}.brand_new"]

@@ -156,6 +156,7 @@ _SPECIAL: dict[str, Reader] = {
     "openinference.span.kind": _kind_reader(PLAIN_KINDS, "chain"),
     "mlflow.spanType": _kind_reader(PLAIN_KINDS, "chain"),
     "ai.observability.span_type": _kind_reader(PLAIN_KINDS, "chain"),
+    "langsmith.span.kind": _kind_reader(PLAIN_KINDS, "chain"),
     # A plain span in Langfuse may have come in by OpenTelemetry, and says more in its own words.
     "langfuse.observation.type": _kind_reader(PLAIN_KINDS, None),
     "mcp.method.name": _kind_reader({"tools/call": "tool"}, "chain"),
