@@ -254,15 +254,11 @@ _RETOLD = "For context:"
 
 def question_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node]) -> str | None:
     """What the user asked: the input of the outermost span, else of an agent, else of the first model call."""
-    for node in tops:
+    agents = [node for node in nodes if node.facts.kind == "agent" and not node.within_evaluation]
+    for node in (*tops, *agents):
         asked = _plausible(question_in(node.facts.input)) or _last_user(node.facts.input_messages)
         if asked:
             return asked
-    for node in nodes:
-        if node.facts.kind == "agent" and not node.within_evaluation:
-            asked = _plausible(question_in(node.facts.input)) or _last_user(node.facts.input_messages)
-            if asked:
-                return asked
     for node in calls:
         asked = _last_user(node.facts.input_messages)
         if asked:
@@ -277,22 +273,16 @@ def question_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Nod
 
 def answer_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node]) -> str | None:
     """What was answered: the output of the outermost span, else of the last agent, else of the last model call."""
-    for node in reversed(tops):
-        answered = _last_answer(node)
-        if answered:
-            return answered
     agents = [node for node in nodes if node.facts.kind == "agent" and not node.within_evaluation]
     around = nearest_above(nodes, lambda node: node.facts.kind == "agent") if agents else {}
     outermost = [node for node in agents if around[node] is None]
-    for node in sorted(outermost, key=lambda each: each.span.end_s or 0.0, reverse=True):
+    for node in (*reversed(tops), *sorted(outermost, key=_ended, reverse=True)):
         answered = _last_answer(node)
         if answered:
             return answered
-    for node in sorted(calls, key=lambda each: each.span.end_s or 0.0, reverse=True):
-        texts = [
-            message.content for message in node.facts.output_messages if message.content and not message.tool_calls
-        ]
-        texts = [text for text in texts if text.strip()]
+    for node in sorted(calls, key=_ended, reverse=True):
+        said = [message.content for message in node.facts.output_messages if not message.tool_calls]
+        texts = [text for text in said if text and text.strip()]
         if texts:
             return texts[-1]
         if not node.facts.output_messages:
@@ -300,6 +290,10 @@ def answer_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node]
             if answered:
                 return answered
     return None
+
+
+def _ended(node: Node) -> float:
+    return node.span.end_s or 0.0
 
 
 def message_events(calls: Sequence[Node]) -> list[TraceEvent]:

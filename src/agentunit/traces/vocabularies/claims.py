@@ -9,8 +9,8 @@ from agentunit.traces.spans import Span
 from agentunit.traces.vocabularies.contents import numbered_messages
 from agentunit.traces.vocabularies.messages import messages_in
 from agentunit.traces.vocabularies.rows import ROWS, SILENT, Row, learn
-from agentunit.traces.vocabularies.table import TOKEN_KINDS, UNUSED_TOKENS
-from agentunit.traces.vocabularies.values import Message, from_json
+from agentunit.traces.vocabularies.table import TOKEN_KINDS, TOKENS, UNUSED_TOKENS
+from agentunit.traces.vocabularies.values import Message, from_json, usage_of
 
 # Facts whose sources must agree, in words.
 _COMPARED = {
@@ -65,7 +65,7 @@ class Claims:
                         entries[number] = {rest: value}
                     continue
             elif fact == "usage":
-                for part, count in _token_parts(row, value, unknown):
+                for part, count in _token_parts(row.attribute, value, unknown):
                     self._add(part, row, count)
                 continue
             if fact in by_fact:
@@ -151,7 +151,13 @@ def _rank(claim: Claim) -> int:
     return claim[0].rank
 
 
-def _token_parts(row: Row, value: Any, unknown: list[str]) -> Iterable[tuple[str, Any]]:
+def usage_in(counts: Any) -> dict[str, Any] | None:
+    """Token counts as a record states them, out of a mapping of them in any provider's names."""
+    found = dict(_token_parts("", counts, []))
+    return usage_of(*(found.get(fact) for fact in TOKENS))
+
+
+def _token_parts(attribute: str, value: Any, unknown: list[str]) -> Iterable[tuple[str, Any]]:
     counts = from_json(value)
     found: dict[str, Any] = {}
     for name, count in _flat(counts) if isinstance(counts, dict) else ():
@@ -159,7 +165,7 @@ def _token_parts(row: Row, value: Any, unknown: list[str]) -> Iterable[tuple[str
         if fact is not None and count is not None:
             found.setdefault(fact, count)
         elif fact is None and count and name.rpartition(".")[2] not in UNUSED_TOKENS and name not in UNUSED_TOKENS:
-            unknown.append(f"{row.attribute}.{name}")
+            unknown.append(f"{attribute}.{name}")
     return found.items()
 
 

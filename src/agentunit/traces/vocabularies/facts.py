@@ -17,7 +17,7 @@ from agentunit.traces.vocabularies.contents import (
 )
 from agentunit.traces.vocabularies.frameworks import read_framework
 from agentunit.traces.vocabularies.messages import is_tool_message, messages_in
-from agentunit.traces.vocabularies.table import SPAN_NAMES
+from agentunit.traces.vocabularies.table import SPAN_NAMES, TOKENS
 from agentunit.traces.vocabularies.values import (
     Facts,
     Message,
@@ -30,9 +30,6 @@ from agentunit.traces.vocabularies.values import (
     usage_of,
 )
 
-_TOKENS = (
-    "input_tokens", "output_tokens", "total_tokens", "cached_tokens", "written_tokens", "reasoning_tokens",
-)  # fmt: skip
 # What is taken over as it is, whatever the kind of the span.
 _PLAIN = frozenset((
     "agent", "agent_description", "agent_id", "input", "output", "model", "provider", "cost", "expected", "session_id",
@@ -57,8 +54,6 @@ _METHODS = (
     "._execute_core",
 )
 _BRACKETED = re.compile(r"(?:agent_run|invoke_agent|agent run) ?\[(?P<name>[^\]]+)\]\Z")
-# How Claude names the tools of MCP servers.
-_SERVED = re.compile(r"mcp__(?P<server>.+?)__.")
 _OPERATIONS = ("invoke_agent ", "execute_tool ", "agent run ", "running tool: ", "tool: ")
 _STEPS = (".agent", ".tool", ".task", ".workflow")
 
@@ -88,7 +83,7 @@ def facts_of(span: Span) -> Facts:
             if name in _PLAIN:
                 setattr(facts, name, claims.of(name))
         if "input_tokens" in by_fact or "output_tokens" in by_fact or "total_tokens" in by_fact:
-            facts.usage = usage_of(*(claims.of(name) for name in _TOKENS))
+            facts.usage = usage_of(*(claims.of(name) for name in TOKENS))
         if "currency" in by_fact and claims.of("currency") != "USD":
             facts.cost = None
         if facts.input is None and "keywords" in by_fact:

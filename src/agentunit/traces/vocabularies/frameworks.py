@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentunit.traces.spans import Span
+from agentunit.traces.vocabularies.claims import Claims, usage_in
 from agentunit.traces.vocabularies.messages import messages_in, unwrapped_result
-from agentunit.traces.vocabularies.values import Facts, as_text, from_json, plain_usage
-
-if TYPE_CHECKING:
-    from agentunit.traces.vocabularies.claims import Claims
+from agentunit.traces.vocabularies.values import Facts, as_text, from_json
 
 # LlamaIndex names the agent of a step nowhere but in the representation of its event.
 _CURRENT_AGENT = re.compile(r"current_agent_name='([^']*)'")
@@ -100,13 +98,8 @@ def _read_crewai(attributes: Mapping[str, Any], facts: Facts) -> None:
         output = from_json(facts.output)
         usage = output.get("token_usage") if isinstance(output, dict) else None
         if isinstance(usage, dict) and usage.get("prompt_tokens"):
-            facts.usage = {
-                "prompt_tokens": usage.get("prompt_tokens"),
-                "completion_tokens": usage.get("completion_tokens"),
-                "prompt_tokens_details": {"cached_tokens": usage.get("cached_prompt_tokens") or 0},
-            }
-    session = facts.session_id
-    if session is not None and "crewai.task.id" in attributes:
+            facts.usage = usage_in(usage)
+    if "crewai.task.id" in attributes:
         facts.session_id = None  # CrewAI's conversation is one task of a run
 
 
@@ -135,7 +128,7 @@ def _read_haystack(facts: Facts) -> None:
         meta = replies[0].get("meta") if replies else made.get("meta")
         meta = meta[0] if isinstance(meta, list) and meta else meta
         if isinstance(meta, dict):
-            facts.model, facts.usage = as_text(meta.get("model")), plain_usage(meta.get("usage"))
+            facts.model, facts.usage = as_text(meta.get("model")), usage_in(meta.get("usage"))
     elif facts.kind == "tool":
         facts.error = as_text(made.get("error")) if set(made) == {"error"} else None
     elif facts.kind == "agent":

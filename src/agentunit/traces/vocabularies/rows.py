@@ -13,6 +13,7 @@ from agentunit.traces.vocabularies.table import (
     OURS,
     PLAIN_KINDS,
     REQUEST_TYPES,
+    TOKENS,
     UNUSED_FAMILIES,
     UNUSED_WORDS,
     VOCABULARIES,
@@ -73,16 +74,13 @@ def cost_in(value: Any) -> float | None:
 def _expectation(assessments: Any) -> Any:
     """The expected answer among a trace's assessments: the one of that name, else the only one."""
     found = {}
-    for each in _items(from_json(assessments)):
+    rows = from_json(assessments)
+    for each in rows if isinstance(rows, list) else ():
         if isinstance(each, dict) and isinstance(each.get("expectation"), dict):
             found[each.get("assessment_name")] = each["expectation"].get("value")
     if "expected_response" in found:
         return found["expected_response"]
     return next(iter(found.values())) if len(found) == 1 else None
-
-
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _vercel_kind(operation: Any) -> SpanKind:
@@ -134,10 +132,9 @@ _TEXTS = (
     "agent agent_description agent_id entity node from_agent to_agent provider tool tool_call_id session_id user_id "
     "error status metric currency server server_version lc_agent lc_path function"
 )
-_TOKENS = "input_tokens output_tokens total_tokens cached_tokens written_tokens reasoning_tokens"
 _READERS: dict[str, Reader] = {
     **dict.fromkeys(_TEXTS.split(), _plain_text),
-    **dict.fromkeys(_TOKENS.split(), as_count),
+    **dict.fromkeys(TOKENS, as_count),
     "model": _model,
     "cost": cost_in,
     "trace_total_cost": cost_in,

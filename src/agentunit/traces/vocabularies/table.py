@@ -215,15 +215,16 @@ REQUEST_TYPES: dict[str, SpanKind] = {
     "chat": "llm", "completion": "llm", "embedding": "embedding", "rerank": "embedding",
 }  # fmt: skip
 
+TOKENS = ["input_tokens", "output_tokens", "total_tokens", "cached_tokens", "written_tokens", "reasoning_tokens"]
 TOKEN_KINDS: dict[str, str] = {
     name: fact
     for fact, names in {
         "input_tokens": "input_tokens input prompt_tokens promptTokens inputTokens inputUsage",
         "output_tokens": "output_tokens output completion_tokens completionTokens outputTokens outputUsage",
         "total_tokens": "total_tokens total totalTokens totalUsage",
-        "cached_tokens": "cache_read_input_tokens input_cached_tokens input_cache_read cached_input_tokens "
-        "prompt_details.cache_read cache_read cachedInputTokens cached_tokens prompt_tokens_details.cached_tokens "
-        "input_tokens_details.cached_tokens input_token_details.cache_read",
+        "cached_tokens": "cache_read_input_tokens cached_prompt_tokens input_cached_tokens input_cache_read "
+        "cached_input_tokens prompt_details.cache_read cache_read cachedInputTokens cached_tokens "
+        "prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens input_token_details.cache_read",
         "written_tokens": "cache_creation_input_tokens input_cache_creation prompt_details.cache_write "
         "input_cache_write cache_write_input_tokens cache_creation cache_write "
         "prompt_tokens_details.cache_write_tokens input_token_details.cache_creation",

@@ -304,19 +304,3 @@ def usage_of(
     if n_reasoning:
         usage["completion_tokens_details"] = {"reasoning_tokens": n_reasoning}
     return usage
-
-
-def plain_usage(usage: Any) -> dict[str, Any] | None:
-    """The token counts of a provider's response, in OpenAI's or Anthropic's names."""
-    if not isinstance(usage, dict):
-        return None
-    asked = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
-    made = usage.get("completion_tokens_details") or usage.get("output_tokens_details") or {}
-    return usage_of(
-        usage.get("prompt_tokens", usage.get("input_tokens")),
-        usage.get("completion_tokens", usage.get("output_tokens")),
-        usage.get("total_tokens"),
-        asked.get("cached_tokens", usage.get("cache_read_input_tokens")),
-        usage.get("cache_creation_input_tokens"),
-        made.get("reasoning_tokens"),
-    )
