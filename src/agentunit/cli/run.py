@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from agentunit.cli.compare import unsure_option
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
@@ -29,7 +30,7 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide_run
+from agentunit.engine.decision import Unsure, count_unsure, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Plan, Recording, plan_run, record, rerun_cases
@@ -60,6 +61,7 @@ from agentunit.store.sqlite import RunHeader, Store
 @click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics in place of the suite's.")
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
+@unsure_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option
 @media_root_option
@@ -78,6 +80,7 @@ def run(
     names: tuple[str, ...],
     gates: tuple[str, ...],
     baseline: str | None,
+    unsure: Unsure | None,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
@@ -104,7 +107,18 @@ def run(
     }
     with open_store(store_path, must_exist=resume is not None) as store:
         _run(
-            store, suite_path, given, names, choice, resume, retry_failed, limit, baseline, as_json, show_personal_data
+            store,
+            suite_path,
+            given,
+            names,
+            choice,
+            resume,
+            retry_failed,
+            limit,
+            baseline,
+            unsure,
+            as_json,
+            show_personal_data,
         )
 
 
@@ -118,6 +132,7 @@ def _run(
     retry_failed: bool,
     limit: int | None,
     baseline: str | None,
+    unsure: Unsure | None,
     as_json: bool,
     show_personal_data: bool,
 ) -> None:
@@ -148,7 +163,7 @@ def _run(
     score_with_progress(
         store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
     )
-    finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data)
+    finish(store, plan.header.id, suite, base, as_json=as_json, show_personal_data=show_personal_data, unsure=unsure)
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -295,12 +310,22 @@ def score_with_progress(
 
 
 def finish(
-    store: Store, run_id: str, suite: Suite, base: ScoredRun | None, *, as_json: bool, show_personal_data: bool = False
+    store: Store,
+    run_id: str,
+    suite: Suite,
+    base: ScoredRun | None,
+    *,
+    as_json: bool,
+    show_personal_data: bool = False,
+    unsure: Unsure | None = None,
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
-    comparison = compare_runs(scored, base, min_coverage=suite.min_coverage) if base is not None else None
+    comparison = None
+    if base is not None:
+        comparison = compare_runs(scored, base, gates=suite.gates, min_coverage=suite.min_coverage)
     decision = decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
+    decision = count_unsure(decision, unsure)
     reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
     decision = reported.decision
     remember_exit_code(decision.exit_code)

@@ -7,7 +7,7 @@ and every exit code render this decision; none makes its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal
 
@@ -30,6 +30,7 @@ _CASES_NAMED = 3
 _ID_LENGTH = 40
 
 RunVerdict = Literal["pass", "fail", "errors", "cannot tell"]
+Unsure = Literal["pass", "fail"]
 ReasonKind = Literal[
     "gate",
     "unanswered gate",
@@ -68,7 +69,8 @@ class Decision:
 
     ``verdict`` is ``None`` when nothing was there to decide by: no gate, no baseline, and no error too many.
     ``headline`` is the whole in one sentence. ``n_errors`` failed cases and scores were held against ``max_errors``.
-    ``gates`` and ``comparison`` are what it was made from.
+    ``gates`` and ``comparison`` are what it was made from. ``unsure`` is what "cannot tell" was counted as, where the
+    data could not tell and someone had said what that counts as.
     """
 
     exit_code: int
@@ -79,6 +81,7 @@ class Decision:
     comparison: Comparison | None = None
     n_errors: int = 0
     max_errors: int = 0
+    unsure: Unsure | None = None
 
     @property
     def word(self) -> str:
@@ -88,7 +91,7 @@ class Decision:
     @property
     def failing_cases(self) -> tuple[str, ...]:
         """The ids of all cases behind the reasons, in the order of the reasons."""
-        return tuple(dict.fromkeys(case for reason in self.reasons for case in reason.cases))
+        return tuple(dict.fromkeys(case for reason in self.reasons if reason.exit_code for case in reason.cases))
 
 
 def decide_run(
@@ -131,7 +134,7 @@ def decide(
         headlines.append((EXIT_CANNOT_TELL, text))
     met = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
     if comparison is not None:
-        met.append(f"no worse than {comparison.baseline}")
+        met.append(_no_worse(comparison))
     allowed = f"; {allowance}" if n_errors else ""
     return _decided(
         reasons,
@@ -149,7 +152,33 @@ def decide_comparison(comparison: Comparison) -> Decision:
     """The decision of a comparison alone."""
     reasons = list(_comparison_reasons(comparison))
     headlines = [(reason.exit_code, _headline_part(reason)) for reason in reasons]
-    return _decided(reasons, headlines, passed=f"no worse than {comparison.baseline}", comparison=comparison)
+    return _decided(reasons, headlines, passed=_no_worse(comparison), comparison=comparison)
+
+
+def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
+    """The decision where "cannot tell" counts as a pass or as a failure; any other decision stays as it is.
+
+    >>> unsure = Decision(EXIT_CANNOT_TELL, "cannot tell", "CANNOT TELL: 5 cases")
+    >>> count_unsure(unsure, "pass").headline
+    'PASS: cannot tell, which counts as a pass: 5 cases'
+    """
+    if unsure is None or decision.exit_code != EXIT_CANNOT_TELL:
+        return decision
+    code = EXIT_PASS if unsure == "pass" else EXIT_FAILED
+    counted = "a pass" if unsure == "pass" else "a failure"
+    said = decision.headline.removeprefix(f"{decision.word}: ")
+    return replace(
+        decision,
+        exit_code=code,
+        verdict=_VERDICTS[code],
+        headline=f"{unsure.upper()}: cannot tell, which counts as {counted}: {said}",
+        reasons=tuple(replace(reason, exit_code=code) for reason in decision.reasons),
+        unsure=unsure,
+    )
+
+
+def _no_worse(comparison: Comparison) -> str:
+    return f"no {'change from' if comparison.is_unchanged else 'worse than'} {comparison.baseline}"
 
 
 def decide_scoring(summary: RunSummary, max_errors: int) -> Decision:
@@ -230,8 +259,9 @@ def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
         yield Reason(
             "undecided", EXIT_CANNOT_TELL, names[id(each)], each.reason, metric=each.metric, backend=each.backend
         )
-    if not any(each.gated for each in comparison.metrics):
-        text = "no metric counts for the decision; --metrics names some"
+    scores_changed = any(each.unit == "score" and (each.got_worse or each.got_better) for each in comparison.metrics)
+    if not comparison.tested and (scores_changed or not comparison.is_unchanged):
+        text = "no metric counts for the decision; --on names some"
         yield Reason("undecided", EXIT_CANNOT_TELL, "comparison", text)
 
 
