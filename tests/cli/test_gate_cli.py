@@ -233,6 +233,24 @@ def undecided():
     make_run("new", {"tool_success": [0.0] + [1.0] * 9})
 
 
+def test_several_runs_against_the_first():
+    make_run("base", {"tool_success": [1.0] * 80})
+    make_run("same", {"tool_success": [1.0] * 80})
+    worse = make_run("worse", {"tool_success": [0.0] * 20 + [1.0] * 60})
+    result = invoke(compare, "base", "same", "worse")
+    assert result.exit_code == 1
+    lines = [line.split() for line in result.output.splitlines()]
+    assert ["tool_success", "1.00", "1.00", "no", "change", "0.75", "regression"] in lines
+    assert ["q0", "–", "newly", "failing"] in lines
+    assert f"{worse}: FAIL: tool_success is worse than the baseline" in result.output
+    assert lines[-1] == ["next:", "agentunit", "compare", "base", "worse"]
+    data = json.loads(invoke(compare, "base", "same", "worse", "--json").output)
+    assert [each["exit_code"] for each in data["comparisons"]] == [0, 1]
+    assert (data["exit_code"], data["comparisons"][0]["comparison"]["alpha"]) == (1, 0.025)
+    assert invoke(compare, "base", "same", "same").exit_code == 0
+    assert "name at least two runs" in invoke(compare, "base").output
+
+
 def test_too_few_cases_to_tell(undecided):
     result = invoke(compare, "last~1", "last")
     assert result.exit_code == 4

@@ -30,7 +30,8 @@ from agentunit.store.schema import StoreError
 
 # However many cases changed, so many of each kind are kept with their answers; all are counted.
 MOST_LISTED = 200
-_LONGEST_ANSWER = 20_000
+# Reports mask an answer and then cut it shorter still.
+_LONGEST_ANSWER = 6_000
 _ROUNDING = 1e-9
 # A gate on one of these holds a single value to its threshold as well; a sum, or a share of passes, does not.
 _NOT_BY_CASE = ("sum", "pass")

@@ -177,6 +177,16 @@ def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
     )
 
 
+def strictest(codes: Iterable[int]) -> int:
+    """The exit code of several decisions or reasons together: a failure first, then errors, then "cannot tell".
+
+    >>> strictest([0, 4, 1]), strictest([])
+    (1, 0)
+    """
+    found = set(codes)
+    return next((each for each in _STRICTEST_FIRST if each in found), EXIT_PASS)
+
+
 def _no_worse(comparison: Comparison) -> str:
     return f"no {'change from' if comparison.is_unchanged else 'worse than'} {comparison.baseline}"
 
@@ -228,8 +238,7 @@ def _decided(
     undecided: str = "",
     **facts: Any,
 ) -> Decision:
-    codes = {reason.exit_code for reason in reasons}
-    code = next((each for each in _STRICTEST_FIRST if each in codes), EXIT_PASS)
+    code = strictest(reason.exit_code for reason in reasons)
     if code == EXIT_PASS and passed is None:
         return Decision(code, None, undecided, **facts)
     verdict = _VERDICTS[code]

@@ -70,6 +70,7 @@ def describe_tested(comparison: Comparison) -> str:
 def describe_scores(difference: CaseDifference) -> str:
     """How the counted scores of a case changed.
 
+    >>> from agentunit.engine.comparison import ScoreChange
     >>> describe_scores(CaseDifference("q1", "worse", (ScoreChange("m", 1.0, 0.5),)))
     'm 1.00 → 0.50'
     """

@@ -122,6 +122,48 @@ def print_verdict(decision: Decision, console: Console, *next_steps: str) -> Non
     print_decision(decision, console, *next_steps)
 
 
+def print_variants(decisions: Sequence[Decision], console: Console, *next_steps: str) -> None:
+    """Print several comparisons with one baseline: metrics by runs, cases by runs, and each decision."""
+    compared = [each.comparison for each in decisions if each.comparison is not None]
+    runs = [printable_line(each.candidate, 30) for each in compared]
+    baseline = printable_line(compared[0].baseline, 30)
+    rows: dict[str, list[str]] = {}
+    for place, comparison in enumerate(compared):
+        for label, each in zip(comparison.labels, comparison.metrics, strict=True):
+            if each.verdict == "not compared" and not each.gated:
+                continue
+            row = rows.setdefault(label, ["–"] * (len(compared) + 1))
+            row[0] = describe_mean(each.baseline_mean, each.unit)
+            verdict = each.verdict if each.gated else "i"
+            row[place + 1] = f"{describe_mean(each.candidate_mean, each.unit)} {verdict}"
+    table = plain_table("metric", baseline, *runs)
+    for label, cells in rows.items():
+        table.add_row(*(Text(printable_line(cell)) for cell in (label, *cells)))
+    console.print(Text(f"\nEach against {baseline}", style="bold"))
+    console.print(table)
+    kinds: dict[str, list[str]] = {}
+    for place, comparison in enumerate(compared):
+        for difference in comparison.differences:
+            if difference.kind != "other answer":
+                kinds.setdefault(difference.case_id, [""] * len(compared))[place] = difference.kind
+    if kinds:
+        # Those that fail in most of the runs first.
+        ordered = sorted(kinds, key=lambda case_id: -sum(kind in ("newly failing", "worse") for kind in kinds[case_id]))
+        cases = plain_table("case", *runs)
+        for case_id in ordered[:_CASES_LISTED]:
+            of_runs = (Text(kind or "–") for kind in kinds[case_id])
+            cases.add_row(Text(printable_line(case_id, 40)), *of_runs)
+        console.print("\n[bold]Cases that changed[/bold]")
+        console.print(cases)
+        if len(ordered) > _CASES_LISTED:
+            console.print(f"… and {len(ordered) - _CASES_LISTED:,} more (--json lists them)", style="dim")
+    for run, decision in zip(runs, decisions, strict=True):
+        print_line(
+            f"\n{run}: {printable_line(decision.headline)}", console, _VERDICT_STYLE.get(decision.verdict, "bold red")
+        )
+    print_next(next_steps, console)
+
+
 def print_decision(decision: Decision, console: Console, *next_steps: str) -> None:
     """The last lines: what was decided, and the next commands."""
     style = _VERDICT_STYLE.get(decision.verdict, "bold red")
