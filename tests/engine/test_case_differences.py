@@ -111,11 +111,13 @@ def test_few_tokens_more_make_no_case_worse(store):
 
 def test_many_changes_are_counted_and_some_are_listed(store, monkeypatch):
     monkeypatch.setattr(module, "MOST_LISTED", 2)
+    monkeypatch.setattr(module, "_MOST_ANSWERED", 1)
     old = {f"c{place}": [("x", 1.0)] for place in range(5)}
     new = {f"c{place}": [("y", 0.1 * place)] for place in range(5)}
     comparison = compared(store, old, new)
     assert comparison.n_by_kind["worse"] == 5
     assert [each.case_id for each in comparison.differences] == ["c0", "c1"]
+    assert [each.candidate is None for each in comparison.differences] == [False, True]
 
 
 def test_records_are_read_once(store):

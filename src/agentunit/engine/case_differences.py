@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
+from itertools import chain
 
 from agentunit.core.codec import RecordError
 from agentunit.core.outcome import outcome_text
@@ -28,10 +29,11 @@ from agentunit.engine.tool_changes import RunTools, TooManyTools, tools_changed
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.schema import StoreError
 
-# However many cases changed, so many of each kind are kept with their answers; all are counted.
+# However many cases changed, so many of each kind are listed, the first of them with their answers. All are counted.
 MOST_LISTED = 200
-# Reports mask an answer and then cut it shorter still.
-_LONGEST_ANSWER = 6_000
+_MOST_ANSWERED = 25
+# Reports mask an answer, which takes time, and then cut it shorter still.
+_LONGEST_ANSWER = 2_000
 _ROUNDING = 1e-9
 # A gate on one of these holds a single value to its threshold as well; a sum, or a share of passes, does not.
 _NOT_BY_CASE = ("sum", "pass")
@@ -101,13 +103,14 @@ def case_differences(
     found = dict(_by_scores(cases, counted))
     listed = _listed(found)
     tools: tuple[ToolChange, ...] = ()
-    read = _read_both(candidate, baseline, cases, {case_id: found[case_id].repeats for case_id in listed})
+    answered = [case_id for of_kind in listed for case_id in of_kind[:_MOST_ANSWERED]]
+    read = _read_both(candidate, baseline, cases, {case_id: found[case_id].repeats for case_id in answered})
     if isinstance(read, tuple):
         answers, (tools, note) = read
     else:
         answers, note = None, read
     differences = []
-    for case_id in listed:
+    for case_id in chain.from_iterable(listed):
         each = found[case_id]
         difference = CaseDifference(case_id, each.kind, each.scores)
         if answers is not None:
@@ -162,12 +165,10 @@ def _telling_repeats(case_id: str, scores: CountedScores, *, is_loss: bool) -> t
     return (old_high, new_low) if higher_first else (old_low, new_high)
 
 
-def _listed(found: Mapping[str, _Found]) -> list[str]:
-    listed: list[str] = []
-    for kind in LISTED_KINDS:
-        of_kind = [case_id for case_id, each in found.items() if each.kind == kind]
-        listed += sorted(of_kind, key=lambda case_id: -found[case_id].change)[:MOST_LISTED]
-    return listed
+def _listed(found: Mapping[str, _Found]) -> list[list[str]]:
+    """The cases to list, by kind, the greatest change first."""
+    by_kind = [[case_id for case_id, each in found.items() if each.kind == kind] for kind in LISTED_KINDS]
+    return [sorted(cases, key=lambda case_id: -found[case_id].change)[:MOST_LISTED] for cases in by_kind]
 
 
 def _read_both(

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from agentunit.privacy.redaction import Redactor
 
 
-_ANSWER_LENGTH = 4_000
+_ANSWER_LENGTH = 1_500
 _NOT_MASKED = frozenset(("name", "address", "account"))
 # A plane of Unicode that has no characters of its own.
 _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
