@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from agentunit.cli.compare import unsure_option
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
@@ -32,7 +33,7 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide_run
+from agentunit.engine.decision import Unsure, count_unsure, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
@@ -77,6 +78,7 @@ _MAX_COST = "Begin no case once the traces say that this call spent so much. Wha
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
 @all_rows_option
+@unsure_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option
 @media_root_option
@@ -101,6 +103,7 @@ def run(
     gates: tuple[str, ...],
     baseline: str | None,
     all_rows: bool,
+    unsure: Unsure | None,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
@@ -144,7 +147,20 @@ def run(
     }
     with open_store(store_path, must_exist=resume is not None) as store:
         caps = Caps(max_cost, None if max_time is None else seconds_from(max_time))
-        _run(store, suite_path, given, names, choice, planned, caps, baseline, all_rows, as_json, show_personal_data)
+        _run(
+            store,
+            suite_path,
+            given,
+            names,
+            choice,
+            planned,
+            caps,
+            baseline,
+            all_rows,
+            unsure,
+            as_json,
+            show_personal_data,
+        )
 
 
 def _run(
@@ -157,6 +173,7 @@ def _run(
     caps: Caps,
     baseline: str | None,
     all_rows: bool,
+    unsure: Unsure | None,
     as_json: bool,
     show_personal_data: bool,
 ) -> None:
@@ -195,6 +212,7 @@ def _run(
         as_json=as_json,
         show_personal_data=show_personal_data,
         all_rows=all_rows,
+        unsure=unsure,
     )
 
 
@@ -359,11 +377,15 @@ def finish(
     as_json: bool,
     show_personal_data: bool = False,
     all_rows: bool = True,
+    unsure: Unsure | None = None,
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
-    comparison = compare_runs(scored, base, min_coverage=suite.min_coverage) if base is not None else None
+    comparison = None
+    if base is not None:
+        comparison = compare_runs(scored, base, gates=suite.gates, min_coverage=suite.min_coverage)
     decision = decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
+    decision = count_unsure(decision, unsure)
     reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
     decision = reported.decision
     remember_exit_code(decision.exit_code)
