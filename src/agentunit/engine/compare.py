@@ -10,6 +10,7 @@ from agentunit.engine.case_differences import CountedScores, case_differences
 from agentunit.engine.comparison import Comparison, MetricComparison
 from agentunit.engine.detectable import describe_result
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.known_failures import set_aside, without_cases
 from agentunit.engine.margins import Margin
 from agentunit.engine.paired_scores import (
     ANSWERED,
@@ -53,7 +54,8 @@ def compare_runs(
     to be smaller than the ``margin``. Without one it is *no worse* only when a loss of the margin is ruled out; that
     needs no Holm, since all must pass. When fewer than ``min_coverage`` of the baseline's cases are in both runs, or of
     a metric's scores, it does not pass: what is missing may be what went wrong. Where the agent failed in either run,
-    ``answered`` is compared and counts, whatever is named: 1.0 for each repeat without a failure.
+    ``answered`` is compared and counts, whatever is named: 1.0 for each repeat without a failure. Cases that the
+    candidate's dataset marks as known to fail are left out of both runs.
     """
     if not 0.0 < alpha < 0.5:
         raise ValueError(f"compare_runs: alpha must be above 0 and below 0.5; received {alpha!r}")
@@ -73,6 +75,8 @@ def compare_runs(
     compared_names = [name for name in names if wanted_backends(name, metrics) is not None]
     before = baseline
     baseline, rescored, refused = rescore_baseline(candidate, baseline, compared_names)
+    aside = set_aside(candidate)
+    candidate, baseline = without_cases(candidate, aside), without_cases(baseline, aside)
     held_to = _gates_of(candidate, gates)
     scores = [
         (
