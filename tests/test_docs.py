@@ -68,7 +68,7 @@ def test_a_framework_page_has_an_environment_and_says_what_to_install(page: Path
     assert [block.language for block in blocks_of(page)] == ["python"]
     pinned = (ROOT / "tests" / "frameworks" / "environments" / f"{page.stem}.txt").read_text(encoding="utf-8").split()
     installed = {line.partition("==")[0].partition("[")[0] for line in pinned}
-    (command,) = re.findall(r"^`pip install \"agentunit-eval\[otel\]\" (.*)`$", page.read_text(encoding="utf-8"), re.M)
+    (command,) = re.findall(r"^`pip install \"\.\[otel\]\" (.*)`$", page.read_text(encoding="utf-8"), re.M)
     assert {each.strip('"').partition("[")[0] for each in command.split()} <= installed
 
 

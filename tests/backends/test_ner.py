@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from agentunit.backends.ner import PersonNames, promising
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.backends.spacy_model import model_path, spacy_unready
+from agentunit.installation import install_command
 from agentunit.privacy.detectors import NerDetector, detector_named
 
 HAS_MODEL = spacy_unready() is None
@@ -117,7 +118,7 @@ def test_without_the_model_the_command_that_adds_it_is_named():
     with pytest.raises(BackendUnavailable, match="pip install"):
         model_path()
     if find_spec("spacy") is None:
-        assert spacy_unready() == 'spaCy is not installed; pip install "agentunit-eval[ner]" adds it'
+        assert spacy_unready() == f"spaCy is not installed; {install_command('ner')} adds it"
 
 
 @pytest.mark.skipif(not HAS_MODEL, reason="needs spaCy and its English model (extra 'ner')")

@@ -16,6 +16,7 @@ from agentunit.backends.judge.settings import JudgeSettings, configure_judge
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.backends.ragas import backend, installed
 from agentunit.backends.ragas.ragas_backend import RagasBackend
+from agentunit.installation import install_command
 
 PARIS = "Paris is in France."
 
@@ -134,7 +135,7 @@ def configure() -> None:
 def test_without_ragas_the_reason_is_the_command_that_adds_it(monkeypatch: pytest.MonkeyPatch) -> None:
     configure()
     monkeypatch.setattr(installed, "find_spec", lambda name: None)
-    assert backend().unready() == 'RAGAS is not installed; pip install "agentunit-eval[ragas]" adds it'
+    assert backend().unready() == f"RAGAS is not installed; {install_command('ragas')} adds it"
 
 
 def test_without_a_judge_the_reason_names_the_variables_and_nothing_is_imported(install: Install) -> None:
@@ -172,7 +173,7 @@ def test_a_pair_of_versions_that_cannot_be_imported_is_told_without_trying(
     assert (reason is None) == works
     if reason is not None:
         assert "langchain-community 0.4.2" in reason
-        assert 'pip install "agentunit-eval[ragas]"' in reason
+        assert install_command("ragas") in reason
         assert "ragas" not in sys.modules
 
 
@@ -191,7 +192,7 @@ def test_an_install_that_breaks_on_import_says_how_and_the_way_out(install: Inst
     assert reason is not None
     assert said in reason
     assert reason.startswith("ragas 0.4.3 is installed but cannot be imported")
-    assert reason.endswith('pip install "agentunit-eval[ragas]" mends that')
+    assert reason.endswith(f"{install_command('ragas')} mends that")
 
 
 def test_telemetry_is_off_before_the_import_and_its_warnings_stay_inside(install: Install) -> None:

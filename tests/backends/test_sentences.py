@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 from agentunit.backends import sentences
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.backends.sentences import TextSimilarity, check_model_name, sentences_unready, text_similarity
+from agentunit.installation import install_command
 
 np = pytest.importorskip("numpy")
 needs_encoder = pytest.mark.skipif(sentences_unready() is not None, reason="agentunit-local is not installed")
@@ -70,7 +72,7 @@ def test_without_the_package_there_is_a_command(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setattr(sentences, "find_spec", lambda name: None if name == "agentunit_local" else find_spec(name))
     text_similarity.cache_clear()
     with pytest.raises(
-        BackendUnavailable, match=r'^agentunit-local is not installed; pip install "agentunit-eval\[local\]"'
+        BackendUnavailable, match=r"^agentunit-local is not installed; " + re.escape(install_command("local"))
     ):
         text_similarity(str(tmp_path))
     text_similarity.cache_clear()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import wave
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +15,7 @@ from agentunit.backends import speech
 from agentunit.backends.media.limits import MediaAccess, MediaLimits, MediaProblem
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.backends.speech import checked_audio, decoded_audio, recogniser_of, whisper_folder
+from agentunit.installation import install_command
 
 needs_av = pytest.mark.skipif(find_spec("av") is None, reason="PyAV is not installed")
 
@@ -122,7 +124,7 @@ def test_no_recogniser_is_none() -> None:
 
 def test_whisper_without_its_runtime_is_a_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(speech, "find_spec", lambda name: None)
-    with pytest.raises(BackendUnavailable, match=r'^Owner: .*not installed; pip install "agentunit-eval\[whisper\]"'):
+    with pytest.raises(BackendUnavailable, match=r"^Owner: .*not installed; " + re.escape(install_command("whisper"))):
         recogniser_of("faster-whisper", "Owner")
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from agentunit.core.codec import decode_record
+from agentunit.installation import install_command
 from agentunit.traces.collector.request import grpc_installed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the signals of POSIX")
@@ -115,10 +116,10 @@ def test_without_the_extra_a_grpc_exporter_is_noticed_at_both_ports(collect):
     for port in (grpc_port, int(collector.address.rsplit(":", 1)[1])):
         with socket.create_connection(("127.0.0.1", port), timeout=10) as sender:
             sender.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-            assert b'pip install "agentunit-eval[collect]"' in sender.recv(65536)
+            assert install_command("collect").encode() in sender.recv(65536)
     code, stdout, stderr = collector.end()
     assert code == 0
-    assert stderr.count('gRPC cannot be read here: pip install "agentunit-eval[collect]"') == 1
+    assert stderr.count(f"gRPC cannot be read here: {install_command('collect')}") == 1
     assert f"OTEL_EXPORTER_OTLP_ENDPOINT={collector.address}" in stderr
     assert "nothing could be read: gRPC exporters connected 2 times (see above what to do)" in stdout
     assert "nothing arrived" not in stdout

@@ -18,6 +18,7 @@ from agentunit.cli.import_run import import_run
 from agentunit.cli.runs import runs
 from agentunit.cli.show import show
 from agentunit.datasets.demo import demo_records
+from agentunit.installation import install_command
 from agentunit.store.sqlite import Store
 
 Verb = Callable[..., Result]
@@ -266,7 +267,7 @@ def test_without_pyarrow_the_hint_is_one_line(verb, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     result = verb("export", "last", "--to", "run.parquet")
     assert result.exit_code == 3
-    assert result.stderr == 'Error: Parquet needs pyarrow: pip install "agentunit-eval[parquet]"\n'
+    assert result.stderr == f"Error: Parquet needs pyarrow: {install_command('parquet')}\n"
 
 
 def test_the_next_command_finds_a_case_whose_id_cannot_be_printed(verb):

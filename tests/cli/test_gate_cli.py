@@ -128,7 +128,7 @@ def test_json_has_everything():
     (verdict,) = data["gates"]
     assert (verdict["expression"], verdict["verdict"]) == ("tool_success all == 1", "fail")
     assert (verdict["cases"], verdict["coverage"], verdict["n_scored"]) == (["q79"], 1.0, 80)
-    assert data["comparison"]["metrics"][0]["verdict"] == "no worse"
+    assert data["comparison"]["metrics"][0]["verdict"] == "no change"
 
 
 def test_an_exported_file_needs_no_store():
@@ -209,21 +209,64 @@ def test_compare_says_which_is_which():
     assert row.split()[:4] == ["tool_success", "↑", "1.00", "0.75"]
     assert "-0.250 [" in row
     assert "regression" in row
-    assert "tool_success worse: q0 (1.00 → 0.00), q1 (1.00 → 0.00)" in result.output
+    listed = lines.index("Newly failing (20)")
+    assert listed < lines.index(row)
+    assert lines[listed + 1].split() == ["q0", "tool_success", "1.00", "→", "0.00"]
+    assert "80 cases: tool_success fell by 25 points." in lines
     assert lines[-1] == f"next: agentunit show {new} q0"
     swapped = invoke(compare, "new", "base")
     assert swapped.exit_code == 0
     assert "better" in swapped.output
 
 
-def test_too_few_cases_to_tell():
-    few = {"tool_success": [1.0] * 10}
-    make_run("base", few)
-    make_run("new", few)
+def test_a_run_against_itself_did_not_change():
+    make_run("base", {"tool_success": [1.0] * 3})
+    result = invoke(compare, "last", "last")
+    assert result.exit_code == 0
+    assert "3 cases: no change." in result.output.splitlines()
+    assert "PASS: no change from" in result.output
+
+
+@pytest.fixture
+def undecided():
+    make_run("base", {"tool_success": [1.0] * 9 + [0.0]})
+    make_run("new", {"tool_success": [0.0] + [1.0] * 9})
+
+
+def test_several_runs_against_the_first():
+    make_run("base", {"tool_success": [1.0] * 80})
+    make_run("same", {"tool_success": [1.0] * 80})
+    worse = make_run("worse", {"tool_success": [0.0] * 20 + [1.0] * 60})
+    result = invoke(compare, "base", "same", "worse")
+    assert result.exit_code == 1
+    lines = [line.split() for line in result.output.splitlines()]
+    assert ["tool_success", "1.00", "1.00", "no", "change", "0.75", "regression"] in lines
+    assert ["q0", "–", "newly", "failing"] in lines
+    assert f"{worse}: FAIL: tool_success is worse than the baseline" in result.output
+    assert lines[-1] == ["next:", "agentunit", "compare", "base", "worse"]
+    data = json.loads(invoke(compare, "base", "same", "worse", "--json").output)
+    assert [each["exit_code"] for each in data["comparisons"]] == [0, 1]
+    assert (data["exit_code"], data["comparisons"][0]["comparison"]["alpha"]) == (1, 0.025)
+    assert invoke(compare, "base", "same", "same").exit_code == 0
+    assert "name at least two runs" in invoke(compare, "base").output
+
+
+def test_too_few_cases_to_tell(undecided):
     result = invoke(compare, "last~1", "last")
     assert result.exit_code == 4
-    assert "CANNOT TELL: tool_success: 10 cases show neither that it is worse" in result.output
-    assert "about 59 would settle it" in result.output
+    assert "CANNOT TELL: tool_success: 10 cases: too few to see any drop" in result.output
+    assert " would settle it" in result.output
+    assert "Fixed (1)" in result.output
+
+
+@pytest.mark.parametrize(("unsure", "code"), [("pass", 0), ("fail", 1)])
+def test_what_cannot_be_told_may_count_as_a_pass_or_a_failure(undecided, unsure, code):
+    for command, runs in ((compare, ["base", "new"]), (gate, ["new", "--baseline", "base"])):
+        result = invoke(command, *runs, "--unsure", unsure, "--json")
+        data = json.loads(result.output)
+        assert (result.exit_code, data["exit_code"]) == (code, code)
+        assert (data["decision"]["unsure"], data["decision"]["verdict"]) == (unsure, unsure)
+        assert data["decision"]["headline"].startswith(f"{unsure.upper()}: cannot tell, which counts as a ")
 
 
 def test_informational_metrics_are_shown_but_do_not_count():
@@ -232,8 +275,9 @@ def test_informational_metrics_are_shown_but_do_not_count():
     result = invoke(compare, "base", "new")
     assert result.exit_code == 4
     assert "faithfulness ↑ i" in result.output
-    assert "no metric counts for the decision; --metrics names some" in result.output
-    assert invoke(compare, "base", "new", "-m", "faithfulness").exit_code == 1
+    assert "no metric counts for the decision; --on names some" in result.output
+    for option in ("-m", "--on"):
+        assert invoke(compare, "base", "new", option, "faithfulness").exit_code == 1
 
 
 def test_a_margin_on_the_command_line():

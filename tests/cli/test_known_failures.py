@@ -110,3 +110,12 @@ def test_a_mark_without_a_date_is_refused(invoke, until):
     result = invoke("run", "suite.py")
     assert result.exit_code == 3
     assert "case 'b': known_failure must have a reason and a date" in result.stderr
+
+
+def test_a_known_failure_makes_no_regression(invoke):
+    write_suite(("a", "good"), ("b", "good"), ("c", "good"))
+    assert invoke("run", "suite.py", "--name", "before").exit_code == 0
+    write_suite(("a", "good"), ("b", "bad", LATER), ("c", "boom", LATER))
+    result = invoke("run", "suite.py", "--baseline", "before", "--json")
+    comparison = json.loads(result.stdout)["comparison"]
+    assert (comparison["n_paired"], comparison["differences"]) == (1, [])

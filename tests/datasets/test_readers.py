@@ -20,6 +20,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import DatasetError, fingerprint, load_dataset
+from agentunit.installation import install_command
 
 CAPITAL = DatasetCase("capital", "Capital of France?", "Paris", ["search"], ["Paris is in France."], {"level": 1})
 SUM = DatasetCase("sum", "2 + 2?", ["4", "four"])
@@ -221,7 +222,7 @@ def test_a_compressed_file_that_is_cut_off_is_refused_whole(problem, name):
 
 def test_zstandard_missing_is_said_with_the_command(problem, monkeypatch):
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    assert 'pip install "agentunit-eval[zstd]"' in problem("cases.jsonl.zst", zstandard.compress(JSONL.encode()))
+    assert install_command("zstd") in problem("cases.jsonl.zst", zstandard.compress(JSONL.encode()))
 
 
 def test_ids_that_come_twice_name_both_places(problem):

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from pyarrow import parquet
 
 from agentunit.core.case import DatasetCase
 from agentunit.datasets.readers import DatasetError, load_dataset
+from agentunit.installation import install_command
 
 
 @pytest.fixture
@@ -186,7 +188,7 @@ def test_parquet_compressed_again(tmp_path):
 def test_parquet_missing_is_said_with_the_command(tmp_path, monkeypatch):
     parquet.write_table(pyarrow.Table.from_pylist([{"query": "q"}]), tmp_path / "cases.parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(DatasetError, match=r'needs the extra parquet: pip install "agentunit-eval\[parquet\]"'):
+    with pytest.raises(DatasetError, match=r"needs the extra parquet: " + re.escape(install_command("parquet"))):
         load_dataset("cases.parquet", folder=tmp_path)
 
 

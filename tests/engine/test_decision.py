@@ -69,7 +69,7 @@ def test_with_a_baseline(word, failed, code):
 def test_nothing_that_counts_is_no_pass():
     decision = decide_comparison(comparison("better", gated=False))
     assert (decision.exit_code, decision.verdict) == (4, "cannot tell")
-    assert decision.headline == "CANNOT TELL: no metric counts for the decision; --metrics names some"
+    assert decision.headline == "CANNOT TELL: no metric counts for the decision; --on names some"
 
 
 def test_every_reason_names_its_kind_and_its_cases():

@@ -298,10 +298,28 @@ def test_a_named_backend_is_gated_alone():
 
 def test_informational_scores_carry_their_trust():
     cases = [{"value": 1.0, "status": "informational", "backend": "lexical"}] * 5
-    judged = judge("faithfulness >= 0.8", {"faithfulness": cases})
+    judged = judge("faithfulness[lexical] >= 0.8", {"faithfulness": cases})
     assert judged.verdict == "pass"
-    assert judged.note.startswith("informational: ")
+    assert judged.note.startswith("informational: weak, AUROC 0.50")
     assert judge("m >= 0.8", {"m": [1.0]}).note is None
+
+
+@pytest.mark.parametrize(("value", "would_be"), [(1.0, "meets"), (0.0, "misses")])
+def test_a_gate_on_informational_scores_does_not_decide_unless_it_names_the_backend(value, would_be, monkeypatch):
+    cases = [{"value": value, "status": "informational", "backend": "lexical"}] * 5
+    monkeypatch.setattr("agentunit.engine.gates.missing_local_model", lambda: "pip install the-model")
+    judged = judge("faithfulness >= 0.8", {"faithfulness": cases})
+    assert (judged.verdict, judged.cases) == ("cannot tell", ())
+    assert f"mean {value:g} {would_be} >= 0.8" in judged.reason
+    assert ": pip install the-model && agentunit score " in judged.reason
+    assert "faithfulness[lexical] >= 0.8" in judged.reason
+    monkeypatch.setattr("agentunit.engine.gates.missing_local_model", lambda: None)
+    alone = judge("faithfulness >= 0.8", {"faithfulness": cases}).reason
+    assert "do not decide: agentunit score " in alone
+    assert " --backend local (or name" in alone
+    # Another package's informational scores: only naming them helps.
+    cases = [{"value": value, "status": "informational", "backend": "coin"}] * 5
+    assert "informational scores do not decide (or name" in judge("m >= 0.8", {"m": cases}).reason
 
 
 # pass^k

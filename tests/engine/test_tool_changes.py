@@ -16,7 +16,7 @@ from agentunit.engine.compare import compare_runs
 from agentunit.engine.comparison import ToolChange
 from agentunit.engine.decision import decide_comparison
 from agentunit.engine.scored_run import ScoredRun
-from agentunit.reports.figures import describe_tool_changes
+from agentunit.reports.comparison_view import describe_tool_changes
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, StoredRecord
 

@@ -31,7 +31,7 @@ SCENARIOS = {
     "agno": ("agno", None),
     "autogen": ("autogen", "cached_tokens"),
     "crewai": ("crewai", None),
-    "haystack": ("own", None),
+    "haystack": ("haystack", None),
     "langgraph": ("langgraph", None),
     "llamaindex": ("llamaindex", None),
     "logfire": ("own", None),
@@ -43,8 +43,6 @@ SCENARIOS = {
     "smolagents": ("smolagents", "cached_tokens"),
     "strands": ("strands", None),
 }
-# What is read wrongly: test_recorded says where it stands.
-READ_WRONGLY = {"haystack": "everything"}
 
 
 @pytest.fixture
@@ -72,14 +70,8 @@ def run_in(tmp_path):
     return run_in
 
 
-def or_read_wrongly(value, scenario, raises):
-    reason = READ_WRONGLY.get(scenario)
-    marks = [pytest.mark.xfail(strict=True, raises=raises, reason=reason)] if reason else []
-    return pytest.param(value, marks=marks, id=scenario)
-
-
 @pytest.mark.parametrize("place", ["thread", "worker"])
-@pytest.mark.parametrize("scenario", [or_read_wrongly(name, name, AssertionError) for name in SCENARIOS])
+@pytest.mark.parametrize("scenario", SCENARIOS)
 def test_a_framework_as_an_agent(scenario, place, run_in, expected_of, facts_of, assert_agrees):
     framework, unknown = SCENARIOS[scenario]
     expected = expected_of(scenario)
@@ -98,7 +90,6 @@ def test_a_framework_as_an_agent(scenario, place, run_in, expected_of, facts_of,
         assert [message for message in said if message["role"] == "user" and message["content"].strip()]
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="agents: test_recorded says where they stand")
 def test_the_vercel_ai_sdk(tmp_path, expected_of, facts_of, assert_agrees):
     environment = ROOT / ENVIRONMENTS / "vercel"
     if not (environment / ".ready").exists() or shutil.which("node") is None:
@@ -111,6 +102,6 @@ def test_the_vercel_ai_sdk(tmp_path, expected_of, facts_of, assert_agrees):
     assert_agrees(facts_of(record), expected_of("vercel"))
 
 
-@pytest.mark.parametrize("page", [or_read_wrongly(page, page.stem, pytest.fail.Exception) for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_examples_of_a_page_run(page, run_in):
     assert run_in(page.stem, HERE / "run_page.py", page).endswith("the page runs\n")

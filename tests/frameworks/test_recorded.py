@@ -57,21 +57,19 @@ SPANS_SAY_OTHERWISE = {
 }
 # The tool caught its own error and told of it in the contents, which are hidden; its span says OK.
 SAID_TO_HAVE = {("langgraph.hidden", "email_receipt"): "success"}
-UNKNOWN = {"usage": None, "models": [], "tool_calls": [], "question": None, "answer": None}
+UNKNOWN = {
+    "usage": None,
+    "models": [],
+    "tool_calls": [],
+    "question": None,
+    "answer": None,
+    "agents": [],
+    "handoffs": [],
+}
 # One run in 22 traces: only a span around the run holds them together.
 SCATTERED = "autogen.unrooted"
-# What is read wrongly, and where in the spans it stands.
-READ_WRONGLY = {
-    "haystack": "everything: no vocabulary knows haystack.agent.run, haystack.agent.step.llm, haystack.agent.step.tool",
-    "haystack.openinference": "all but the documents: Python's text of ChatMessage in input.value and output.value",
-    "logfire.both": "cached tokens: only the outer of two spans of a call has gen_ai.usage.cache_read.input_tokens",
-    "openai_client.logfire": "cached tokens in gen_ai.usage.raw (JSON): prompt_tokens_details.cached_tokens",
-    "openai_client.logfire_v1": "contents in request_data and response_data (JSON), cached tokens in gen_ai.usage.raw",
-    "strands.latest": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
-    "strands.attributes": "results in blocks: gen_ai.tool.call.result is [{'text': …}]",
-    "vercel": "agents in ai.telemetry.functionId of ai.generateText",
-    "vercel.stream": "agents in ai.telemetry.functionId of ai.streamText",
-}
+# All that OpenInference writes of Haystack's agents are Python's texts of messages.
+UNTOLD = "haystack.openinference"
 LOGS = {
     "openai_client.genai_openai_events": set(),
     "openai_client.openai_v2_events": {"cached_tokens"},
@@ -106,12 +104,7 @@ def without_the_unknown(expected, unknown):
     return expected
 
 
-def or_read_wrongly(file):
-    reason = READ_WRONGLY.get(variant_of(file))
-    return pytest.param(file, marks=[pytest.mark.xfail(strict=True, reason=reason)] if reason else [])
-
-
-@pytest.mark.parametrize("file", [or_read_wrongly(file) for file in FILES if variant_of(file) != SCATTERED])
+@pytest.mark.parametrize("file", [file for file in FILES if variant_of(file) not in (SCATTERED, UNTOLD)])
 def test_a_recorded_run_is_read_as_it_was(file, expected_of, facts_of, assert_agrees):
     variant = variant_of(file)
     (record,) = records_of(RECORDED / file)
@@ -140,6 +133,12 @@ def test_log_records_without_contents_name_the_tools_and_no_more(expected_of, fa
     ]
     for call in facts["tool_calls"]:
         assert (call["arguments"], call["status"], call["result"]) == (None, None, None)
+
+
+def test_a_run_of_which_nothing_can_be_told_is_counted_and_nothing_made_up():
+    reading = TraceFiles([RECORDED / f"{UNTOLD}.json"])
+    assert list(reading) == []
+    assert reading.notes.problems["traces without question, answer, tool call and model call make no case"] == 1
 
 
 def test_a_scattered_run_loses_nothing(expected_of, facts_of):

@@ -303,7 +303,8 @@ def test_a_run_asks_in_batches(offer: Offer) -> None:
 def test_the_verdicts_detail_stands_beside_what_is_always_shown(offer: Offer) -> None:
     offer("local", verdicts="[Verdict(0.5, {'claims': 3, 'backend': 'liar'}) for q in questions]")
     detail = evaluate(FaithfulnessMetric()).detail
-    assert detail == {"answer": "0.25", "references": ["Paris"], "claims": 3, "backend": "local"}
+    always = {"answer": "0.25", "references": ["Paris"], "sources": ["context[0]"]}
+    assert detail == {**always, "claims": 3, "backend": "local"}
 
 
 def test_a_judged_score_may_be_gated_although_the_lexical_one_may_not(offer: Offer) -> None:

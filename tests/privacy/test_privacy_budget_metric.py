@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from math import comb, exp
 from pathlib import Path
@@ -21,6 +22,7 @@ from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import plan_run, record
 from agentunit.engine.scored_run import ScoredRun, recorded_infos, run_from_store
 from agentunit.engine.suite import Suite
+from agentunit.installation import install_command
 from agentunit.metrics.base import CompositeMetric, MetricInfo
 from agentunit.privacy import PrivacyBudgetMetric
 from agentunit.reports.figures import describe_value
@@ -312,7 +314,7 @@ def test_composition_never_says_more_than_the_sum_and_never_shrinks() -> None:
 
 def test_without_the_extra_composition_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(accountant, "find_spec", lambda name: None)
-    with pytest.raises(BackendUnavailable, match=r'pip install "agentunit-eval\[dp\]"'):
+    with pytest.raises(BackendUnavailable, match=re.escape(install_command("dp"))):
         PrivacyBudgetMetric(composition="pld")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from agentunit.installation import install_command
 from agentunit.probes.counters import Gpus, MachineTime, RaplCounters
 from agentunit.probes.machine import Limits, _cpu_energy, _gpus, capabilities, limits
 from agentunit.probes.meter import Account, Meter
@@ -128,7 +129,7 @@ def test_without_the_package_the_reason_says_what_to_install() -> None:
     def missing() -> Any:
         raise ImportError("no module named pynvml")
 
-    assert "agentunit-eval[sustainability]" in (Gpus(missing).problem or "")
+    assert install_command("sustainability") in (Gpus(missing).problem or "")
 
 
 def test_a_real_gpu_if_there_is_one() -> None:
@@ -270,7 +271,7 @@ def test_a_system_that_shows_nothing_still_counts_this_process(monkeypatch: pyte
     increase = tree.advance()
     assert increase.own_s > 0
     assert increase.rss_bytes is None
-    assert "agentunit-eval[sustainability]" in (tree.problem or "")
+    assert install_command("sustainability") in (tree.problem or "")
 
 
 def test_what_this_machine_can_measure() -> None:
@@ -292,7 +293,7 @@ def test_what_is_missing_says_how_to_enable_it(tmp_path: Path) -> None:
     def missing() -> Any:
         raise ImportError("no module named pynvml")
 
-    assert _gpus(Gpus(missing)).fix == 'pip install "agentunit-eval[sustainability]"'
+    assert _gpus(Gpus(missing)).fix == install_command("sustainability")
     assert _gpus(gpus_of(RecordedDriver(1))).note == "NVIDIA H200"
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
@@ -8,6 +9,7 @@ from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, InMemoryLogR
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.engine.decision import decide_run
+from agentunit.installation import install_command
 from agentunit.reports.otel_events import emit_scores, export_scores
 from agentunit.reports.reported_run import open_run
 from agentunit.reports.reporters import ReportError
@@ -123,5 +125,5 @@ def test_hostile_text_is_only_text(hostile_run, hostile_text, provider, exporter
 
 def test_without_the_sdk_the_command_that_adds_it(demo_run, provider, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry._logs", None)
-    with pytest.raises(ReportError, match=r'pip install "agentunit-eval\[otel\]"'):
+    with pytest.raises(ReportError, match=re.escape(install_command("otel"))):
         emit_scores(demo_run, provider)

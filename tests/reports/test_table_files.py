@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sys
 
 import pyarrow.parquet
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.installation import install_command
 from agentunit.reports import table_files
 from agentunit.reports.reported_run import open_run, open_run_file
 from agentunit.reports.reporters import ReportError, whole_file
@@ -101,7 +103,7 @@ def test_hostile_text_in_a_table(hostile_run, tmp_path):
 
 def test_without_pyarrow_the_command_that_adds_it(demo_run, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ReportError, match=r'pip install "agentunit-eval\[parquet\]"'):
+    with pytest.raises(ReportError, match=re.escape(install_command("parquet"))):
         write_parquet(demo_run, tmp_path / "run.parquet")
     assert list(tmp_path.iterdir()) == []
 

@@ -115,7 +115,6 @@ def test_words_on_spans_of_nobody_known_are_not_counted():
         "iteration-2",
         "step 3",
         "pkg.module.call",
-        "ServerAgent.iter",
         "Agent.run",
         "invoke_agent 6f8d2449-33ed-4c7c-82e7-5410e34ee4e6",
         "run.6f8d2449-33ed-4c7c-82e7-5410e34ee4e6",
@@ -127,7 +126,8 @@ def test_a_step_a_method_or_a_run_is_no_agent(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["agent_run [hello_agent]", "invoke_agent hello_agent", "hello_agent.run", "hello_agent"]
+    "name",
+    ["agent_run [hello_agent]", "invoke_agent hello_agent", "hello_agent.run", "hello_agent.iter", "hello_agent"],
 )
 def test_an_agent_in_the_name_of_a_span(name):
     assert agent_in_name(name) == "hello_agent"
@@ -225,7 +225,7 @@ def test_facts_of_mcp_and_the_tools_on_offer():
         "gen_ai.tool.name": "weather",
         "mcp.server.name": "meteo",
         "mcp.server.version": "1.4",
-        "mcp.tool.isError": True,
+        "mcp.tool.result.is_error": True,
         "gen_ai.tool.call.result": "no such city",
     }
     record = record_of(
@@ -343,3 +343,49 @@ def test_a_kind_of_tokens_that_nobody_knows_is_counted():
     }
     facts = facts_of(Span(TRACE, "a", attributes=attributes))
     assert list(facts.not_understood) == ["langfuse.observation.usage_details.input_video"]
+
+
+def test_mcp_as_its_instrumentations_write_it():
+    sentry = {"mcp.method.name": "tools/call", "mcp.tool.name": "add", "mcp.request.argument.a": "1"}
+    sentry |= {"mcp.request.argument.b": '"two"', "mcp.tool.result.content": '[{"type": "text", "text": "3"}]'}
+    fastmcp = {"mcp.method.name": "tools/call", "gen_ai.tool.name": "greet", "fastmcp.component.key": "tool:greet@1.2"}
+    fastmcp |= {"fastmcp.server.name": "hello", "error.type": "tool_error"}
+    answer = {"content": [{"type": "text", "text": "12 °C"}], "isError": False}
+    traceloop = {"traceloop.span.kind": "tool", "mcp.method.name": "tools/call", "traceloop.entity.name": "weather"}
+    traceloop |= {"mcp.request.argument": '{"city": "Oslo"}', "mcp.response.value": json.dumps(answer)}
+    record = record_of(*(Span(TRACE, str(n), attributes=each) for n, each in enumerate((sentry, fastmcp, traceloop))))
+    calls = {call["name"]: call for call in payloads(record, "tool_call")}
+    assert (calls["add"]["arguments"], calls["add"]["result"]) == ({"a": "1", "b": "two"}, "3")
+    told = {name: calls["greet"][name] for name in ("server", "tool_version", "is_error", "status")}
+    assert told == {"server": "hello", "tool_version": "1.2", "is_error": True, "status": "error"}
+    assert (calls["weather"]["arguments"], calls["weather"]["result"]) == ({"city": "Oslo"}, "12 °C")
+
+
+def test_the_function_of_the_vercel_ai_sdk_names_the_agent_and_its_object_is_the_answer():
+    told = {
+        "ai.operationId": "ai.generateObject",
+        "ai.telemetry.functionId": "cook",
+        "ai.prompt": '{"prompt": "Eggs?"}',
+    }
+    made = '{"name": "Scrambled eggs", "steps": ["Crack", "Whisk"]}'
+    call = {"ai.operationId": "ai.generateObject.doGenerate", "ai.telemetry.functionId": "cook", "ai.model.id": "m"}
+    record = record_of(
+        Span(TRACE, "a", start_s=1.0, end_s=4.0, attributes={**told, "ai.response.object": made}),
+        Span(TRACE, "b", "a", start_s=2.0, end_s=3.0, attributes={**call, "ai.response.object": made}),
+    )
+    assert json.loads(record.outcome.output) == json.loads(made)
+    assert [call["agent"] for call in payloads(record, "llm_call")] == ["cook"]
+
+
+def test_an_inner_model_call_gets_the_cached_tokens_that_only_its_wrapper_states():
+    call = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 100, "gen_ai.usage.output_tokens": 5}
+    wrapper = Span(TRACE, "a", start_s=1.0, attributes={**call, "gen_ai.usage.cache_read.input_tokens": 60})
+    record = record_of(wrapper, Span(TRACE, "b", "a", start_s=2.0, attributes=call))
+    (usage,) = [payload["usage"] for payload in payloads(record, "llm_call")]
+    assert usage == {"prompt_tokens": 100, "completion_tokens": 5, "prompt_tokens_details": {"cached_tokens": 60}}
+
+
+@pytest.mark.parametrize("name", ["mlflow", "langfuse", "mcp", "crewai", "langsmith", "haystack.agent", "fastmcp"])
+def test_a_new_word_of_a_known_tool_is_counted(name):
+    facts = facts_of(Span(TRACE, "a", attributes={"openinference.span.kind": "TOOL", f"{name}.brand_new": "x"}))
+    assert facts.not_understood == [f"{name}.brand_new"]

@@ -25,6 +25,7 @@ import agentunit
 from agentunit.adapters.callable import CallableAgent
 from agentunit.core.case import DatasetCase
 from agentunit.core.trace import TraceLog
+from agentunit.installation import install_command
 from agentunit.traces.live import capture as live
 from agentunit.traces.live.capture import CaptureError, capture_spans
 from agentunit.traces.live.captured import Captured, write_into
@@ -280,7 +281,7 @@ def test_nothing_of_opentelemetry_is_imported_unless_used():
                 print(error)
         """
     )
-    assert done.stdout == 'capturing spans needs the extra otel: pip install "agentunit-eval[otel]"\n' * 2, done.stderr
+    assert done.stdout == f"capturing spans needs the extra otel: {install_command('otel')}\n" * 2, done.stderr
 
 
 @pytest.fixture
@@ -414,8 +415,8 @@ def test_an_agent_that_raises_keeps_its_spans():
 
 
 def test_instrument_names_what_it_knows():
-    with pytest.raises(ValueError, match=r"name must be one of langgraph, openai-agents, .*; received 'haystack'"):
-        agentunit.instrument("haystack")
+    with pytest.raises(ValueError, match=r"name must be one of langgraph, openai-agents, .*; received 'letta'"):
+        agentunit.instrument("letta")
 
 
 @pytest.mark.usefixtures("every_case")
@@ -429,12 +430,23 @@ def test_instrument_names_what_it_knows():
         ("strands", '"strands-agents[openai]"'),
         ("agno", "agno openinference-instrumentation-agno"),
         ("agent_framework", "agent-framework-core agent-framework-openai"),
+        ("haystack", "haystack-ai opentelemetry-haystack"),
     ],
 )
 def test_instrument_says_what_to_install(name, packages, monkeypatch):
     monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_ONLY")
     monkeypatch.setenv("ENABLE_SENSITIVE_DATA", "true")
-    for module in ("openinference", "pydantic_ai", "google.adk", "ag2", "strands", "agent_framework"):
+    monkeypatch.setenv("HAYSTACK_CONTENT_TRACING_ENABLED", "true")
+    monkeypatch.setenv("HAYSTACK_TELEMETRY_ENABLED", "false")
+    for module in (
+        "openinference",
+        "pydantic_ai",
+        "google.adk",
+        "ag2",
+        "strands",
+        "agent_framework",
+        "haystack_integrations",
+    ):
         monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(CaptureError, match=f"Try: pip install {packages}".replace("[", r"\[")):
         agentunit.instrument(name)

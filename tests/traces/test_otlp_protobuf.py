@@ -19,6 +19,7 @@ from opentelemetry.proto.metrics.v1.metrics_pb2 import MetricsData
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from agentunit.core.results import InputError
+from agentunit.installation import install_command
 from agentunit.traces.compressed import decompressed
 from agentunit.traces.formats_base import Opening, Source
 from agentunit.traces.otlp import protobuf_messages as otlp_messages
@@ -254,7 +255,7 @@ def test_a_missing_package_is_told_in_one_sentence(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(builtins, "__import__", without)
 
     assert read(OTLP_PROTOBUF, traces().SerializeToString())[1] == [
-        InputError("f", None, 'reading OTLP protobuf needs the extra otel: pip install "agentunit-eval[otel]"')
+        InputError("f", None, f"reading OTLP protobuf needs the extra otel: {install_command('otel')}")
     ]
 
 

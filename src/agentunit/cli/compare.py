@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
-from agentunit.cli.options import json_option, store_option
+from agentunit.cli.options import json_option, show_personal_data_option, store_option
 from agentunit.cli.references import load_run, next_command
 from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
 from agentunit.engine.comparison import Comparison
-from agentunit.engine.decision import decide_comparison
+from agentunit.engine.decision import Unsure, count_unsure, decide_comparison, strictest
+from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE
 from agentunit.engine.margins import Margin, parse_margin
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.console import Terminal
-from agentunit.reports.decision_console import print_verdict
+from agentunit.reports.decision_console import print_variants, print_verdict
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
+from agentunit.reports.reported_run import Mask
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
-    """``--metrics``, ``--margin`` and ``--alpha``: what is compared with the baseline, and how strictly."""
+    """``--metrics``, ``--on``, ``--margin`` and ``--alpha``: what is compared with the baseline, and how strictly."""
     options = (
         click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help=metrics_help),
+        click.option(
+            "--on",
+            "on",
+            multiple=True,
+            metavar="METRIC",
+            help="A metric that counts against the baseline, again for more. The others are described, not tested.",
+        ),
         click.option(
             "--margin",
             "margins",
@@ -49,45 +59,71 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
     return add
 
 
-@click.command()
-@click.argument("baseline", metavar="BASE")
-@click.argument("candidate", metavar="NEW")
-@comparison_options(
-    "Only these, separated by commas (NAME or NAME[backend]); all of them count. "
-    "Default: all, of which informational ones and clock time do not count."
+unsure_option = click.option(
+    "--unsure",
+    type=click.Choice(["pass", "fail"]),
+    help='What counts where the data cannot tell (exit code 4): "pass" ends with 0, "fail" with 1.',
 )
+
+
+@click.command()
+@click.argument("references", nargs=-1, required=True, metavar="BASE NEW [NEW]...")
+@comparison_options(
+    "Only these, separated by commas (NAME or NAME[backend]); all of them count, unless --on says which. "
+    "Default: all, of which those count that have gates; without gates all but informational ones and clock time."
+)
+@unsure_option
 @json_option("Print the comparison as JSON.")
+@show_personal_data_option
 @store_option
 def compare(
-    baseline: str,
-    candidate: str,
+    references: tuple[str, ...],
     names: tuple[str, ...],
+    on: tuple[str, ...],
     margins: tuple[str, ...],
     alpha: float,
+    unsure: Unsure | None,
     as_json: bool,
+    show_personal_data: bool,
     store_path: str,
 ) -> None:
-    """Compare a run with an earlier one, over the cases that both have: the old run first, then the new one.
+    """Compare runs with an earlier one, over the cases that both have: the old run first, then the new ones.
 
-    BASE and NEW are ids, beginnings of one, names, 'last', 'last~1' or exported files. Differences are NEW − BASE,
-    and each metric is tested in the direction that is worse for it.
+    BASE and NEW are ids, beginnings of one, names, 'last', 'last~1' or exported files. First come the cases that fail
+    now, are fixed, worse or better, with both answers. Then the metrics: differences are NEW − BASE, and each is tested
+    in the direction that is worse for it. Several new runs stand in one table, each against BASE; the allowed chance of
+    a false alarm is shared among them.
 
     \b
     agentunit compare last~1 last
-    agentunit compare main.json last --metrics task_success,cost --margin cost=5%
+    agentunit compare main.json variant-a variant-b
+    agentunit compare main.json last --on task_success --on cost --margin cost=5%
 
-    Exit codes: 0 nothing got worse, 1 a metric got worse, 4 the data cannot tell; then it says how many cases would
-    settle it.
+    Exit codes: 0 nothing got worse or nothing changed, 1 a metric got worse, 4 the data cannot tell (--unsure turns it
+    into 0 or 1); then it says how many cases would settle it.
     """
-    old, new = load_run(baseline, store_path), load_run(candidate, store_path)
-    decision = decide_comparison(compare_as_asked(new, old, names, margins, alpha))
-    remember_exit_code(decision.exit_code)
+    if len(references) < 2:
+        raise click.UsageError("name at least two runs: the old one first")
+    old, *new = (load_run(reference, store_path) for reference in references)
+    mask = Mask(show_all=show_personal_data)
+    decisions = []
+    for run in new:
+        comparison = compare_as_asked(run, old, names, margins, alpha / len(new), on=on)
+        decisions.append(mask.decision(count_unsure(decide_comparison(comparison), unsure)))
+    exit_code = strictest(decision.exit_code for decision in decisions)
+    remember_exit_code(exit_code)
     if as_json:
-        click.echo(printable_json(decision_as_data(decision)))
+        data = [decision_as_data(decision) for decision in decisions]
+        click.echo(printable_json(data[0] if len(data) == 1 else {"comparisons": data, "exit_code": exit_code}))
+    elif len(new) == 1:
+        print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]))
     else:
-        print_verdict(decision, Terminal(), next_command(candidate, new, decision))
-    if decision.exit_code:
-        raise click.exceptions.Exit(decision.exit_code)
+        worst = next(place for place, each in enumerate(decisions) if each.exit_code == exit_code)
+        print_variants(
+            decisions, Terminal(), shlex.join(["agentunit", "compare", references[0], references[worst + 1]])
+        )
+    if exit_code:
+        raise click.exceptions.Exit(exit_code)
 
 
 def compare_as_asked(
@@ -97,15 +133,21 @@ def compare_as_asked(
     margins: Sequence[str] = (),
     alpha: float = DEFAULT_ALPHA,
     *,
+    on: Sequence[str] = (),
+    gates: Sequence[Gate] | None = None,
     min_coverage: float = DEFAULT_MIN_COVERAGE,
 ) -> Comparison:
     """The comparison that a command line asks for; what is wrong with it is a usage error."""
-    wanted = [name.strip() for group in names for name in group.split(",") if name.strip()]
+    wanted, counted = (
+        [name.strip() for group in groups for name in group.split(",") if name.strip()] for groups in (names, on)
+    )
     try:
         return compare_runs(
             candidate,
             baseline,
             metrics=wanted or None,
+            on=counted or None,
+            gates=gates,
             margin=_margins(margins),
             alpha=alpha,
             min_coverage=min_coverage,

@@ -20,6 +20,7 @@ from agentunit.backends.spacy_model import spacy_unready, weights_command
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.trace_inputs import trace_files_from, trace_options
 from agentunit.core.results import encode_json
+from agentunit.installation import DISTRIBUTION, install_command, reinstall_command
 from agentunit.metrics.registry import registry
 from agentunit.plugins import PluginError, PluginTable
 from agentunit.reports.console import Terminal
@@ -32,7 +33,6 @@ from agentunit.reports.trace_health import examine
 from agentunit.traces.formats import format_table
 from agentunit.traces.grouping import GroupBy
 
-_DISTRIBUTION = "agentunit-eval"
 # A model that thinks before it answers uses some of them for that.
 _ANSWER_TOKENS = 256
 
@@ -47,7 +47,7 @@ _EXTRAS = {
     "sustainability": ("ecologits", "energy and carbon of remote LLM calls, energy of GPUs"),
     "multimodal": ("onnxruntime", "images, video and audio, for the multimodal metrics"),
     "whisper": ("faster_whisper", "transcripts of audio files, for audio_transcription_quality"),
-    "local": ("agentunit_local", "models that run on this machine, such as sentence embeddings"),
+    "local": ("agentunit_local", "the local model of the quality metrics, and sentence embeddings"),
     "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
     "collect": ("grpc", "gRPC for agentunit collect, on port 4317 (OTLP over HTTP needs nothing or otel)"),
@@ -140,14 +140,13 @@ def _base() -> list[Finding]:
         try:
             findings.append(Finding(f"{name} {version(name)}", "ok", "base install"))
         except PackageNotFoundError:
-            fix = f"pip install --force-reinstall {_DISTRIBUTION}"
-            findings.append(Finding(name, "broken", "part of the base install, but gone", fix))
+            findings.append(Finding(name, "broken", "part of the base install, but gone", reinstall_command()))
     return findings
 
 
 def _base_requirements() -> list[str]:
     try:
-        declared = requires(_DISTRIBUTION) or []
+        declared = requires(DISTRIBUTION) or []
     except PackageNotFoundError:  # run from a source tree that was never installed
         return []
     base = [line for line in declared if "extra ==" not in line]
@@ -158,8 +157,7 @@ def _optional_parts() -> list[Finding]:
     findings = []
     for extra, (module, purpose) in _EXTRAS.items():
         if not _importable(module):
-            fix = f'pip install "{_DISTRIBUTION}[{extra}]"'
-            findings.append(Finding(f"extra {extra}", "missing", purpose, fix))
+            findings.append(Finding(f"extra {extra}", "missing", purpose, install_command(extra)))
         elif extra in ("ner", "presidio") and (reason := spacy_unready()) is not None:
             findings.append(Finding(f"extra {extra}", "not ready", reason, weights_command()))
         else:

@@ -12,6 +12,7 @@ from agentunit.cli.options import open_store, show_personal_data_option, store_o
 from agentunit.cli.references import find_reported_run, load_run, run_argument, unreadable_runs_fail
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.decision import decide_run, stored_min_coverage
+from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.figures import counted_cases
 from agentunit.reports.reporters import (
@@ -72,15 +73,16 @@ def export(
         else:
             with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
                 old = None if baseline is None else load_run(baseline, store_path)
-                comparison = None if old is None else _compared(reported.run, old)
-                reported.decision = decide_run(reported.run, gates_for(reported.run, gates), comparison)
+                decided_by = gates_for(reported.run, gates)
+                comparison = None if old is None else _compared(reported.run, old, decided_by)
+                reported.decision = decide_run(reported.run, decided_by, comparison)
                 written = reporter_named(chosen).write(reported, target)
     if target != STDOUT:
         click.echo(f"{target}: {written}")
 
 
-def _compared(run: ScoredRun, baseline: ScoredRun) -> Comparison:
-    return compare_as_asked(run, baseline, min_coverage=stored_min_coverage(run.header.settings))
+def _compared(run: ScoredRun, baseline: ScoredRun, gates: list[Gate]) -> Comparison:
+    return compare_as_asked(run, baseline, gates=gates, min_coverage=stored_min_coverage(run.header.settings))
 
 
 def _known(format_name: str) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import click
 
-from agentunit.cli.compare import compare_as_asked, comparison_options
+from agentunit.cli.compare import compare_as_asked, comparison_options, unsure_option
 from agentunit.cli.options import json_option, show_personal_data_option, store_option
 from agentunit.cli.references import load_run, next_command
 from agentunit.cli.streams import remember_exit_code
-from agentunit.engine.decision import decide_run, stored_min_coverage
+from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, refuse_unknown_names
 from agentunit.engine.scored_run import ScoredRun
@@ -33,8 +33,9 @@ from agentunit.reports.reported_run import Mask
 )
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails, too.")
 @comparison_options(
-    "Metrics to compare with the baseline, separated by commas. Default: all but informational ones and clock time."
+    "Metrics to compare with the baseline, separated by commas. Default: all, of which those with gates count."
 )
+@unsure_option
 @click.option(
     "--min-coverage",
     type=click.FloatRange(0.0, 1.0),
@@ -55,8 +56,10 @@ def gate(
     expressions: tuple[str, ...],
     baseline: str | None,
     names: tuple[str, ...],
+    on: tuple[str, ...],
     margins: tuple[str, ...],
     alpha: float,
+    unsure: Unsure | None,
     min_coverage: float | None,
     max_errors: int | None,
     as_json: bool,
@@ -74,8 +77,8 @@ def gate(
     agentunit gate last --baseline main.json --margin faithfulness=0.02
 
     Exit codes: 1 a gate failed or a metric got worse, 2 a gate names what the run does not have, 3 errors beyond the
-    allowance (or a gate the run cannot answer), 4 the data cannot tell whether it is worse than the baseline; the
-    first that applies.
+    allowance (or a gate the run cannot answer), 4 the data cannot tell whether it is worse than the baseline
+    (--unsure turns it into 0 or 1); the first that applies.
     """
     run = load_run(reference, store_path)
     gates = gates_for(run, expressions)
@@ -86,9 +89,9 @@ def gate(
     comparison = None
     if baseline is not None:
         old = load_run(baseline, store_path)
-        comparison = compare_as_asked(run, old, names, margins, alpha, min_coverage=min_coverage)
+        comparison = compare_as_asked(run, old, names, margins, alpha, on=on, gates=gates, min_coverage=min_coverage)
     decision = decide_run(run, gates, comparison, min_coverage=min_coverage, max_errors=max_errors)
-    decision = Mask(show_all=show_personal_data).decision(decision)
+    decision = Mask(show_all=show_personal_data).decision(count_unsure(decision, unsure))
     remember_exit_code(decision.exit_code)
     if as_json:
         facts = {"run": run.header.id, "name": run.header.name}

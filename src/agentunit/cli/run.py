@@ -7,10 +7,11 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any, Literal
+from typing import Any
 
 import click
 
+from agentunit.cli.compare import unsure_option
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
 from agentunit.cli.options import (
@@ -33,7 +34,7 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide
+from agentunit.engine.decision import Unsure, count_unsure, decide
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.rescoring import score_run
@@ -66,20 +67,6 @@ from agentunit.store.sqlite import RunHeader, ScoreRow, Store
 _MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
 
 
-class Repeats(click.ParamType[Any]):
-    """A number of repeats, or ``auto``."""
-
-    name = "repeats"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """The number, or the word."""
-        if value == "auto":
-            return "auto"
-        if not str(value).isdigit() or int(value) < 1:
-            self.fail(f"must be a whole number of at least 1, or auto; received {value!r}", param, ctx)
-        return int(value)
-
-
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suite_path", metavar="SUITE")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped: an id, its beginning, or 'last'.")
@@ -91,7 +78,6 @@ class Repeats(click.ParamType[Any]):
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A note kept with the run: --tag model=x.")
 @click.option(
     "--repeats",
-    type=Repeats(),
     metavar="N|auto",
     help="Run each case N times; auto: run cases, then repeats, until gates and baseline are decided.",
 )
@@ -108,6 +94,7 @@ class Repeats(click.ParamType[Any]):
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
 @all_rows_option
+@unsure_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
 @show_personal_data_option
 @media_root_option
@@ -120,7 +107,7 @@ def run(
     changed_agent: bool,
     name: str | None,
     tags: tuple[str, ...],
-    repeats: int | Literal["auto"] | None,
+    repeats: str | None,
     concurrency: int | None,
     timeout_s: float | None,
     retries: int | None,
@@ -132,6 +119,7 @@ def run(
     gates: tuple[str, ...],
     baseline: str | None,
     all_rows: bool,
+    unsure: Unsure | None,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
@@ -159,8 +147,10 @@ def run(
     until_decided = repeats == "auto"
     if until_decided and resume is not None:
         raise click.UsageError("--repeats auto goes with a new run, not with --resume")
+    if repeats is not None and not until_decided and not (repeats.isdecimal() and int(repeats) > 0):
+        raise click.BadParameter(f"must be a number above 0, or auto; received {repeats!r}", param_hint="--repeats")
     given = {
-        "repeats": 1 if until_decided else repeats,
+        "repeats": None if repeats is None else 1 if until_decided else int(repeats),
         "concurrency": concurrency,
         "timeout_s": timeout_s,
         "retries": retries,
@@ -189,6 +179,7 @@ def run(
             until_decided,
             baseline,
             all_rows,
+            unsure,
             as_json,
             show_personal_data,
         )
@@ -205,6 +196,7 @@ def _run(
     until_decided: bool,
     baseline: str | None,
     all_rows: bool,
+    unsure: Unsure | None,
     as_json: bool,
     show_personal_data: bool,
 ) -> None:
@@ -249,6 +241,7 @@ def _run(
         show_personal_data=show_personal_data,
         all_rows=all_rows,
         watched=watched,
+        unsure=unsure,
     )
 
 
@@ -475,15 +468,18 @@ def finish(
     show_personal_data: bool = False,
     all_rows: bool = True,
     watched: Watched | None = None,
+    unsure: Unsure | None = None,
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
     scored = run_from_store(store, run_id)
-    comparison = compare_runs(scored, base, min_coverage=suite.min_coverage) if base is not None else None
+    comparison = None
+    if base is not None:
+        comparison = compare_runs(scored, base, gates=suite.gates, min_coverage=suite.min_coverage)
     verdicts = evaluate_gates(scored, suite.gates, min_coverage=suite.min_coverage)
     if watched is not None:
         verdicts = decided_gates(verdicts, watched)
         comparison = None if comparison is None else decided_comparison(comparison, watched)
-    decision = decide(scored, verdicts, comparison, max_errors=suite.max_errors)
+    decision = count_unsure(decide(scored, verdicts, comparison, max_errors=suite.max_errors), unsure)
     reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
     decision = reported.decision
     remember_exit_code(decision.exit_code)

@@ -24,6 +24,7 @@ from agentunit.datasets.rows import (
     pick_spellings,
     shown,
 )
+from agentunit.installation import install_command
 from agentunit.traces.compressed import read_whole
 from agentunit.traces.limits import Expansion, LimitExceeded, item_too_long, raised_by, read_limits, too_many_nodes
 
@@ -240,7 +241,7 @@ def collect_parquet(stream: io.BufferedIOBase, cases: CaseCollector) -> None:
     try:
         from pyarrow import parquet
     except ImportError:
-        cases.refuse(None, 'reading .parquet needs the extra parquet: pip install "agentunit-eval[parquet]"')
+        cases.refuse(None, f"reading .parquet needs the extra parquet: {install_command('parquet')}")
         return
     number = 0
     written = read_whole(stream)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from agentunit.metrics.base import Direction
@@ -22,7 +22,12 @@ ToolChangeKind = Literal[
     "server",
     "server version",
 ]
-CompareVerdict = Literal["regression", "no worse", "better", "cannot tell", "not compared", "shown only"]
+CompareVerdict = Literal["regression", "no worse", "better", "no change", "cannot tell", "not compared", "shown only"]
+CaseKind = Literal["newly failing", "worse", "fixed", "better", "other answer", "unchanged"]
+LISTED_KINDS: tuple[CaseKind, ...] = ("newly failing", "worse", "fixed", "better", "other answer")
+"""The kinds of cases that reports list, in this order. Those that did not change are counted."""
+
+TestedBy = Literal["gates", "named", "all"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,40 @@ class CaseChange:
 
 
 @dataclass(frozen=True)
+class ScoreChange:
+    """How one metric changed on a case; a case's repeats are averaged."""
+
+    metric: str
+    baseline: float
+    candidate: float
+    unit: str = "score"
+
+
+@dataclass(frozen=True)
+class CaseAnswer:
+    """What came out of a case in one run: its answer, or how the agent failed."""
+
+    text: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class CaseDifference:
+    """What became of a case. ``scores`` are the counted metrics that changed on it, the greatest loss first.
+
+    ``baseline`` and ``candidate`` are the two answers, where the records are at hand: of several repeats those that
+    show the change best.
+    """
+
+    case_id: str
+    kind: CaseKind
+    scores: tuple[ScoreChange, ...] = ()
+    same_answer: bool | None = None
+    baseline: CaseAnswer | None = None
+    candidate: CaseAnswer | None = None
+
+
+@dataclass(frozen=True)
 class MetricComparison:
     """One metric (of one backend) in both runs.
 
@@ -43,7 +82,8 @@ class MetricComparison:
     Holm over the gated metrics, ``p_no_worse`` the chance of so small a loss if the true one were the ``margin``.
     ``gated`` comparisons count for the exit code. ``n_lost`` cases have a value in the baseline alone.
     ``worst_assumed`` is the greatest loss of one case that was taken to be possible, where the metric's range does
-    not say. ``cases_needed`` is given where the data cannot tell.
+    not say. ``smallest_detectable`` is the loss that this test would have found with a chance of 80 %.
+    ``cases_needed`` is given where the data cannot tell.
     """
 
     metric: str
@@ -90,6 +130,8 @@ class Comparison:
     """A candidate run against a baseline. ``note`` is a doubt about the comparison as a whole.
 
     ``tools`` are changes of tools over the cases that both runs have; they never count for the exit code.
+    ``differences`` are the cases that changed, by kind and the greatest change first, up to a limit for each kind;
+    ``n_by_kind`` counts all. ``tested_by`` says why the gated metrics are those, ``sentence`` what they show.
     """
 
     baseline: str
@@ -101,6 +143,25 @@ class Comparison:
     metrics: tuple[MetricComparison, ...]
     note: str | None = None
     tools: tuple[ToolChange, ...] = ()
+    differences: tuple[CaseDifference, ...] = ()
+    n_by_kind: dict[CaseKind, int] = field(default_factory=dict)
+    tested_by: TestedBy = "all"
+    sentence: str = ""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the runs have the same cases, and none of them has another answer or another counted score."""
+        alone = self.n_only_baseline or self.n_only_candidate
+        return not alone and 0 < self.n_paired == self.n_by_kind.get("unchanged")
+
+    @property
+    def tested(self) -> list[str]:
+        """The metrics that count for the exit code."""
+        return [label for label, each in zip(self.labels, self.metrics, strict=True) if each.gated]
+
+    def of_kind(self, kind: CaseKind) -> list[CaseDifference]:
+        """The listed cases of one kind."""
+        return [each for each in self.differences if each.kind == kind]
 
     @property
     def regressions(self) -> list[MetricComparison]:

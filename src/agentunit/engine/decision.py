@@ -7,7 +7,7 @@ and every exit code render this decision; none makes its own.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal
 
@@ -31,6 +31,7 @@ _CASES_NAMED = 3
 _ID_LENGTH = 40
 
 RunVerdict = Literal["pass", "fail", "errors", "cannot tell"]
+Unsure = Literal["pass", "fail"]
 ReasonKind = Literal[
     "gate",
     "unanswered gate",
@@ -70,6 +71,8 @@ class Decision:
     ``verdict`` is ``None`` when nothing was there to decide by: no gate, no baseline, and no error too many.
     ``headline`` is the whole in one sentence. ``n_errors`` failed cases and scores were held against ``max_errors``.
     ``gates`` and ``comparison`` are what it was made from. ``known_failures`` are the cases that were marked as such.
+    ``unsure`` is what "cannot tell" was counted as, where the data could not tell and someone had said what that
+    counts as.
     """
 
     exit_code: int
@@ -81,6 +84,7 @@ class Decision:
     n_errors: int = 0
     max_errors: int = 0
     known_failures: tuple[KnownFailure, ...] = ()
+    unsure: Unsure | None = None
 
     @property
     def word(self) -> str:
@@ -90,7 +94,7 @@ class Decision:
     @property
     def failing_cases(self) -> tuple[str, ...]:
         """The ids of all cases behind the reasons, in the order of the reasons."""
-        return tuple(dict.fromkeys(case for reason in self.reasons for case in reason.cases))
+        return tuple(dict.fromkeys(case for reason in self.reasons if reason.exit_code for case in reason.cases))
 
 
 def decide_run(
@@ -135,7 +139,7 @@ def decide(
         headlines.append((EXIT_CANNOT_TELL, text))
     met = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
     if comparison is not None:
-        met.append(f"no worse than {comparison.baseline}")
+        met.append(_no_worse(comparison))
     allowed = (f"; {allowance}" if n_errors else "") + _known_part(known)
     return _decided(
         reasons,
@@ -154,7 +158,43 @@ def decide_comparison(comparison: Comparison) -> Decision:
     """The decision of a comparison alone."""
     reasons = list(_comparison_reasons(comparison))
     headlines = [(reason.exit_code, _headline_part(reason)) for reason in reasons]
-    return _decided(reasons, headlines, passed=f"no worse than {comparison.baseline}", comparison=comparison)
+    return _decided(reasons, headlines, passed=_no_worse(comparison), comparison=comparison)
+
+
+def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
+    """The decision where "cannot tell" counts as a pass or as a failure; any other decision stays as it is.
+
+    >>> unsure = Decision(EXIT_CANNOT_TELL, "cannot tell", "CANNOT TELL: 5 cases")
+    >>> count_unsure(unsure, "pass").headline
+    'PASS: cannot tell, which counts as a pass: 5 cases'
+    """
+    if unsure is None or decision.exit_code != EXIT_CANNOT_TELL:
+        return decision
+    code = EXIT_PASS if unsure == "pass" else EXIT_FAILED
+    counted = "a pass" if unsure == "pass" else "a failure"
+    said = decision.headline.removeprefix(f"{decision.word}: ")
+    return replace(
+        decision,
+        exit_code=code,
+        verdict=_VERDICTS[code],
+        headline=f"{unsure.upper()}: cannot tell, which counts as {counted}: {said}",
+        reasons=tuple(replace(reason, exit_code=code) for reason in decision.reasons),
+        unsure=unsure,
+    )
+
+
+def strictest(codes: Iterable[int]) -> int:
+    """The exit code of several decisions or reasons together: a failure first, then errors, then "cannot tell".
+
+    >>> strictest([0, 4, 1]), strictest([])
+    (1, 0)
+    """
+    found = set(codes)
+    return next((each for each in _STRICTEST_FIRST if each in found), EXIT_PASS)
+
+
+def _no_worse(comparison: Comparison) -> str:
+    return f"no {'change from' if comparison.is_unchanged else 'worse than'} {comparison.baseline}"
 
 
 def decide_scoring(summary: RunSummary, max_errors: int) -> Decision:
@@ -204,8 +244,7 @@ def _decided(
     undecided: str = "",
     **facts: Any,
 ) -> Decision:
-    codes = {reason.exit_code for reason in reasons}
-    code = next((each for each in _STRICTEST_FIRST if each in codes), EXIT_PASS)
+    code = strictest(reason.exit_code for reason in reasons)
     if code == EXIT_PASS and passed is None:
         return Decision(code, None, undecided, **facts)
     verdict = _VERDICTS[code]
@@ -222,6 +261,8 @@ def _gate_reasons(verdicts: Iterable[GateVerdict]) -> Iterable[Reason]:
             yield Reason("gate", EXIT_FAILED, *facts)
         elif each.verdict == "error":
             yield Reason("unanswered gate", EXIT_ERRORS, *facts)
+        elif each.verdict == "cannot tell":
+            yield Reason("undecided", EXIT_CANNOT_TELL, *facts)
 
 
 def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
@@ -235,8 +276,9 @@ def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
         yield Reason(
             "undecided", EXIT_CANNOT_TELL, names[id(each)], each.reason, metric=each.metric, backend=each.backend
         )
-    if not any(each.gated for each in comparison.metrics):
-        text = "no metric counts for the decision; --metrics names some"
+    scores_changed = any(each.unit == "score" and (each.got_worse or each.got_better) for each in comparison.metrics)
+    if not comparison.tested and (scores_changed or not comparison.is_unchanged):
+        text = "no metric counts for the decision; --on names some"
         yield Reason("undecided", EXIT_CANNOT_TELL, "comparison", text)
 
 

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from math import ceil, fsum, inf
 from typing import Literal
 
+from agentunit.backends.quality import LEXICAL, missing_local_model
 from agentunit.engine.gate_expressions import Gate, GateError, nearest_name, parse_gate
 from agentunit.engine.known_failures import counted_part
 from agentunit.engine.margins import are_shares, possible_range
@@ -22,12 +23,13 @@ from agentunit.store.sqlite import ScoreRow
 DEFAULT_MIN_COVERAGE = 0.8
 _CASES_NAMED = 5
 
-Verdict = Literal["pass", "fail", "error"]
+Verdict = Literal["pass", "fail", "error", "cannot tell"]
 
 
 @dataclass(frozen=True)
 class GateVerdict:
-    """What became of a gate: "error" means that the run cannot answer it.
+    """What became of a gate: "error" means that the run cannot answer it, "cannot tell" that its scores are no ground
+    to decide by: they are informational, and the gate does not name their backend.
 
     ``value`` is the number compared (for all and any: the share of values that meet the condition), ``low`` and
     ``high`` its 95 % interval where there is one. ``near`` says that the interval holds the threshold: another run
@@ -114,7 +116,8 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         backend=backend,
         unit="score" if gate.aggregate in ("all", "any") or gate.aggregate.startswith("pass") else info.unit,
     )
-    if any(row.status == "informational" for row in scored):
+    is_informational = any(row.status == "informational" for row in scored)
+    if is_informational:
         verdict = replace(verdict, note=f"informational: {describe_trust(info, backend)}")
     by_case = _by_case(scored)
     if gate.aggregate.startswith("pass"):
@@ -130,7 +133,20 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     names = {record.position: record.case_id for record in run.records} | {row.position: row.case_id for row in rows}
     breaking = tuple(names[position] for position in _breaking(gate, by_case, worst_first))
     is_last = gate.aggregate == "mean" and info.aggregate == "last"
-    return _judged(verdict, min_coverage, breaking, "last value" if is_last else gate.aggregate)
+    judged = _judged(verdict, min_coverage, breaking, "last value" if is_last else gate.aggregate)
+    return _undecided(judged, run.header.id) if is_informational and gate.backend is None else judged
+
+
+def _undecided(verdict: GateVerdict, run_id: str) -> GateVerdict:
+    """A gate on informational scores: what it would say, and the one command that would let it decide."""
+    gate, backend = verdict.gate, verdict.backend or ""
+    named = replace(gate, backend=backend)
+    means = "informational scores do not decide"
+    if LEXICAL in backend.split("+"):
+        install = missing_local_model()
+        means += f": {f'{install} && ' if install else ''}agentunit score {run_id} --backend local"
+    reason = f"{verdict.reason}, but {means} (or name the backend: {named})"
+    return replace(verdict, verdict="cannot tell", reason=reason, cases=())
 
 
 def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], info: MetricInfo) -> GateVerdict:

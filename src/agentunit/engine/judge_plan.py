@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agentunit.backends.judge.settings import JudgeSettings, configured
@@ -16,6 +16,7 @@ from agentunit.metrics.inputs import InputProblem, Item
 SAMPLE_SIZE = 50
 # What an answer is taken to be like before the agent has given one.
 _ASSUMED_ANSWER = "x" * 600
+_ASSUMED_RESULTS = "x" * 2000
 _CHARACTERS_A_TOKEN = 4.0
 _CHARACTERS_A_CLAIM = 100.0
 # Tokens of the fixed part of a prompt with its schema, of one claim or fact in a reply, of one passage's verdict.
@@ -67,7 +68,12 @@ def plan_sending(
     different = {
         (getattr(each, "measure_asked", each.name), getattr(each, "current_backend", "")): each for each in judged
     }
-    asked = [(each, question) for each in different.values() for item in items if (question := _question(each, item))]
+    asked = [
+        (each, question)
+        for each in different.values()
+        for item in items
+        if (question := _question(each, item, answered))
+    ]
     if exact and n_cases is not None and len(sample) >= n_cases and not asked:
         return None
     costs = [_expected(metric, question) for metric, question in asked]
@@ -99,15 +105,22 @@ def _item(received: Any, answered: bool) -> Item | None:
     return Item(record.case, record.trace, record.outcome if answered else Outcome(output=_ASSUMED_ANSWER))
 
 
-def _question(metric: Any, item: Item) -> QualityQuestion | None:
-    """What a metric would ask about an item; ``None`` when it has nothing to ask."""
+def _question(metric: Any, item: Item, answered: bool) -> QualityQuestion | None:
+    """What a metric would ask about an item; ``None`` when it has nothing to ask.
+
+    Before the agent has run, it is taken to call tools whose results are evidence.
+    """
+    awaits_results = not answered and "tools" in getattr(metric, "evidence_kinds", ())
     try:
         missing = getattr(metric, "missing", None)
-        if callable(missing) and missing(item):
+        if callable(missing) and missing(item) and not awaits_results:
             return None
         question: QualityQuestion = metric.question(item)
     except (InputProblem, AttributeError):
         return None
+    if awaits_results:
+        context, sources = [*question.context, _ASSUMED_RESULTS], [*question.sources, "tool results"]
+        question = replace(question, context=context, sources=sources)
     return question if question.answer and getattr(question, "criteria", True) else None
 
 
@@ -161,22 +174,27 @@ def _cost(settings: JudgeSettings, prompt: float, completion: float) -> float | 
     return (prompt * per_million[0] + completion * per_million[1]) / 1000
 
 
+_FIELDS = ("question", "answer", "context", "tool results", "expected output")
+
+
 def _fields(asked: Sequence[tuple[Any, QualityQuestion]]) -> tuple[str, ...]:
     if not asked:
-        return ("question", "answer", "context", "expected output")
+        return _FIELDS
     sent = {name for metric, question in asked for name in _sent(metric, question)}
-    return tuple(name for name in ("question", "answer", "context", "expected output") if name in sent)
+    return tuple(name for name in _FIELDS if name in sent)
 
 
 def _sent(metric: Any, question: QualityQuestion) -> list[str]:
     """The parts of a case that a measure sends, of those that the case has."""
     measure = getattr(metric, "measure_asked", "rubric")
     has_expected = any(text.strip() for text in question.expected)
+    n_results = sum(source.startswith("tool ") for source in question.sources)
     sent = {
         "question": bool(question.question),
         # Passages are judged by what they should lead to; the answer stands in where that is not known.
         "answer": measure != "retrieval_quality" or not has_expected,
-        "context": bool(question.context) and measure != "answer_correctness",
+        "context": len(question.context) > n_results and measure != "answer_correctness",
+        "tool results": n_results > 0,
         "expected output": has_expected and measure != "faithfulness",
     }
     return [name for name, is_sent in sent.items() if is_sent]

@@ -6,7 +6,7 @@ date has come is asked of the day on which the run began, so that a run gets the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timezone
 from typing import Any, Literal
@@ -59,7 +59,11 @@ def unmarked(case: DatasetCase) -> DatasetCase:
 
 def counted_part(run: ScoredRun) -> ScoredRun:
     """A run without the cases that are known to fail: what gates and errors count."""
-    aside = _holding(run)
+    return without_cases(run, set_aside(run))
+
+
+def without_cases(run: ScoredRun, aside: Collection[str]) -> ScoredRun:
+    """A run without these cases."""
     if not aside:
         return run
     records = [record for record in run.records if record.case_id not in aside]
@@ -83,7 +87,7 @@ def counted_part(run: ScoredRun) -> ScoredRun:
 def known_failures(run: ScoredRun, gates: Sequence[Gate]) -> tuple[KnownFailure, ...]:
     """The marked cases that a run has recorded, each with how it stands."""
     recorded = {record.case_id for record in run.records}
-    holding = _holding(run)
+    holding = set_aside(run)
     return tuple(
         KnownFailure(case_id, reason, until, _state(run, case_id, gates) if case_id in holding else "expired")
         for case_id, (reason, until) in _marks_in(run.header.settings).items()
@@ -117,7 +121,7 @@ def _state(run: ScoredRun, case_id: str, gates: Sequence[Gate]) -> KnownState:
 _SETTING = "known_failures"
 
 
-def _holding(run: ScoredRun) -> set[str]:
+def set_aside(run: ScoredRun) -> set[str]:
     """The ids of the cases whose mark holds on the day of the run, the last day included."""
     day = datetime.fromtimestamp(run.header.created_at, timezone.utc).date()
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 
 from agentunit.engine.scored_run import ScoredRun
@@ -25,7 +25,8 @@ ANSWERED = MetricInfo(
 class BackendScores:
     """What one backend made of a metric in one run; values by case, a case's repeats averaged.
 
-    ``models`` are those that a judge answered with, ``last`` is the last value in dataset order.
+    ``models`` are those that a judge answered with, ``last`` is the last value in dataset order. ``is_binary`` says
+    that every value is 0 or 1; ``extremes`` are the repeats of each case with its lowest and its highest value.
     """
 
     values: dict[str, float]
@@ -33,18 +34,20 @@ class BackendScores:
     informational: bool
     models: frozenset[str] = frozenset()
     last: float | None = None
+    is_binary: bool = False
+    extremes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
     """The values of one metric's rows, by the backend that gave them."""
-    repeats: dict[str, dict[str, list[float]]] = {}
+    repeats: dict[str, dict[str, dict[int, float]]] = {}
     versions: dict[str, set[str]] = {}
     informational: set[str] = set()
     models: dict[str, set[str]] = {}
     last: dict[str, float] = {}
     for row in rows:
         if row.value is not None:
-            repeats.setdefault(row.backend, {}).setdefault(row.case_id, []).append(row.value)
+            repeats.setdefault(row.backend, {}).setdefault(row.case_id, {})[row.repeat] = row.value
             versions.setdefault(row.backend, set()).add(row.version)
             last[row.backend] = row.value
             if row.status == "informational":
@@ -53,11 +56,16 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
                 models.setdefault(row.backend, set()).update(row.judged.models)
     return {
         backend: BackendScores(
-            {case_id: math.fsum(values) / len(values) for case_id, values in cases.items()},
+            {case_id: math.fsum(values.values()) / len(values) for case_id, values in cases.items()},
             frozenset(versions[backend]),
             backend in informational,
             frozenset(models.get(backend, ())),
             last[backend],
+            all(value in (0.0, 1.0) for values in cases.values() for value in values.values()),
+            {
+                case_id: (min(values, key=values.__getitem__), max(values, key=values.__getitem__))
+                for case_id, values in cases.items()
+            },
         )
         for backend, cases in repeats.items()
     }

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Literal
 
 import msgspec
 
-from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import json_fallback
 from agentunit.engine.comparison import ToolChange, ToolChangeKind
-from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.tools import declared_tools
-from agentunit.store.schema import StoreError
 
 # Names and schemas come from records: however many there are, a comparison keeps no more than these.
 MOST_TOOLS = 2_000
@@ -37,13 +34,16 @@ class _ToolFacts:
 
 
 @dataclass
-class _RunTools:
+class RunTools:
+    """What the records of a run say about its tools."""
+
     n_records: int = 0
     tools: dict[str, _ToolFacts] = field(default_factory=dict)
     server_versions: dict[str, set[str]] = field(default_factory=dict)
     lists_seen: set[bytes] = field(default_factory=set)
 
     def add(self, record: Record) -> None:
+        """Take in one record; raises ``TooManyTools`` where a run names more than are compared."""
         self.n_records += 1
         for offered in (record.trace.metadata.get("tools"), record.case.tools):
             if offered:
@@ -82,39 +82,16 @@ class _RunTools:
     def _facts(self, name: str) -> _ToolFacts:
         name = name[:_LONGEST_TEXT]
         if name not in self.tools and len(self.tools) >= MOST_TOOLS:
-            raise _TooManyTools
+            raise TooManyTools(f"names more than {MOST_TOOLS:,}")
         return self.tools.setdefault(name, _ToolFacts())
 
 
-class _TooManyTools(Exception):
+class TooManyTools(Exception):
     """A run names more tools than are compared."""
 
 
-def tool_changes(
-    candidate: ScoredRun, baseline: ScoredRun, cases: Collection[str]
-) -> tuple[tuple[ToolChange, ...], str | None]:
-    """How the tools of two runs differ over these cases, and why they could not be compared, if so.
-
-    Records are read one by one. Which tools were offered is compared where the records of both runs state it.
-    """
-    read = []
-    for run in (baseline, candidate):
-        if run.read_records is None:
-            return (), None
-        found = _RunTools()
-        try:
-            for stored in run.read_records():
-                if stored.case_id in cases:
-                    found.add(stored.record)
-        except _TooManyTools:
-            return (), f"tools were not compared: {run.header.id} names more than {MOST_TOOLS:,}"
-        except (RecordError, StoreError, OSError) as error:
-            return (), f"tools were not compared: the records of {run.header.id} cannot be read ({error})"
-        read.append(found)
-    return tuple(_changes(*read)), None
-
-
-def _changes(old: _RunTools, new: _RunTools) -> Iterator[ToolChange]:
+def tools_changed(old: RunTools, new: RunTools) -> Iterator[ToolChange]:
+    """How the tools of two runs differ. Which were offered is compared where the records of both runs state it."""
     names = sorted(old.tools.keys() | new.tools.keys())
     pairs = [(name, old.tools.get(name, _ToolFacts()), new.tools.get(name, _ToolFacts())) for name in names]
     if all(any(facts.is_offered for facts in run.tools.values()) for run in (old, new)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from agentunit.backends.quality import LEXICAL, SERVICES, QualityBackend, Qualit
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
+from agentunit.metrics.evidence import NOT_MEASURED, Evidence, Piece, evidence_kinds, evidence_of, nearest_piece
 from agentunit.metrics.inputs import (
     InputProblem,
     Item,
@@ -162,25 +163,107 @@ def _one_each(
 
 
 @dataclass(frozen=True)
-class FaithfulnessMetric(_QualityMetric):
-    """How far the answer rests on the context. Lexical fallback: the share of context strings that stand in it.
+class _GroundedMetric(_QualityMetric):
+    """What the two metrics of groundedness share: the evidence that a model or a judge holds the answer against."""
+
+    measure_asked = "faithfulness"
+    evidence: str | Sequence[str] = "all"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        evidence_kinds(self.evidence, type(self).__name__)
+
+    @cached_property
+    def evidence_kinds(self) -> tuple[str, ...]:
+        """Which kinds of evidence count."""
+        return evidence_kinds(self.evidence, type(self).__name__)
+
+    def missing(self, item: Item) -> str | None:
+        """Why an item cannot be scored; ``None`` when it can."""
+        if self._resolved is None:
+            if "context" not in self.evidence_kinds:
+                return "the lexical fallback reads the context only, which evidence= leaves out"
+            return super().missing(item)
+        if item.answer is None:
+            return no_answer(item)
+        if self._evidence(item).pieces:
+            return None
+        places = [_EVIDENCE_PLACES[kind] for kind in self.evidence_kinds]
+        return f"nothing to hold the answer against: {', '.join(places)}"
+
+    def shown(self, item: Item) -> dict[str, Any]:
+        """What the detail always shows."""
+        if self._resolved is None:
+            return super().shown(item)
+        evidence = self._evidence(item)
+        detail: dict[str, Any] = {"answer": item.answer, "references": evidence.texts, "sources": evidence.sources}
+        if evidence.n_left_out:
+            detail["evidence_left_out"] = evidence.n_left_out
+        if any(piece.kind == "tools" for piece in evidence.pieces):
+            detail["evidence_note"] = NOT_MEASURED
+        return detail
+
+    def question(self, item: Item) -> QualityQuestion:
+        """What a backend is asked about an item."""
+        evidence = self._evidence(item)
+        return replace(super().question(item), context=evidence.texts, sources=evidence.sources)
+
+    def _evidence(self, item: Item) -> Evidence:
+        return evidence_of(item, self.evidence_kinds)
+
+    def _from_verdict(self, verdict: Verdict, item: Item, backend: QualityBackend) -> MetricResult:
+        claims = verdict.detail.get("claims")
+        if isinstance(claims, list):
+            pieces, first = self._evidence(item).pieces, getattr(backend, "first_passage", 0)
+            located = [_located(claim, pieces, first) for claim in claims]
+            verdict = replace(verdict, detail={**verdict.detail, "claims": located})
+        return super()._from_verdict(verdict, item, backend)
+
+
+_EVIDENCE_PLACES = {
+    "context": "no case.context",
+    "retrieved": "no documents of retrieval events",
+    "tools": "no results of tool calls",
+}
+
+
+def _located(claim: Any, pieces: Sequence[Piece], first: int) -> Any:
+    """A claim with where the text that decides about it came from, or the one nearest to it by its words."""
+    if not isinstance(claim, dict) or "source" in claim:
+        return claim
+    if "passage" not in claim:
+        text = next((claim[key] for key in ("claim", "text") if isinstance(claim.get(key), str)), "")
+        nearest = nearest_piece(text, pieces)
+        return {**claim, "nearest_source": nearest.source if nearest else None}
+    passage = claim["passage"]
+    known = isinstance(passage, int) and 0 <= passage - first < len(pieces)
+    return {**claim, "source": pieces[passage - first].source if known else None}
+
+
+@dataclass(frozen=True)
+class FaithfulnessMetric(_GroundedMetric):
+    """How far the answer rests on what the agent saw. Lexical fallback: the share of context strings that stand in it.
+
+    A model or a judge is shown the case's context, retrieved documents and results of tool calls (at most 32,000
+    characters of the latter two, most relevant first); ``evidence`` narrows that to ``"context"``, ``"retrieved"``,
+    ``"tools"`` or a list of these. The lexical fallback reads the context only.
 
     >>> case = {"id": "q1", "context": ["Paris is in France.", "It has 2 million people."]}
     >>> FaithfulnessMetric(backend="lexical").evaluate(case, None, "Paris is in France.").value
     0.5
     """
 
-    measure_asked = "faithfulness"
     info = MetricInfo(
         name="faithfulness",
         family="quality",
-        summary="How far the answer is supported by the context.",
+        summary="How far the answer is supported by what the agent saw.",
         direction="higher",
         range=_SCORE_RANGE,
         inputs=("case.context or trace retrieval", "outcome.output"),
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
+        version="2",
     )
     name = info.name
 
@@ -235,27 +318,28 @@ class AnswerCorrectnessMetric(_QualityMetric):
 
 
 @dataclass(frozen=True)
-class HallucinationRateMetric(_QualityMetric):
-    """How much of the answer the context does not support; lower is better, 0.0 is fully grounded.
+class HallucinationRateMetric(_GroundedMetric):
+    """How much of the answer is not supported by what the agent saw; lower is better, 0.0 is fully grounded.
 
-    Lexical fallback: 1.0 if any context string is missing from the answer. Any other backend: 1 − its faithfulness.
+    Lexical fallback: 1.0 if any context string is missing from the answer. Any other backend: 1 − its faithfulness,
+    with the same ``evidence``.
 
     >>> case = {"id": "q1", "context": ["Paris"]}
     >>> HallucinationRateMetric(backend="lexical").evaluate(case, None, "It is Paris.").value
     0.0
     """
 
-    measure_asked = "faithfulness"
     info = MetricInfo(
         name="hallucination_rate",
         family="quality",
-        summary="How much of the answer is not supported by the context.",
+        summary="How much of the answer is not supported by what the agent saw.",
         direction="lower",
         range=_SCORE_RANGE,
         inputs=("case.context or trace retrieval", "outcome.output"),
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
+        version="2",
     )
     name = info.name
 

@@ -42,7 +42,8 @@ class Item:
     """
 
     __slots__ = (
-        "_answer", "_content", "_context", "_events", "_found", "_tool_calls", "case", "llm_calls", "outcome", "trace"
+        "_answer", "_content", "_context", "_events", "_found", "_tool_calls",
+        "case", "evidence", "llm_calls", "outcome", "trace",
     )  # fmt: skip
 
     def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
@@ -54,6 +55,7 @@ class Item:
         self._context = _UNREAD
         self._events = _UNREAD
         self.llm_calls: Any = None
+        self.evidence: Any = None
         self._tool_calls = _UNREAD
         self._found = _UNREAD
 
@@ -69,8 +71,7 @@ class Item:
     def context(self) -> list[str]:
         """The case's context; when it has none, the documents that the trace recorded as retrieved."""
         if self._context is _UNREAD:
-            received = self.case.context
-            passages = _passages(received) if received else None
+            passages = [text for _, text in case_passages(self.case)]
             self._context = passages or retrieved_documents(self.trace)
         context: list[str] = self._context
         return context
@@ -240,28 +241,42 @@ def _mapping(place: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _passages(received: Any) -> list[str]:
-    """The context of a case: texts, or one text. A blank one says nothing, and would be found in every answer."""
+def case_passages(case: Any) -> list[tuple[int, str]]:
+    """The context of a case, texts or one text, each with its place. A blank one says nothing, and is in every answer.
+
+    >>> case_passages(DatasetCase("q1", context=["Paris", " ", "Rome"]))
+    [(0, 'Paris'), (2, 'Rome')]
+    """
+    received = case.context
+    if not received:
+        return []
     texts = [received] if isinstance(received, str) else received
     if not isinstance(texts, (list, tuple)) or not all(isinstance(text, str) for text in texts):
         raise InputProblem(f"case.context must be a list of texts; received {received!r:.80}")
-    return [text for text in texts if text.strip()]
+    return [(at, text) for at, text in enumerate(texts) if text.strip()]
 
 
 def retrieved_documents(trace: Any) -> list[str]:
     """The texts of a trace's ``retrieval`` events: strings, or dicts with ``text``, ``content`` or ``page_content``."""
-    texts: list[str] = []
+    return [text for _, _, text in retrieved_by_query(trace)]
+
+
+def retrieved_by_query(trace: Any) -> list[tuple[Any, int, str]]:
+    """The same, each with the query of its event and its number among that event's documents, from 1."""
+    texts: list[tuple[Any, int, str]] = []
     for event in _events_of(trace):
         if event.type != "retrieval":
             continue
-        documents = payload_of(event).get("documents") or ()
+        payload = payload_of(event)
+        documents = payload.get("documents") or ()
         if not isinstance(documents, (list, tuple)):
             documents = (documents,)
-        for document in documents:
+        for number, document in enumerate(documents, 1):
             candidates = [document]
             if isinstance(document, dict):
                 candidates = [document.get(key) for key in ("text", "content", "page_content")]
-            texts += [text for text in candidates if isinstance(text, str) and text.strip()][:1]
+            found = [text for text in candidates if isinstance(text, str) and text.strip()][:1]
+            texts += [(payload.get("query"), number, text) for text in found]
     return texts
 
 

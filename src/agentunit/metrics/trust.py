@@ -10,6 +10,15 @@ from msgspec import Struct, json
 from agentunit.metrics.base import MetricInfo
 
 FIGURES_FILE = "validity.json"
+# From which figure on a score is strong, and useful: for shares and AUROC, where 0.5 may be chance, and correlations.
+_SHARE_BOUNDS, _CORRELATION_BOUNDS = (0.8, 0.65), (0.6, 0.4)
+_CORRELATIONS = frozenset({"Spearman", "Pearson", "Kendall"})
+_OWN_WORDS = {
+    "exact": "exact",
+    "recorded": "exact, as recorded",
+    "measured": "exact, as measured",
+    "not measured": "unmeasured",
+}
 
 
 class TrustFigure(Struct, frozen=True, omit_defaults=True):
@@ -30,7 +39,14 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
     held_out: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.statistic} {self.value:.2f}"
+        return f"{self.word}, {self.statistic} {self.value:.2f}"
+
+    @property
+    def word(self) -> str:
+        """What the figure means for a decision: strong, useful or weak, by the lower end of its interval if known."""
+        strong, useful = _CORRELATION_BOUNDS if self.statistic in _CORRELATIONS else _SHARE_BOUNDS
+        surely = self.value if self.low is None else self.low
+        return "strong" if surely >= strong else "useful" if surely >= useful else "weak"
 
     def at_length(self) -> str:
         """The figure with what it was measured on."""
@@ -55,12 +71,15 @@ def measured_figures() -> dict[tuple[str, str], TrustFigure]:
 
 
 def describe_trust(info: MetricInfo, backend: str, *, at_length: bool = False) -> str:
-    """What to print beside a score: the measured figure, the metric's own words, or that nobody has measured it.
+    """What to print beside a score: one word (exact, strong, useful, weak, unmeasured), then what it rests on.
 
     >>> describe_trust(MetricInfo("mine", "custom", ""), "custom")
-    'not measured'
+    'unmeasured'
+    >>> describe_trust(MetricInfo("shape", "custom", "", trust={"trace": "descriptive"}), "trace")
+    'unmeasured, descriptive'
     """
     figure = measured_figures().get((info.name, backend))
-    if figure is None:
-        return info.trust.get(backend, "not measured")
-    return figure.at_length() if at_length else str(figure)
+    if figure is not None:
+        return figure.at_length() if at_length else str(figure)
+    own = info.trust.get(backend, "not measured")
+    return _OWN_WORDS.get(own, own if own.startswith("exact") else f"unmeasured, {own}")

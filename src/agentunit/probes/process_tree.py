@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-INSTALL_HINT = 'pip install "agentunit-eval[sustainability]"'
+from agentunit.installation import install_command
+
+INSTALL_HINT = install_command("sustainability")
 
 # Processes that nobody collects are remembered only up to here.
 _MOST_DEBTS = 1000

@@ -235,6 +235,9 @@ def _score_view(metric: str, score: Score, shown_elsewhere: list[Any]) -> ScoreV
         for key, value in score.result.detail.items()
         if key != "backend" and value != reason and not _is_among(value, shown_elsewhere)
     }
+    if "sources" in detail:
+        # The texts of the evidence stand on the page as context, documents and tool calls.
+        detail.pop("references", None)
     calls = []
     judge = detail.get("judge")
     if isinstance(judge, dict) and isinstance(judge.get("transcripts"), list):

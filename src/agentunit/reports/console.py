@@ -10,6 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from agentunit.backends.quality import LEXICAL, missing_local_model
 from agentunit.core.results import InputError, MetricSummary, RunSummary, Unscored
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
@@ -22,6 +23,7 @@ from agentunit.reports.figures import (
     describe_spending,
     describe_spread,
     duration,
+    informational_notes,
     metric_cells,
     number,
     spread_rows,
@@ -84,8 +86,7 @@ def print_run(
         if len(shown) < len(summary.metrics):
             left_out = counted(len(summary.metrics) - len(shown), "more row")
             console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
-        if any(row.status == "informational" for row in shown):
-            console.print("i  informational: shown, but no ground for a decision", style="dim")
+        _print_informational(shown, console)
         _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console)
         _print_worst(shown, summary.metrics, infos, console)
@@ -127,6 +128,14 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
             style=None if row.status == "ok" else "dim",
         )
     return table
+
+
+def _print_informational(rows: list[MetricSummary], console: Console) -> None:
+    for note in informational_notes(rows):
+        print_line(f"i  {printable_line(note)}", console, "dim")
+    command = missing_local_model() if any(row.backend == LEXICAL for row in rows) else None
+    if command is not None:
+        print_line(f"i  {command} adds the local model, whose scores are worth more", console, "dim")
 
 
 def _print_worst(

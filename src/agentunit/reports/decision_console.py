@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from agentunit.engine.comparison import CaseChange, Comparison, MetricComparison
+from agentunit.engine.comparison import LISTED_KINDS, Comparison
 from agentunit.engine.decision import Decision, named_cases
 from agentunit.engine.gates import GateVerdict
+from agentunit.reports.comparison_view import (
+    KIND_HEADINGS,
+    describe_answers,
+    describe_difference,
+    describe_kinds,
+    describe_pairs,
+    describe_scores,
+    describe_tested,
+    describe_tool_changes,
+)
 from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line, print_next
 from agentunit.reports.figures import (
     DIRECTION_MARK,
     GATE_WORDS,
     INTERVAL_HEADING,
-    describe_difference,
     describe_mean,
-    describe_pairs,
-    describe_tool_changes,
-    number,
     with_interval,
 )
 from agentunit.reports.printable import printable_line
 from agentunit.reports.run_facts import describe_known_failures
 
 _CASES_SHOWN = 5
+_CASES_LISTED = 10
+_ANSWER_LENGTH = 200
+_KIND_STYLE = {"newly failing": "bold red", "worse": "bold yellow", "fixed": "bold green", "better": "bold green"}
+_KIND_STYLE["other answer"] = "bold"
 _VERDICT_STYLE = {"pass": "bold green", "cannot tell": "bold yellow", None: "bold"}
 _WORD_STYLE = {
     "met": "green",
@@ -34,6 +44,7 @@ _WORD_STYLE = {
     "regression": "bold red",
     "no worse": "green",
     "better": "green",
+    "no change": "green",
     "cannot tell": "bold yellow",
     "not compared": "yellow",
     "shown only": "dim",
@@ -71,12 +82,17 @@ def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print one row for each metric, why each gated verdict is what it is, and the cases that changed most."""
+    """Print the cases that changed, what the metrics show, and why each verdict that counts is what it is."""
     runs = f"{printable_line(comparison.baseline)} → {printable_line(comparison.candidate)}"
     heading = Text("\nAgainst the baseline ", style="bold")
     console.print(heading.append(f"{runs}: {describe_pairs(comparison)}", style="not bold"), soft_wrap=True)
     if comparison.note:
         print_line(printable_line(comparison.note), console, "yellow")
+    _print_differences(comparison, console)
+    if comparison.sentence:
+        console.print(Text(f"\n{printable_line(comparison.sentence)}", style="bold"), soft_wrap=True)
+    if tested := describe_tested(comparison):
+        console.print(Text(printable_line(tested), style="dim"), soft_wrap=True)
     table = plain_table("metric", "baseline", "now", "difference, 95 %", "p worse", "", fixed=("p worse", ""))
     names = [printable_line(label) for label in comparison.labels]
     for name, each in zip(names, comparison.metrics, strict=True):
@@ -94,12 +110,11 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
     if table.row_count:
         console.print(table)
     if any(not each.gated and each.verdict != "not compared" for each in comparison.metrics):
-        console.print("i  shown, but not counted: informational, or neither way is better", style="dim")
+        console.print("i  described, not counted", style="dim")
     for name, each in zip(names, comparison.metrics, strict=True):
         if each.reason and (each.gated or each.verdict == "not compared"):
             line = Text(f"  {name}: ", style="bold").append(printable_line(each.reason), style="not bold")
             console.print(line, soft_wrap=True)
-    _print_changed_cases(zip(names, comparison.metrics, strict=True), console)
     if comparison.tools:
         console.print("\n[bold]Tools[/bold]")
     for change, tools in describe_tool_changes(comparison):
@@ -113,6 +128,48 @@ def print_verdict(decision: Decision, console: Console, *next_steps: str) -> Non
     if decision.comparison is not None:
         print_comparison(decision.comparison, console)
     print_decision(decision, console, *next_steps)
+
+
+def print_variants(decisions: Sequence[Decision], console: Console, *next_steps: str) -> None:
+    """Print several comparisons with one baseline: metrics by runs, cases by runs, and each decision."""
+    compared = [each.comparison for each in decisions if each.comparison is not None]
+    runs = [printable_line(each.candidate, 30) for each in compared]
+    baseline = printable_line(compared[0].baseline, 30)
+    rows: dict[str, list[str]] = {}
+    for place, comparison in enumerate(compared):
+        for label, each in zip(comparison.labels, comparison.metrics, strict=True):
+            if each.verdict == "not compared" and not each.gated:
+                continue
+            row = rows.setdefault(label, ["–"] * (len(compared) + 1))
+            row[0] = describe_mean(each.baseline_mean, each.unit)
+            verdict = each.verdict if each.gated else "i"
+            row[place + 1] = f"{describe_mean(each.candidate_mean, each.unit)} {verdict}"
+    table = plain_table("metric", baseline, *runs)
+    for label, cells in rows.items():
+        table.add_row(*(Text(printable_line(cell)) for cell in (label, *cells)))
+    console.print(Text(f"\nEach against {baseline}", style="bold"))
+    console.print(table)
+    kinds: dict[str, list[str]] = {}
+    for place, comparison in enumerate(compared):
+        for difference in comparison.differences:
+            if difference.kind != "other answer":
+                kinds.setdefault(difference.case_id, [""] * len(compared))[place] = difference.kind
+    if kinds:
+        # Those that fail in most of the runs first.
+        ordered = sorted(kinds, key=lambda case_id: -sum(kind in ("newly failing", "worse") for kind in kinds[case_id]))
+        cases = plain_table("case", *runs)
+        for case_id in ordered[:_CASES_LISTED]:
+            of_runs = (Text(kind or "–") for kind in kinds[case_id])
+            cases.add_row(Text(printable_line(case_id, 40)), *of_runs)
+        console.print("\n[bold]Cases that changed[/bold]")
+        console.print(cases)
+        if len(ordered) > _CASES_LISTED:
+            console.print(f"… and {len(ordered) - _CASES_LISTED:,} more (--json lists them)", style="dim")
+    for run, decision in zip(runs, decisions, strict=True):
+        print_line(
+            f"\n{run}: {printable_line(decision.headline)}", console, _VERDICT_STYLE.get(decision.verdict, "bold red")
+        )
+    print_next(next_steps, console)
 
 
 def print_decision(decision: Decision, console: Console, *next_steps: str) -> None:
@@ -135,19 +192,26 @@ def _gated_value(each: GateVerdict) -> str:
     return with_interval(each.value, each.low, each.high, each.unit)
 
 
-def _print_changed_cases(named: Iterable[tuple[str, MetricComparison]], console: Console) -> None:
-    lines = []
-    for name, each in named:
-        for words, changes in (("worse", each.got_worse), ("better", each.got_better)):
-            if changes:
-                cases = ", ".join(_describe_change(change, each.unit) for change in changes)
-                words = words if each.direction != "none" else {"worse": "less", "better": "more"}[words]
-                lines.append(Text(f"  {name} {words}: ", style="bold").append(cases, style="not bold"))
-    if lines:
-        console.print("\n[bold]Changed most[/bold]")
-    for line in lines:
-        console.print(line, soft_wrap=True)
-
-
-def _describe_change(change: CaseChange, unit: str) -> str:
-    return f"{printable_line(change.case_id, 40)} ({number(change.baseline, unit)} → {number(change.candidate, unit)})"
+def _print_differences(comparison: Comparison, console: Console) -> None:
+    """The cases that changed, by kind, each with its scores and its two answers."""
+    kinds = describe_kinds(comparison)
+    if kinds:
+        print_line(kinds, console)
+    for kind in LISTED_KINDS:
+        listed = comparison.of_kind(kind)
+        if not listed:
+            continue
+        console.print(Text(f"\n{KIND_HEADINGS[kind]} ({comparison.n_by_kind[kind]:,})", style=_KIND_STYLE[kind]))
+        if kind == "other answer":
+            ids = ", ".join(printable_line(each.case_id, 40) for each in listed[:_CASES_LISTED])
+            console.print(Text(f"  {ids}"), soft_wrap=True)
+        else:
+            for each in listed[:_CASES_LISTED]:
+                line = Text(f"  {printable_line(each.case_id, 40)}", style="bold")
+                console.print(line.append(f"  {printable_line(describe_scores(each))}", style="not bold"))
+                for when, answer in describe_answers(each):
+                    shown = printable_line(answer, _ANSWER_LENGTH)
+                    console.print(Text(f"    {when}: ", style="dim").append(shown, style="not dim"), soft_wrap=True)
+        more = comparison.n_by_kind[kind] - len(listed[:_CASES_LISTED])
+        if more > 0:
+            console.print(f"  … and {more:,} more (--json lists them)", style="dim")

@@ -7,7 +7,6 @@ from math import floor, fsum, log10
 from typing import NamedTuple
 
 from agentunit.core.results import AmountSummary, JudgeSpend, JudgeSpread, MetricSummary, RunSummary, Unscored
-from agentunit.engine.comparison import Comparison, MetricComparison
 from agentunit.engine.decision import Reason, named_cases
 from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
@@ -17,13 +16,11 @@ INTERVAL_HEADING = "value, 95 %"
 """Over every column of values with their intervals."""
 DIRECTION_MARK = {"higher": " ↑", "lower": " ↓", "none": ""}
 """After the name of a metric: which way is better."""
-GATE_WORDS = {"pass": "met", "fail": "FAIL", "error": "ERROR"}
+GATE_WORDS = {"pass": "met", "fail": "FAIL", "error": "ERROR", "cannot tell": "cannot tell"}
 """Of one gate. A gate that is met is not a run that passes: its decision says that."""
 _PREFIXES = (("m", 1e3), ("µ", 1e6), ("n", 1e9))
 _MODELS_NAMED = 3
 _CASES_NAMED = 5
-_TOOLS_NAMED = 20
-_CHANGED = {key: f"{key} changed" for key in ("schema", "version", "server", "server version")}
 
 
 class MetricCells(NamedTuple):
@@ -34,6 +31,24 @@ class MetricCells(NamedTuple):
     scored: str
     backend: str
     trust: str
+
+
+def informational_notes(rows: Iterable[MetricSummary]) -> list[str]:
+    """For each kind of informational score in a table, one line: what it is worth.
+
+    >>> row = MetricSummary("faithfulness", "lexical", "2", "informational", 4, 4, trust="weak, AUROC 0.50")
+    >>> informational_notes([row])
+    ['faithfulness by lexical is informational (weak, AUROC 0.50): no ground for a decision']
+    """
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if row.status == "informational":
+            alike.setdefault((row.backend, row.trust or "unmeasured"), []).append(row.metric)
+    return [
+        f"{', '.join(names)} by {backend} {'is' if len(names) == 1 else 'are'} informational ({trust}): "
+        "no ground for a decision"
+        for (backend, trust), names in alike.items()
+    ]
 
 
 def metric_cells(row: MetricSummary, info: MetricInfo) -> MetricCells:
@@ -298,50 +313,6 @@ def describe_reason(reason: Reason) -> str:
     about = "" if is_whole else f"{reason.subject}: "
     cases = f" ({named_cases(reason.cases, _CASES_NAMED)})" if reason.cases else ""
     return f"{about}{reason.text}{cases}"
-
-
-def describe_difference(each: MetricComparison) -> str:
-    """The difference between two runs with its 95 % interval."""
-    if each.difference is None:
-        return "–"
-    difference = _signed(each.difference, each.unit)
-    if each.low is None or each.high is None:
-        return difference
-    return f"{difference} [{_signed(each.low, each.unit)}, {_signed(each.high, each.unit)}]"
-
-
-def _signed(value: float, unit: str) -> str:
-    # Two digits hide what matters here: a loss of 0.004 is not 0.00.
-    if unit == "score":
-        return f"{value:+.3f}"
-    return f"{'-' if value < 0 else '+'}{number(abs(value), unit)}"
-
-
-def describe_pairs(comparison: Comparison) -> str:
-    """How many cases two runs share, and how many only one of them has."""
-    alone = [
-        f"{n:,} only in the {which}"
-        for n, which in ((comparison.n_only_baseline, "baseline"), (comparison.n_only_candidate, "new run"))
-        if n
-    ]
-    return f"{counted_cases(comparison.n_paired)} in both{''.join(f', {each}' for each in alone)}"
-
-
-def describe_tool_changes(comparison: Comparison) -> list[tuple[str, str]]:
-    """How the tools of two runs differ: what changed, with the names of the tools and what is known about each."""
-    by_kind: dict[str, list[str]] = {}
-    for each in comparison.tools:
-        if each.change == "called only now":
-            known = f" ({each.candidate})"
-        elif each.change == "no longer called":
-            known = f" ({each.baseline} before)"
-        else:
-            known = "" if each.baseline is None else f" ({each.baseline} → {each.candidate})"
-        by_kind.setdefault(_CHANGED.get(each.change, each.change), []).append(each.name + known)
-    for names in by_kind.values():
-        if len(names) > _TOOLS_NAMED:
-            names[_TOOLS_NAMED:] = [f"and {len(names) - _TOOLS_NAMED} more"]
-    return [(kind, ", ".join(names)) for kind, names in by_kind.items()]
 
 
 def describe_mean(value: float | None, unit: str) -> str:

@@ -7,27 +7,35 @@ from datetime import datetime, timezone
 from html import escape
 
 from agentunit.core.results import MetricSummary, RunSummary
-from agentunit.engine.comparison import Comparison
+from agentunit.engine.comparison import CaseDifference, Comparison
 from agentunit.engine.decision import Decision
 from agentunit.engine.gates import GateVerdict
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.comparison_view import (
+    KIND_HEADINGS,
+    describe_answers,
+    describe_difference,
+    describe_kinds,
+    describe_pairs,
+    describe_scores,
+    describe_tested,
+    describe_tool_changes,
+)
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
     better_direction,
     counted_cases,
-    describe_difference,
     describe_direction,
     describe_failed,
     describe_mean,
-    describe_pairs,
     describe_reason,
     describe_spending,
     describe_spread,
-    describe_tool_changes,
     duration,
     errors_first,
     gate_rule,
+    informational_notes,
     is_about,
     metric_cells,
     quantity,
@@ -38,6 +46,7 @@ from agentunit.reports.reported_run import ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
 
 _IDS_SHOWN, _IDS_LENGTH = 100, 4_000
+_ANSWER_LENGTH = 1_000
 _WORD_CLASS = {"PASS": "pass", "met": "pass", "FAIL": "fail", "ERRORS": "fail", "ERROR": "fail"}
 
 
@@ -49,6 +58,7 @@ def overview(reported: ReportedRun) -> str:
     facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(reported))
     parts.append(f'<dl class="facts">{facts}</dl>\n</header>\n<main>\n')
     parts.append(_verdict(decision))
+    parts.append(_differences(decision.comparison))
     parts.append(_failures(reported))
     parts.append(_known_failures(decision))
     parts.append(_gates(decision.gates))
@@ -124,6 +134,37 @@ def _gates(verdicts: Sequence[GateVerdict]) -> str:
     return f'<h2 id="gates">Gates</h2>\n<ul class="plain">{"".join(lines)}</ul>\n'
 
 
+def _differences(comparison: Comparison | None) -> str:
+    """What became of the cases, before any statistics."""
+    if comparison is None:
+        return ""
+    title = f'<h2 id="cases-changed">Against {html_text(comparison.baseline)}, {describe_pairs(comparison)}</h2>\n'
+    parts = [title, f"<p>{html_text(describe_kinds(comparison))}</p>\n"]
+    for kind, heading in KIND_HEADINGS.items():
+        listed = comparison.of_kind(kind)
+        if not listed:
+            continue
+        rows = "".join(_difference_row(each) for each in listed)
+        left_out = comparison.n_by_kind[kind] - len(listed)
+        more = f'<p class="soft">… and {left_out:,} more</p>' if left_out > 0 else ""
+        head = "".join(f'<th scope="col">{each}</th>' for each in ("case", "scores", "before", "now"))
+        table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>'
+        is_open = " open" if kind in ("newly failing", "worse") else ""
+        summary = f"<summary>{heading} ({comparison.n_by_kind[kind]:,})</summary>"
+        parts.append(f'<details class="note"{is_open}>{summary}<div class="card">{table}</div>{more}</details>\n')
+    return "".join(parts)
+
+
+def _difference_row(each: CaseDifference) -> str:
+    answers = dict(describe_answers(each))
+    same = answers.get("same answer")
+    shown = [answers.get(when, "") if same is None else same for when in ("before", "now")]
+    cells = (describe_scores(each), *(printable_line(text, _ANSWER_LENGTH) for text in shown))
+    columns = zip(("scores", "before", "now"), cells, strict=True)
+    body = "".join(f'<td data-name="{name}">{html_text(cell)}</td>' for name, cell in columns)
+    return f"<tr><td><code>{html_text(each.case_id, 80)}</code></td>{body}</tr>\n"
+
+
 def _comparison(comparison: Comparison | None) -> str:
     if comparison is None:
         return ""
@@ -136,11 +177,14 @@ def _comparison(comparison: Comparison | None) -> str:
     headings = ("metric", "baseline", "now", "difference, 95 %", "verdict")
     head = "".join(f'<th scope="col">{each}</th>' for each in headings)
     table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{"".join(rows)}</tbody>\n</table>'
-    title = f"Against {html_text(comparison.baseline)}, {describe_pairs(comparison)}"
+    said = [f"<p><strong>{html_text(comparison.sentence)}</strong></p>\n"] if comparison.sentence else []
+    asides = (describe_tested(comparison), comparison.note)
+    said += [f'<p class="soft">{html_text(each)}</p>\n' for each in asides if each]
+    title = '<h2 id="comparison">Statistics of the comparison</h2>'
     changes = describe_tool_changes(comparison)
     facts = "".join(f"<div><dt>{change}</dt><dd>{html_text(names)}</dd></div>\n" for change, names in changes)
     tools = f'<h3>Tools</h3>\n<dl class="facts">\n{facts}</dl>\n' if facts else ""
-    return f'<h2 id="comparison">{title}</h2>\n<div class="card">{table}</div>\n{tools}'
+    return f'{title}\n{"".join(said)}<div class="card">{table}</div>\n{tools}'
 
 
 def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str:
@@ -149,9 +193,8 @@ def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str
     headings = ["metric", INTERVAL_HEADING, "", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
     head = "".join(f'<th scope="col"{" class=num" if each == "scored" else ""}>{each}</th>' for each in headings)
     body = "".join(_metric_row(row, reported.infos[row.metric], verdicts) for row in reported.summary.metrics)
-    note = ""
-    if any(row.status == "informational" for row in reported.summary.metrics):
-        note = '<p class="soft">i: informational, shown but no ground for a decision</p>\n'
+    notes = informational_notes(reported.summary.metrics)
+    note = "".join(f'<p class="soft">i: {html_text(each)}</p>\n' for each in notes)
     table = f'<table class="metrics wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
     return f'<div class="card">{table}</div>\n{note}'
 

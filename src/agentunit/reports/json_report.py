@@ -43,6 +43,7 @@ def decision_as_data(decision: Decision) -> dict[str, Any]:
             "headline": decision.headline,
             "reasons": decision.reasons,
             "failing_cases": decision.failing_cases,
+            "unsure": decision.unsure,
         },
         "exit_code": decision.exit_code,
     }

@@ -15,8 +15,10 @@ from datetime import datetime, timezone
 from typing import IO
 from xml.sax.saxutils import escape
 
+from agentunit.engine.comparison import CaseDifference
 from agentunit.engine.decision import EXIT_FAILED, Decision, Reason
 from agentunit.reports.case_view import CaseView, view_case
+from agentunit.reports.comparison_view import KIND_HEADINGS, describe_answers, describe_kinds, describe_scores
 from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
@@ -79,6 +81,8 @@ def _write_cases(reported: ReportedRun, stream: IO[bytes]) -> _Counts:
         for each in decision.known_failures
         if each.state in ("still fails", "unknown")
     }
+    listed = () if decision.comparison is None else decision.comparison.differences
+    changed = {each.case_id: each for each in listed}
     for case in reported.cases():
         view = view_case(case, brief=True)
         errors, failures = _errors(case, view), blamed.get(case.case_id, [])
@@ -90,7 +94,7 @@ def _write_cases(reported: ReportedRun, stream: IO[bytes]) -> _Counts:
             tag = "failure"
         counts += _Counts(1, tag == "failure", tag == "error", tag == "skipped", case.elapsed_s)
         name = f"{case.case_id} (repeat {view.repeat})" if repeated else case.case_id
-        _write(stream, _testcase(reported, view, name, tag, errors, failures))
+        _write(stream, _testcase(reported, view, name, tag, errors, failures, changed.get(case.case_id)))
     return counts
 
 
@@ -120,9 +124,11 @@ def _testcase(
     tag: str | None,
     errors: list[tuple[str, str]],
     failures: list[str],
+    changed: CaseDifference | None,
 ) -> str:
     parts = [f"<testcase{_attributes(classname=reported.run.header.name, name=name, time=f'{view.elapsed_s:.3f}')}>\n"]
-    parts.append(_properties(_score_properties(reported, view)))
+    against = {} if changed is None else _difference_properties(changed)
+    parts.append(_properties({**against, **_score_properties(reported, view)}))
     if tag == "failure":
         message = printable_line("; ".join(failures), _MESSAGE_LENGTH)
         parts.append(_element("failure", _case_text(view), message=message, type="check"))
@@ -146,6 +152,13 @@ def _case_text(view: CaseView) -> str:
     return "\n".join(lines)
 
 
+def _difference_properties(changed: CaseDifference) -> dict[str, str]:
+    """What became of a case against the baseline, before its scores."""
+    answers = {f"baseline.{when}": printable_line(text, _TEXT_LENGTH) for when, text in describe_answers(changed)}
+    scores = f": {describe_scores(changed)}" if changed.scores else ""
+    return {"baseline.change": f"{changed.kind}{scores}", **answers}
+
+
 def _run_properties(reported: ReportedRun) -> dict[str, str]:
     header = reported.run.header
     properties = {
@@ -159,6 +172,15 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
         "exit_code": str(reported.decision.exit_code),
         **{name.replace(" ", "_"): text for name, text in origin_facts(header)},
     }
+    comparison = reported.decision.comparison
+    if comparison is not None:
+        properties["baseline"] = comparison.baseline
+        properties["baseline.cases"] = describe_kinds(comparison)
+        for kind in KIND_HEADINGS:
+            if listed := comparison.of_kind(kind):
+                properties[f"baseline.{kind}"] = ", ".join(each.case_id for each in listed)
+        if comparison.sentence:
+            properties["baseline.result"] = comparison.sentence
     for row in reported.summary.metrics:
         if row.mean is not None:
             interval = "" if row.low is None or row.high is None else f" [{row.low:.6g}, {row.high:.6g}]"
@@ -189,7 +211,7 @@ def _gates(decision: Decision) -> tuple[_Counts, str]:
             message = printable_line(f"{word}: {verdict.reason}", _MESSAGE_LENGTH)
             tag = "failure" if verdict.verdict == "fail" else "error"
             parts.append(_element(tag, verdict.reason, message=message, type=word.lower()))
-        counts += _Counts(1, verdict.verdict == "fail", verdict.verdict == "error")
+        counts += _Counts(1, verdict.verdict == "fail", verdict.verdict not in ("pass", "fail"))
         parts.append("</testcase>\n")
     return counts, "".join(parts)
 

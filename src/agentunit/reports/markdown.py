@@ -19,21 +19,29 @@ from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
+from agentunit.reports.comparison_view import (
+    KIND_HEADINGS,
+    describe_answers,
+    describe_difference,
+    describe_kinds,
+    describe_pairs,
+    describe_scores,
+    describe_tested,
+    describe_tool_changes,
+)
 from agentunit.reports.failure_groups import GROUPS_SHOWN, named_ids
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
     counted_cases,
-    describe_difference,
     describe_failed,
     describe_mean,
-    describe_pairs,
     describe_reason,
     describe_spending,
     describe_spread,
-    describe_tool_changes,
     errors_first,
     gate_rule,
+    informational_notes,
     is_about,
     metric_cells,
     quantity,
@@ -50,9 +58,10 @@ _ROOM_FOR_TAIL = 400
 _CASES_SHOWN = 10
 _REASONS_SHOWN = 12
 _TEXT_LENGTH = 700
+_ANSWER_LENGTH = 300
 _NAME_LENGTH = 120
 _VERDICT_MARK = {"pass": "✅ PASS", "fail": "❌ FAIL", "errors": "❌ ERRORS", "cannot tell": "⚠️ CANNOT TELL"}
-_GATE_MARK = {"pass": "✅", "fail": "❌", "error": "❌"}
+_GATE_MARK = {"pass": "✅", "fail": "❌", "error": "❌", "cannot tell": "❔"}
 # Everything that Markdown or GitHub could read as more than text. A dot only matters in an address.
 _ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 
@@ -60,9 +69,8 @@ _ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
     """The report of a run in at most ``MOST_CHARACTERS``; without ``full_cases`` the worst cases are only named."""
     decision = reported.decision
-    blocks = [_heading(reported.run, decision), *_reasons(decision), *_failures(reported), _metric_table(reported)]
-    blocks += _known_failures(decision)
-    blocks += _judge(reported)
+    blocks = [_heading(reported.run, decision), *_reasons(decision), *_differences(decision.comparison)]
+    blocks += [*_failures(reported), _metric_table(reported), *_known_failures(decision), *_judge(reported)]
     blocks += _comparison(decision.comparison)
     blocks += _unscored(reported.summary)
     text = "\n\n".join(block for block in blocks if block)
@@ -148,8 +156,8 @@ def _metric_table(reported: ReportedRun) -> str:
             named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
             cells.append("<br>".join(_rule_and_word(verdict) for verdict in named))
         lines.append("| " + " | ".join(cells) + " |")
-    if any(row.status == "informational" for row in rows):
-        lines += ["", "_i_: informational, shown but no ground for a decision"]
+    for note in informational_notes(rows):
+        lines += ["", f"_i_: {inline(note)}"]
     return "\n".join(lines)
 
 
@@ -174,9 +182,33 @@ def _judge(reported: ReportedRun) -> Iterator[str]:
         yield "\n".join(lines)
 
 
+def _differences(comparison: Comparison | None) -> Iterator[str]:
+    """What became of the cases, before any statistics."""
+    if comparison is None:
+        return
+    kinds = f": {describe_kinds(comparison)}" if comparison.n_paired else ""
+    yield f"**Against {code(comparison.baseline)}**, {describe_pairs(comparison)}{kinds}"
+    for kind, heading in KIND_HEADINGS.items():
+        listed = comparison.of_kind(kind)[:_CASES_SHOWN]
+        if not listed:
+            continue
+        lines = [f"- {code(each.case_id, 60)} {inline(describe_scores(each), 300)}".rstrip() for each in listed]
+        for place, each in enumerate(listed):
+            answers = (f"{when}: {code(text, _ANSWER_LENGTH)}" for when, text in describe_answers(each))
+            lines[place] = "<br>".join([lines[place], *answers])
+        left_out = comparison.n_by_kind[kind] - len(listed)
+        lines += [f"- … and {left_out:,} more"] if left_out > 0 else []
+        is_open = " open" if kind == "newly failing" else ""
+        summary = f"<summary>{heading} ({comparison.n_by_kind[kind]:,})</summary>"
+        yield f"<details{is_open}>{summary}\n\n" + "\n".join(lines) + "\n\n</details>"
+
+
 def _comparison(comparison: Comparison | None) -> Iterator[str]:
     if comparison is None:
         return
+    said = [inline(text, 600) for text in (comparison.sentence, describe_tested(comparison)) if text]
+    if said:
+        yield "<br>".join([f"**{said[0]}**" if comparison.sentence else said[0], *said[1:]])
     lines = ["| metric | baseline | now | difference | verdict |", "|---|--:|--:|---|---|"]
     for each in comparison.metrics:
         backend = f" {inline(each.backend)}" if each.backend else ""
@@ -185,10 +217,9 @@ def _comparison(comparison: Comparison | None) -> Iterator[str]:
         informational = "" if each.gated else " _(not gated)_"
         cells = [code(each.metric) + backend, *means, inline(describe_difference(each)), verdict + informational]
         lines.append("| " + " | ".join(cells) + " |")
-    title = f"**Against {code(comparison.baseline)}**, {describe_pairs(comparison)}"
     if comparison.note:
-        title += f" ({comparison.note})"
-    yield "\n".join([title, "", *lines])
+        yield inline(comparison.note, 600)
+    yield "\n".join(lines)
     if comparison.tools:
         tools = (f"- {change}: {inline(names, _TEXT_LENGTH)}" for change, names in describe_tool_changes(comparison))
         yield "\n".join(["**Tools**", "", *tools])

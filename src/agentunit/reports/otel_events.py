@@ -14,6 +14,7 @@ import agentunit
 from agentunit.core.outcome import Outcome
 from agentunit.core.results import Score
 from agentunit.engine.decision import Decision
+from agentunit.installation import install_command
 from agentunit.reports.case_view import reason_of
 from agentunit.reports.figures import describe_reason, is_about
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from opentelemetry._logs import LoggerProvider
     from opentelemetry.context import Context
 
-INSTALL_HINT = 'pip install "agentunit-eval[otel]"'
+INSTALL_HINT = install_command("otel")
 EVENT_NAME = "gen_ai.evaluation.result"
 DECISION_EVENT_NAME = "agentunit.run.decision"
 _FLUSH_EVERY = 500

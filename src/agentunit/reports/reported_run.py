@@ -23,11 +23,12 @@ from msgspec import Struct, structs
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import RunSummary, Score, encode_json, json_fallback
+from agentunit.engine.comparison import CaseAnswer, Comparison
 from agentunit.engine.decision import Decision, decide_run
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, failure_groups
-from agentunit.reports.printable import printable_line
+from agentunit.reports.printable import clipped, printable_line
 from agentunit.store.portable import read_portable
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import DEFAULT_PATH, RunHeader, Store, StoredRecord, StoredScore
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from agentunit.privacy.redaction import Redactor
 
 
+_ANSWER_LENGTH = 1_500
 _NOT_MASKED = frozenset(("name", "address", "account"))
 # A plane of Unicode that has no characters of its own.
 _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
@@ -112,8 +114,25 @@ class Mask:
             ],
         )
 
+    def comparison(self, comparison: Comparison) -> Comparison:
+        """A comparison whose answers are masked, and cut afterwards: nobody reads a whole book in a list of cases."""
+
+        def masked(answer: CaseAnswer | None) -> CaseAnswer | None:
+            if answer is None:
+                return None
+            texts = self.data([answer.text, answer.error])
+            return CaseAnswer(*(None if text is None else clipped(text, _ANSWER_LENGTH)[0] for text in texts))
+
+        differences = (
+            replace(each, baseline=masked(each.baseline), candidate=masked(each.candidate))
+            for each in comparison.differences
+        )
+        return replace(comparison, differences=tuple(differences))
+
     def decision(self, decision: Decision) -> Decision:
-        """A decision whose reasons, which may quote a record, are masked."""
+        """A decision whose reasons, which may quote a record, and the answers of its comparison are masked."""
+        if decision.comparison is not None:
+            decision = replace(decision, comparison=self.comparison(decision.comparison))
         if self.show_all or not (decision.reasons or decision.known_failures):
             return decision
         why = self.data([each.reason for each in decision.known_failures])

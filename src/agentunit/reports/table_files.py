@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from agentunit.installation import install_command
 from agentunit.reports.case_view import reason_of
 from agentunit.reports.printable import disarmed
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.reporters import ReportError, whole_file
 
-INSTALL_HINT = 'pip install "agentunit-eval[parquet]"'
+INSTALL_HINT = install_command("parquet")
 COLUMNS = (
     "case_id",
     "repeat",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from math import inf
 from typing import Any, BinaryIO
 
+from agentunit.installation import install_command
 from agentunit.traces.limits import Expansion, LimitExceeded, item_too_long, raised_by, read_limits
 
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -184,7 +185,7 @@ class _ZstandardStream(io.RawIOBase):
         try:
             import zstandard
         except ImportError:
-            raise ZstandardMissing('reading .zst needs the extra zstd: pip install "agentunit-eval[zstd]"') from None
+            raise ZstandardMissing(f"reading .zst needs the extra zstd: {install_command('zstd')}") from None
         self._damage = zstandard.ZstdError
         self._new_frame = zstandard.ZstdDecompressor().decompressobj
         self._source = source

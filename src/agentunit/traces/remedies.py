@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from agentunit.core.outcome import outcome_text
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent
+from agentunit.installation import install_command
 from agentunit.traces.settings import SETTINGS, WORDS, Cause, Lack, Setting
 
 # AG2 writes this where nobody named the agent.
@@ -196,7 +197,7 @@ _BEYOND_THIS_LOG = (
     "These logs do not say it: fine if there was nothing to say, else another recording of the agent has to.",
 )
 _PRICES = (
-    'pip install "agentunit-eval[prices]"',
+    install_command("prices"),
     "Tokens and models are known; this adds the list prices of known models. A cost that is recorded counts first.",
 )
 _NO_PRICE = (

@@ -232,7 +232,16 @@ def flat_attributes(mapping: Mapping[str, Any], notes: ReadingNotes, *, nested: 
     {'llm.input_messages.0.message.role': 'user', 'tags': ['a']}
     """
     flat: dict[str, Any] = {}
-    waiting = list(mapping.items())[::-1]
+    for own_name, own_value in mapping.items():
+        if own_value.__class__ is str and len(own_value) <= LONGEST_ATTRIBUTE and own_name not in flat:
+            flat[own_name] = own_value
+        else:
+            _flatten(own_name, own_value, flat, notes, nested)
+    return flat
+
+
+def _flatten(own_name: str, own_value: Any, flat: dict[str, Any], notes: ReadingNotes, nested: bool) -> None:
+    waiting = [(own_name, own_value)]
     while waiting:
         name, value = waiting.pop()
         if value is None or (value.__class__ is float and not isfinite(value)):
@@ -250,7 +259,6 @@ def flat_attributes(mapping: Mapping[str, Any], notes: ReadingNotes, *, nested: 
             if name in flat:
                 notes.problems["two attributes of a span have the same name; the last one counts"] += 1
             flat[name] = value
-    return flat
 
 
 def _number(value: Any) -> float | None:

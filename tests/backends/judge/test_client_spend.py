@@ -18,6 +18,7 @@ from agentunit.backends import prices
 from agentunit.backends.judge import calls, limits
 from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.limits import SpendCap, Tariff
+from agentunit.installation import install_command
 
 PRICES = {"usd_per_million_input": 2.0, "usd_per_million_output": 10.0}
 
@@ -87,7 +88,7 @@ def test_the_way_out_names_the_price_table_where_it_is_not_installed(monkeypatch
     settings = settings_for("http://127.0.0.1:1/v1", max_spend_usd=1.0)
     monkeypatch.setattr(limits, "prices_installed", lambda: False)
     monkeypatch.setattr(limits, "price_usd", lambda *_: None)
-    assert (limits.why_cap_cannot_hold(settings) or "").endswith('pip install "agentunit-eval[prices]")')
+    assert (limits.why_cap_cannot_hold(settings) or "").endswith(f"{install_command('prices')})")
 
 
 def _mixed(request: Received) -> Fault | None:

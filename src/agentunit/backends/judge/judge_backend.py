@@ -62,6 +62,7 @@ class JudgeBackend:
 
     name = "judge"
     measures = frozenset(MEASURES)
+    first_passage = 1
 
     def __init__(self, client: JudgeClient | None = None) -> None:
         self._own_client = client
@@ -154,7 +155,8 @@ def _text_or_none(query: Any) -> str | None:
 
 def _places(question: QualityQuestion) -> list[tuple[str, str]]:
     places = [("question", question.question or ""), ("answer", question.answer)]
-    places += [(f"context[{at}]", text) for at, text in enumerate(question.context)]
+    sources = question.sources or [f"context[{at}]" for at in range(len(question.context))]
+    places += zip(sources, question.context, strict=True)
     places += [(f"expected[{at}]", text) for at, text in enumerate(question.expected)]
     if isinstance(question, RubricQuestion):
         places += [(f"criteria[{at}]", text) for at, text in enumerate(question.criteria)]

@@ -7,8 +7,9 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from agentunit.core.case import origin_of
+from agentunit.installation import install_command
 
-EXTRA = 'pip install "agentunit-eval[multimodal]"'
+EXTRA = install_command("multimodal")
 
 
 class MediaProblem(ValueError):

@@ -9,7 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-RAGAS_EXTRA = 'pip install "agentunit-eval[ragas]"'
+from agentunit.installation import install_command
+
+RAGAS_EXTRA = install_command("ragas")
 # Up to this version RAGAS imports a module that later releases of langchain-community do not have.
 _LAST_BROKEN_BESIDE = (0, 4, 3)
 _FIRST_WITHOUT_MODULE = (0, 4)

@@ -55,7 +55,9 @@ def assemble(spans: Sequence[Span], notes: ReadingNotes, session_id: str | None 
     events = [model_event(node) for node in calls]
     events += ToolCalls(nodes, calls).events()
     events += retrieval_events(nodes)
-    events += message_events(calls)
+    tells = any(node.facts.input_messages for node in calls)
+    agents = () if tells else [node for node in nodes if node.facts.kind == "agent" and node.facts.input_messages]
+    events += message_events([*agents, *calls])
     events += _other_events(nodes)
     if session_id is not None:
         events += _turns(tops, nodes, calls, {each.payload.get("content") for each in events if each.type == "message"})
@@ -131,8 +133,9 @@ def _note_wrong_amounts(node: Node, notes: ReadingNotes) -> None:
     usage = node.facts.usage or {}
     if node.facts.cost is not None and "prompt_tokens" in usage and "completion_tokens" in usage:
         return
-    for name, value in node.span.attributes.items():
-        if name in _AMOUNTS and value is not None and as_amount(value) is None:
+    for name in _AMOUNTS.intersection(node.span.attributes):
+        value = node.span.attributes[name]
+        if value is not None and as_amount(value) is None:
             notes.problems["token counts or costs that are no amounts were left out"] += 1
 
 
@@ -183,9 +186,9 @@ def _metadata(nodes: Sequence[Node], calls: Sequence[Node], spans: Sequence[Span
     service = next((node.span.resource.get("service.name") for node in nodes if node.span.resource), None)
     if service:
         metadata["service"] = service
-    not_understood = Counter(name for node in nodes for name in node.facts.not_understood)
+    not_understood = [name for node in nodes for name in node.facts.not_understood]
     if not_understood:
-        metadata["not_understood"] = dict(not_understood)
+        metadata["not_understood"] = dict(Counter(not_understood))
     tools = {tool["name"]: tool for node in nodes for tool in node.facts.tools}
     if tools:
         metadata["tools"] = list(tools.values())
@@ -244,22 +247,18 @@ def _when(event: TraceEvent) -> float:
 
 
 # A Python object's representation is no text that anybody asked or answered.
-_REPRESENTATION = re.compile(r"^<[\w.]+ object at 0x|^[A-Z]\w*\(\w+=")
+_REPRESENTATION = re.compile(r'^<[\w.]+ object at 0x|^[A-Z]\w*\(\w+=|^[\[{].*"[A-Z]\w*\(_\w+=')
 # What Google's ADK tells the next agent of the work of the one before, in the user's name.
 _RETOLD = "For context:"
 
 
 def question_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node]) -> str | None:
     """What the user asked: the input of the outermost span, else of an agent, else of the first model call."""
-    for node in tops:
+    agents = [node for node in nodes if node.facts.kind == "agent" and not node.within_evaluation]
+    for node in (*tops, *agents):
         asked = _plausible(question_in(node.facts.input)) or _last_user(node.facts.input_messages)
         if asked:
             return asked
-    for node in nodes:
-        if node.facts.kind == "agent" and not node.within_evaluation:
-            asked = _plausible(question_in(node.facts.input)) or _last_user(node.facts.input_messages)
-            if asked:
-                return asked
     for node in calls:
         asked = _last_user(node.facts.input_messages)
         if asked:
@@ -274,22 +273,16 @@ def question_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Nod
 
 def answer_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node]) -> str | None:
     """What was answered: the output of the outermost span, else of the last agent, else of the last model call."""
-    for node in reversed(tops):
-        answered = _last_answer(node)
-        if answered:
-            return answered
     agents = [node for node in nodes if node.facts.kind == "agent" and not node.within_evaluation]
     around = nearest_above(nodes, lambda node: node.facts.kind == "agent") if agents else {}
     outermost = [node for node in agents if around[node] is None]
-    for node in sorted(outermost, key=lambda each: each.span.end_s or 0.0, reverse=True):
+    for node in (*reversed(tops), *sorted(outermost, key=_ended, reverse=True)):
         answered = _last_answer(node)
         if answered:
             return answered
-    for node in sorted(calls, key=lambda each: each.span.end_s or 0.0, reverse=True):
-        texts = [
-            message.content for message in node.facts.output_messages if message.content and not message.tool_calls
-        ]
-        texts = [text for text in texts if text.strip()]
+    for node in sorted(calls, key=_ended, reverse=True):
+        said = [message.content for message in node.facts.output_messages if not message.tool_calls]
+        texts = [text for text in said if text and text.strip()]
         if texts:
             return texts[-1]
         if not node.facts.output_messages:
@@ -297,6 +290,10 @@ def answer_of(tops: Sequence[Node], nodes: Sequence[Node], calls: Sequence[Node]
             if answered:
                 return answered
     return None
+
+
+def _ended(node: Node) -> float:
+    return node.span.end_s or 0.0
 
 
 def message_events(calls: Sequence[Node]) -> list[TraceEvent]:

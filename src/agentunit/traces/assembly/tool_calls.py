@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from agentunit.core.trace import TraceEvent
 from agentunit.traces.assembly.tree import Node, nearest_above, top_down
-from agentunit.traces.vocabularies.messages import unwrapped_arguments, unwrapped_result
+from agentunit.traces.vocabularies.messages import ToolResult, unwrapped_arguments, unwrapped_result
 from agentunit.traces.vocabularies.values import Message, ToolRequest, as_text, question_in
 
 # How some frameworks leave a function: raised, but nothing went wrong.
@@ -54,6 +54,11 @@ def _lend(giver: Node, taker: Node) -> None:
     for name in ("input_messages", "output_messages", "model", "provider", "cost", "agent", "input", "output"):
         if not getattr(taker.facts, name):
             setattr(taker.facts, name, getattr(giver.facts, name))
+    given, taken = giver.facts.usage or {}, taker.facts.usage or {}
+    if taken and given.get("prompt_tokens") == taken.get("prompt_tokens"):
+        for details in ("prompt_tokens_details", "completion_tokens_details"):
+            if given.get(details):
+                taken[details] = {**given[details], **{name: n for name, n in taken.get(details, {}).items() if n}}
 
 
 def model_event(node: Node) -> TraceEvent:
@@ -81,14 +86,12 @@ def failure_of(node: Node) -> str | None:
     """Why a span failed, by its own status; ``None`` when it did not."""
     span, facts = node.span, node.facts
     error_type = span.attributes.get("error.type")
+    failed = span.status == "error" or facts.error is not None
+    if not failed and (facts.kind != "tool" or as_text(error_type) is None):
+        return None
     exceptions = [event.attributes for event in span.events if event.name == "exception"]
     kinds = [error_type, *(each.get("exception.type") for each in exceptions)]
     if any(isinstance(kind, str) and kind.rpartition(".")[2] in _CONTROL_FLOW for kind in kinds):
-        return None
-    failed = span.status == "error" or facts.error is not None
-    if not failed and facts.kind == "tool":
-        failed = as_text(error_type) is not None
-    if not failed:
         return None
     messages = [as_text(each.get("exception.message")) for each in exceptions]
     status = as_text(span.status_message)
@@ -123,29 +126,40 @@ def retrieval_events(nodes: Sequence[Node]) -> list[TraceEvent]:
     return events
 
 
+class _Told(NamedTuple):
+    """What the span of a tool call tells, out of its wrappings."""
+
+    arguments: Any
+    result: ToolResult
+    call_id: str | None
+
+
+def _told_by(node: Node) -> _Told:
+    facts = node.facts
+    arguments, call_id = unwrapped_arguments(facts.input)
+    result = unwrapped_result(facts.output)
+    return _Told(arguments, result, facts.tool_call_id or call_id or result.call_id)
+
+
 class ToolCalls:
     """The tool calls of one trace."""
 
     def __init__(self, nodes: Sequence[Node], calls: Sequence[Node]) -> None:
         self._spans = [node for node in nodes if node.facts.kind == "tool" and not node.within_evaluation]
-        self._repeats = _repeats(nodes, self._spans)
+        self._told = {node: _told_by(node) for node in self._spans}
+        self._repeats = _repeats(nodes, self._told)
         self._requests = _requests(calls)
         self._by_id, self._by_tool = _positions(self._requests)
         self._results = _results(calls)
         self._agents = {node.agent for node in nodes}
-        repeated = set(self._repeats.values())
-        counted = [node for node in self._spans if node not in repeated]
-        self._span_ids = {call_id for node in counted if (call_id := _call_id(node)) is not None}
+        self._repeated = set(self._repeats.values())
+        self._span_ids = {told.call_id for node, told in self._told.items() if node not in self._repeated} - {None}
 
     def events(self) -> list[TraceEvent]:
         """One event a call, in no particular order."""
-        events = []
         taken: set[int] = set()
-        repeated = set(self._repeats.values())
-        for node in self._spans:
-            if node in repeated:
-                continue
-            events.append(self._event(node, self._request_of(node, taken)))
+        counted = [node for node in self._spans if node not in self._repeated]
+        events = [self._event(node, self._request_of(node, taken)) for node in counted]
         spans_tell = bool(events)
         for position, (asker, request) in enumerate(self._requests):
             if position in taken or request.name in self._agents:
@@ -161,7 +175,7 @@ class ToolCalls:
 
         Google's ADK writes other ids into its messages than on its spans where the model gives none.
         """
-        call_id, arguments = _call_id(node), _arguments_of(node)
+        arguments, _, call_id = self._told[node]
         candidates = self._by_id.get(call_id, []) if call_id is not None else []
         best = next((position for position in candidates if self._is_open(position, node, taken)), None)
         if best is None:
@@ -186,12 +200,13 @@ class ToolCalls:
 
     def _event(self, node: Node, request: ToolRequest | None) -> TraceEvent:
         facts = node.facts
-        arguments = _arguments_of(node)
+        arguments, result, _ = self._told[node]
         if request is not None and not isinstance(arguments, dict):
             # Some instrumentations write a lone argument without its name, or none at all.
             arguments = request.arguments if request.arguments is not None else arguments
         inner = self._repeats.get(node)
-        result = unwrapped_result(facts.output if facts.output is not None else inner and inner.facts.output)
+        if facts.output is None and inner is not None:
+            result = self._told[inner].result
         value, failed = result.value, result.failed
         call_id = facts.tool_call_id or result.call_id or (request.id if request else None)
         message = self._results.get(call_id or "") or (self._results.get(request.id or "") if request else None)
@@ -222,15 +237,6 @@ class ToolCalls:
             "span_id": node.span.span_id,
         }
         return TraceEvent("tool_call", known(payload), node.span.start_s)
-
-
-def _call_id(node: Node) -> str | None:
-    facts = node.facts
-    return facts.tool_call_id or unwrapped_arguments(facts.input)[1] or unwrapped_result(facts.output).call_id
-
-
-def _arguments_of(node: Node) -> Any:
-    return unwrapped_arguments(node.facts.input)[0]
 
 
 def _agree(requested: Any, received: Any) -> bool:
@@ -265,16 +271,15 @@ def _positions(requests: Sequence[tuple[Node, ToolRequest]]) -> tuple[dict[str, 
     return by_id, by_tool
 
 
-def _repeats(nodes: Sequence[Node], tools: Sequence[Node]) -> dict[Node, Node]:
+def _repeats(nodes: Sequence[Node], told: Mapping[Node, _Told]) -> dict[Node, Node]:
     """Spans within which the same call was seen once more, by another instrumentation, and that second span."""
     around = nearest_above(nodes, lambda node: node.facts.kind in ("tool", "agent", "llm"))
     repeats: dict[Node, Node] = {}
-    for node in tools:
+    for node, (_, _, call_id) in told.items():
         outer = around[node]
-        if outer is None or outer.facts.kind != "tool":
+        if outer is None or outer not in told:
             continue
-        call_id = _call_id(node)
-        if outer.facts.tool == node.facts.tool or (call_id is not None and call_id == _call_id(outer)):
+        if outer.facts.tool == node.facts.tool or (call_id is not None and call_id == told[outer].call_id):
             repeats[outer] = node
     return repeats
 

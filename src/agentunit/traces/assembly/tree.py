@@ -72,9 +72,14 @@ def grow(spans: Sequence[Span], notes: ReadingNotes) -> list[Node]:
             node.parent = parent
             _note_clocks(node.span, parent.span, notes)
     _find_depths(nodes, notes)
-    # Spans that begin together: the outer one first.
-    nodes.sort(key=lambda node: (node.start_s, node.depth))
+    nodes.sort(key=_order)
     return nodes
+
+
+def _order(node: Node) -> tuple[float, int, float, str]:
+    """Of spans that begin together the outer one comes first, then the one that ended first, in whatever file order."""
+    span = node.span
+    return (node.start_s, node.depth, _UNKNOWN_TIME if span.end_s is None else span.end_s, span.span_id)
 
 
 def top_down(nodes: Sequence[Node]) -> list[Node]:
@@ -84,8 +89,15 @@ def top_down(nodes: Sequence[Node]) -> list[Node]:
 
 def nearest_above(nodes: Sequence[Node], test: Callable[[Node], bool]) -> dict[Node, Node | None]:
     """For each node the nearest one around it that passes the test."""
+    try:
+        return _nearest_above(nodes, test)
+    except KeyError:  # a span began before its parent: clocks disagree
+        return _nearest_above(top_down(nodes), test)
+
+
+def _nearest_above(nodes: Sequence[Node], test: Callable[[Node], bool]) -> dict[Node, Node | None]:
     found: dict[Node, Node | None] = {}
-    for node in top_down(nodes):
+    for node in nodes:
         parent = node.parent
         found[node] = None if parent is None else parent if test(parent) else found[parent]
     return found

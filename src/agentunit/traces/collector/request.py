@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from msgspec import Struct, field
 
 from agentunit.core.results import InputError, encode_json
+from agentunit.installation import install_command
 from agentunit.traces.formats_base import Source, TraceFormat
 from agentunit.traces.otlp.json_requests import OTLP_JSON
 from agentunit.traces.otlp.values import NOT_OF_GENAI
@@ -76,7 +77,7 @@ def _varint(number: int) -> bytes:
     return bytes(data)
 
 
-INSTALL_HINT = 'pip install "agentunit-eval[collect]"'
+INSTALL_HINT = install_command("collect")
 PROTOBUF_MISSING = f"protobuf cannot be read here: {INSTALL_HINT}, or send JSON (OTEL_EXPORTER_OTLP_PROTOCOL=http/json)"
 
 _LONGEST_MESSAGE = 500

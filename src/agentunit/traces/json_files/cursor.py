@@ -48,8 +48,11 @@ T = TypeVar("T")
 OPEN_BRACE, OPEN_BRACKET, CLOSE_BRACE, CLOSE_BRACKET = b"{[}]"
 
 _LONGEST_WORD = 1 << 16
+# A longer line is not held in memory for the sake of speed.
+_LONGEST_LINE = 1 << 23
 _QUOTE, _COMMA, _COLON, _BACKSLASH = b'",:\\'
 
+_value_decoder = msgspec.json.Decoder(msgspec.Raw)
 _elements_decoder = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -67,11 +70,16 @@ class JsonCursor(JsonBuffer):
     def __init__(self, source: Source, chunk_bytes: int | None = None) -> None:
         super().__init__(source, chunk_bytes)
         self._no_batch_before = 0
-        self._longest = read_limits().item_bytes
+        limits = read_limits()
+        self._longest, self._most_nodes = limits.item_bytes, limits.nodes
 
     def value(self) -> bytes:
         """The value that begins here, as bytes."""
         first = self.peek()
+        if first in OPENING and self.one_a_line and not self._nesting:
+            line = self._line()
+            if line is not None:
+                return line
         if first in OPENING:
             pattern, whole = CONTAINER_OR_CUT, WHOLE_CONTAINER
         elif first == _QUOTE:
@@ -98,12 +106,15 @@ class JsonCursor(JsonBuffer):
             return self._fit(self._taken(end))
 
     def nearby_value(self) -> bytes | None:
-        """The bracketed value that begins here if its end is in the buffer already."""
+        """The bracketed value that begins here if its end is in the buffer already, or on its line."""
+        line = self._line() if self.one_a_line and not self._nesting else None
+        if line is not None:
+            return line
         match = CONTAINER_OR_CUT.match(self._buffer, self._at)
         if match is None or match.end() == len(self._buffer) or (self.one_a_line and self._breaks_off(match.end())):
             return None
         try:
-            check_nodes(self._buffer[self._at : match.end()])
+            check_nodes(self._buffer[self._at : match.end()], self._most_nodes)
         except LimitExceeded:
             return None  # walked into, it may hold many items that are each small
         return self._taken(match.end())
@@ -171,16 +182,24 @@ class JsonCursor(JsonBuffer):
     def whole_line(self, decoder: msgspec.json.Decoder[T]) -> T | None:
         """The rest of the line, decoded and taken; ``None`` where it goes beyond the buffer or cannot be decoded."""
         end = self._buffer.find(b"\n", self._at)
-        if end < 0:
+        if end < 0 or end - self._at > self._longest:
             return None
         line = self._buffer[self._at : end]
         try:
-            check_nodes(line)
+            check_nodes(line, self._most_nodes)
             value = decoder.decode(line)
         except (LimitExceeded, msgspec.MsgspecError, UnicodeError, RecursionError):
             return None
         self._at = end
         return value
+
+    def _line(self) -> bytes | None:
+        """The rest of the line, taken, where it is one whole value that is fit to be read; ``None`` for any other."""
+        while self._buffer.find(b"\n", self._at) < 0:
+            if len(self._buffer) - self._at > _LONGEST_LINE or not self._read_more():
+                return None
+        value = self.whole_line(_value_decoder)
+        return None if value is None else bytes(value)
 
     def _batch(self) -> list[msgspec.Raw] | None:
         """All elements that are whole in the buffer, or ``None`` where only a closer look can tell them.
@@ -194,7 +213,7 @@ class JsonCursor(JsonBuffer):
         end = self._buffer.find(b"\n", self._at)
         last = self._buffer.rfind(begins.group(), self._at + 1, len(self._buffer) if end < 0 else end)
         elements = self._buffer[self._at : last].rstrip(b" \t") if last > 0 else b""
-        if not elements.endswith(b",") or elements.count(b",") > read_limits().nodes:
+        if not elements.endswith(b",") or elements.count(b",") > self._most_nodes:
             return None
         try:
             batch = _elements_decoder.decode(b"[%b]" % elements[:-1])
@@ -246,7 +265,7 @@ class JsonCursor(JsonBuffer):
 
     def _fit(self, data: bytes) -> bytes:
         try:
-            check_nodes(data)
+            check_nodes(data, self._most_nodes)
         except LimitExceeded as error:
             raise UnfitValue(f"a value is left out: {error}") from None
         return data

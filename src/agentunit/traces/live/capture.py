@@ -16,6 +16,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agentunit.core.trace import TraceLog
+from agentunit.installation import install_command
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from agentunit.traces.spans import Span
 
-INSTALL_HINT = 'pip install "agentunit-eval[otel]"'
+INSTALL_HINT = install_command("otel")
 CASE_SPAN = "agentunit.case"
 CASE_SCOPE = "agentunit"
 _REMEMBERED = 10_000

@@ -25,14 +25,15 @@ def instrument(*names: str) -> None:
     """Turn on the instrumentation of frameworks, and capture the spans of every call of an agent from now on.
 
     Names: langgraph (or langchain), openai-agents, pydantic-ai, crewai, autogen, ag2, llamaindex, smolagents,
-    google-adk, strands, agno, agent-framework, openai and anthropic (their clients). Without a name nothing
-    is turned on but the capture, for instrumentation of your own. Twice is as good as once.
+    google-adk, strands, agno, agent-framework, haystack, openai and anthropic (their clients). Without a name
+    nothing is turned on but the capture, for instrumentation of your own. Twice is as good as once.
 
     Spans go to the global TracerProvider: set your own before, or one is made. Nothing is sent anywhere. For that,
     CREWAI_DISABLE_TELEMETRY=true is set for CrewAI, unless you set it to something else (call this before you import
-    crewai), and the uploader of the OpenAI Agents SDK is taken out. For Google ADK
+    crewai), HAYSTACK_TELEMETRY_ENABLED=false likewise, and the uploader of the OpenAI Agents SDK is taken out. For ADK
     OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY is set, unless you set it: without it ADK's spans hold
-    no contents. For the same reason ENABLE_SENSITIVE_DATA=true is set for Microsoft Agent Framework.
+    no contents. For the same reason ENABLE_SENSITIVE_DATA=true is set for Microsoft Agent Framework and
+    HAYSTACK_CONTENT_TRACING_ENABLED=true for Haystack (call this before you import haystack).
     """
     frameworks = {_known_name(name): None for name in names}
     provider = capture_every_case()
@@ -107,6 +108,13 @@ def _agent_framework(provider: TracerProvider) -> None:
     importlib.import_module("agent_framework.observability").enable_instrumentation()
 
 
+def _haystack(provider: TracerProvider) -> None:
+    os.environ.setdefault("HAYSTACK_CONTENT_TRACING_ENABLED", "true")
+    os.environ.setdefault("HAYSTACK_TELEMETRY_ENABLED", "false")
+    tracer = importlib.import_module("haystack_integrations.tracing.opentelemetry").OpenTelemetryTracer
+    importlib.import_module("haystack.tracing").enable_tracing(tracer(provider.get_tracer("haystack")))
+
+
 def _ag2(provider: TracerProvider) -> None:
     try:
         importlib.import_module("ag2")
@@ -142,6 +150,7 @@ _FRAMEWORKS = {
     "strands": _Framework('"strands-agents[openai]"', _strands),
     "agno": _Framework("agno openinference-instrumentation-agno", _openinference("agno")),
     "agent-framework": _Framework("agent-framework-core agent-framework-openai", _agent_framework),
+    "haystack": _Framework("haystack-ai opentelemetry-haystack", _haystack),
     "openai": _Framework("openai openinference-instrumentation-openai", _openinference("openai")),
     "anthropic": _Framework("anthropic openinference-instrumentation-anthropic", _openinference("anthropic")),
 }

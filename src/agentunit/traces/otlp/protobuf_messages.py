@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Any, NamedTuple
 
+from agentunit.installation import install_command
 from agentunit.traces.compressed import BROKEN_STREAM, describe_damage
 from agentunit.traces.formats_base import Source
 from agentunit.traces.otlp.values import GENAI_EVENTS, TOO_LONG, Encoding
@@ -155,7 +156,7 @@ class Messages:
             from opentelemetry.proto.resource.v1.resource_pb2 import Resource
             from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
         except ImportError:
-            hint = 'reading OTLP protobuf needs the extra otel: pip install "agentunit-eval[otel]"'
+            hint = f"reading OTLP protobuf needs the extra otel: {install_command('otel')}"
             raise ProtobufMissing(hint) from None
         self.damage: type[Exception] = DecodeError
         self._scope: Any = InstrumentationScope

@@ -9,8 +9,8 @@ from agentunit.traces.spans import Span
 from agentunit.traces.vocabularies.contents import numbered_messages
 from agentunit.traces.vocabularies.messages import messages_in
 from agentunit.traces.vocabularies.rows import ROWS, SILENT, Row, learn
-from agentunit.traces.vocabularies.table import TOKEN_KINDS, UNUSED_TOKENS
-from agentunit.traces.vocabularies.values import Message, from_json
+from agentunit.traces.vocabularies.table import TOKEN_KINDS, TOKENS, UNUSED_TOKENS
+from agentunit.traces.vocabularies.values import Message, from_json, usage_of
 
 # Facts whose sources must agree, in words.
 _COMPARED = {
@@ -28,7 +28,7 @@ Claim = tuple[Row, Any]
 class Claims:
     """What the attributes of one span state, by fact, each with its row of the table."""
 
-    __slots__ = ("by_fact", "kept", "ours", "read", "several", "unknown")
+    __slots__ = ("by_fact", "contested", "kept", "ours", "read", "unknown")
 
     def __init__(self, span: Span) -> None:
         self.by_fact: dict[str, list[Claim]] = {}
@@ -36,7 +36,7 @@ class Claims:
         self.read: dict[str, Any] = {}
         self.unknown: list[str] = []
         self.ours = False
-        self.several: list[str] = []
+        self.contested: set[str] = set()
         if SILENT.issuperset(span.attributes):
             return
         known, by_fact, unknown = ROWS.get, self.by_fact, self.unknown
@@ -65,38 +65,37 @@ class Claims:
                         entries[number] = {rest: value}
                     continue
             elif fact == "usage":
-                for part, count in _token_parts(row, value, unknown):
+                for part, count in _token_parts(row.attribute, value, unknown):
                     self._add(part, row, count)
                 continue
             if fact in by_fact:
                 self._add(fact, row, value)
             else:
                 by_fact[fact] = [(row, value)]
-        for fact in self.several:
-            by_fact[fact].sort(key=_rank)
 
     def _add(self, fact: str, row: Row, value: Any) -> None:
-        if fact in self.by_fact:
-            self.by_fact[fact].append((row, value))
-            self.several.append(fact)
-        else:
-            self.by_fact[fact] = [(row, value)]
+        stated = self.by_fact.setdefault(fact, [])
+        if stated and stated[0][0].vocabulary != row.vocabulary:
+            self.contested.add(fact)
+        stated.append((row, value))
+        if len(stated) > 1 and stated[-2][0].rank > row.rank:
+            stated.sort(key=_rank)
 
     def __contains__(self, fact: str) -> bool:
         return fact in self.by_fact
 
     def of(self, fact: str) -> Any:
         """What counts for a fact: the first of its claims that says something."""
-        if fact not in self.by_fact:
-            return None
-        if fact not in self.read:
-            self.read[fact] = None
-            for row, value in self.by_fact[fact]:
-                read = row.read(value)
-                if read is not None:
-                    self.read[fact], self.kept[fact] = read, row
-                    break
-        return self.read[fact]
+        if fact in self.read:
+            return self.read[fact]
+        found = None
+        for row, value in self.by_fact.get(fact, ()):
+            found = row.read(value)
+            if found is not None:
+                self.kept[fact] = row
+                break
+        self.read[fact] = found
+        return found
 
     def vocabulary(self, fact: str) -> str:
         """Whose word counts for a fact that was read."""
@@ -113,7 +112,7 @@ class Claims:
             if row.place is not None:
                 found = numbered_messages(value, default_role, plain=row.vocabulary == "openinference")
             else:
-                found = messages_in(value, default_role)
+                found = messages_in(row.read(value), default_role)
             if found:
                 return found
         return []
@@ -121,16 +120,15 @@ class Claims:
     def disagreements(self) -> list[str]:
         """One sentence for each fact that two vocabularies state differently."""
         found = []
-        for fact in dict.fromkeys(self.several):
-            kept, words = self.kept.get(fact), _COMPARED.get(fact)
-            if kept is None or words is None:
+        for fact in sorted(self.contested & _COMPARED.keys()):
+            kept = self.kept.get(fact)
+            if kept is None:
                 continue
             for row, value in self.by_fact[fact]:
                 other = row.read(value)
                 if row.vocabulary != kept.vocabulary and other is not None and not self._agree(fact, other):
-                    found.append(
-                        f"spans state other {words} in {row.attribute} than in {kept.attribute}; the latter counts"
-                    )
+                    words = f"other {_COMPARED[fact]} in {row.attribute} than in {kept.attribute}"
+                    found.append(f"spans state {words}; the latter counts")
         return found
 
     def _agree(self, fact: str, other: Any) -> bool:
@@ -153,13 +151,27 @@ def _rank(claim: Claim) -> int:
     return claim[0].rank
 
 
-def _token_parts(row: Row, value: Any, unknown: list[str]) -> Iterable[tuple[str, Any]]:
+def usage_in(counts: Any) -> dict[str, Any] | None:
+    """Token counts as a record states them, out of a mapping of them in any provider's names."""
+    found = dict(_token_parts("", counts, []))
+    return usage_of(*(found.get(fact) for fact in TOKENS))
+
+
+def _token_parts(attribute: str, value: Any, unknown: list[str]) -> Iterable[tuple[str, Any]]:
     counts = from_json(value)
     found: dict[str, Any] = {}
-    for name, count in counts.items() if isinstance(counts, dict) else ():
+    for name, count in _flat(counts) if isinstance(counts, dict) else ():
         fact = TOKEN_KINDS.get(name)
         if fact is not None and count is not None:
             found.setdefault(fact, count)
-        elif fact is None and count and name not in UNUSED_TOKENS:
-            unknown.append(f"{row.attribute}.{name}")
+        elif fact is None and count and name.rpartition(".")[2] not in UNUSED_TOKENS and name not in UNUSED_TOKENS:
+            unknown.append(f"{attribute}.{name}")
     return found.items()
+
+
+def _flat(counts: dict[str, Any]) -> Iterable[tuple[str, Any]]:
+    for name, count in counts.items():
+        if isinstance(count, dict):
+            yield from ((f"{name}.{part}", each) for part, each in count.items())
+        else:
+            yield name, count

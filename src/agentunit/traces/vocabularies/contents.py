@@ -79,11 +79,8 @@ def numbered_messages(numbered: Numbered, default_role: str, *, plain: bool) -> 
 def _autogen_result(value: Any) -> list[Message]:
     """AutoGen's results of tool calls stand beside the message, as JSON of their own."""
     result = from_json(value)
-    if not isinstance(result, dict):
-        return []
-    failed, call_id = result.get("is_error"), as_text(result.get("call_id"))
-    own_name, content = as_text(result.get("name")), as_text(result.get("content"))
-    return [Message("tool", content, own_name, [], call_id, failed if isinstance(failed, bool) else None)]
+    told = isinstance(result, dict)
+    return message_in({**result, "role": "tool", "tool_call_id": result.get("call_id")}, "tool") if told else []
 
 
 def numbered_documents(numbered: Numbered) -> list[Any] | None:

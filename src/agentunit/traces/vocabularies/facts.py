@@ -17,6 +17,7 @@ from agentunit.traces.vocabularies.contents import (
 )
 from agentunit.traces.vocabularies.frameworks import read_framework
 from agentunit.traces.vocabularies.messages import is_tool_message, messages_in
+from agentunit.traces.vocabularies.table import SPAN_NAMES, TOKENS
 from agentunit.traces.vocabularies.values import (
     Facts,
     Message,
@@ -25,12 +26,10 @@ from agentunit.traces.vocabularies.values import (
     content_text,
     from_json,
     text_or_json,
+    unquoted,
     usage_of,
 )
 
-_TOKENS = (
-    "input_tokens", "output_tokens", "total_tokens", "cached_tokens", "written_tokens", "reasoning_tokens",
-)  # fmt: skip
 # What is taken over as it is, whatever the kind of the span.
 _PLAIN = frozenset((
     "agent", "agent_description", "agent_id", "input", "output", "model", "provider", "cost", "expected", "session_id",
@@ -43,10 +42,18 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 # Names of spans that name a step or a method, and no agent: iteration-2, agent.react.start-4.
 _STEP = re.compile(r".*[-_.# ]\d+\Z|\w+(\.\w+)+\Z", re.DOTALL)
 _NO_NAMES = ("agent", "invoke_agent", "agent_run", "agent run", "run", "team", "workflow")
-_METHODS = (".run", ".on_messages_stream", ".on_messages", ".run_stream", ".invoke", ".kickoff", "._execute_core")
+_METHODS = (
+    ".run",
+    ".iter",
+    ".turn",
+    ".on_messages_stream",
+    ".on_messages",
+    ".run_stream",
+    ".invoke",
+    ".kickoff",
+    "._execute_core",
+)
 _BRACKETED = re.compile(r"(?:agent_run|invoke_agent|agent run) ?\[(?P<name>[^\]]+)\]\Z")
-# How Claude names the tools of MCP servers.
-_SERVED = re.compile(r"mcp__(?P<server>.+?)__.")
 _OPERATIONS = ("invoke_agent ", "execute_tool ", "agent run ", "running tool: ", "tool: ")
 _STEPS = (".agent", ".tool", ".task", ".workflow")
 
@@ -76,11 +83,13 @@ def facts_of(span: Span) -> Facts:
             if name in _PLAIN:
                 setattr(facts, name, claims.of(name))
         if "input_tokens" in by_fact or "output_tokens" in by_fact or "total_tokens" in by_fact:
-            facts.usage = usage_of(*(claims.of(name) for name in _TOKENS))
+            facts.usage = usage_of(*(claims.of(name) for name in TOKENS))
         if "currency" in by_fact and claims.of("currency") != "USD":
             facts.cost = None
         if facts.input is None and "keywords" in by_fact:
-            facts.input = by_fact["keywords"][0][1][0]
+            facts.input = {name: unquoted(each) for name, each in by_fact["keywords"][0][1][0].items()}
+        if facts.agent is None and "function" in by_fact:
+            facts.agent = claims.of("function")
         _read_messages(span, claims, facts)
         refine = _BY_KIND.get(facts.kind)
         if refine is not None:
@@ -88,7 +97,7 @@ def facts_of(span: Span) -> Facts:
         for _, value in by_fact.get("tools", ()):
             facts.tools = facts.tools or tool_definitions(value)
         facts.origins = claims.kept
-        if claims.several:
+        if claims.contested:
             facts.disagreements = claims.disagreements()
         if claims.unknown:
             facts.not_understood = [name for name in claims.unknown if _says_something(span.attributes.get(name, name))]
@@ -104,6 +113,7 @@ def _kind(span: Span, claims: Claims) -> SpanKind | None:
         if kind is not None and kind != "chain":
             return kind
         step = step or kind
+    step = step or SPAN_NAMES.get(span.name)
     if step is not None:
         return step
     if claims.ours:
@@ -134,6 +144,8 @@ def _read_messages(span: Span, claims: Claims, facts: Facts) -> None:
         asked, answered = messages_in_events(events)
         facts.input_messages = facts.input_messages or asked
         facts.output_messages = facts.output_messages or answered
+    if not facts.output_messages and claims.vocabulary("output") == "vercel":
+        facts.output_messages = [Message("assistant", text_or_json(facts.output))]
     if "system" in by_fact:
         text = content_text(claims.of("system"))
         facts.input_messages = [Message("system", text), *facts.input_messages] if text else facts.input_messages
@@ -156,8 +168,6 @@ def _read_model_call(span: Span, claims: Claims, facts: Facts) -> None:
     if not facts.output_messages and claims.vocabulary("output") in _PLAIN_DATA:
         choices = facts.output.get("choices") if isinstance(facts.output, dict) else None
         facts.output_messages = messages_in(choices if choices else facts.output, "assistant")
-    elif not facts.output_messages and claims.vocabulary("output") == "vercel":
-        facts.output_messages = [Message("assistant", text_or_json(facts.output))]
     if facts.model is None and isinstance(facts.input, dict):
         facts.model = as_text(facts.input.get("model"))
 
@@ -179,7 +189,10 @@ def _read_tool_call(span: Span, claims: Claims, facts: Facts) -> None:
     facts.output = result if result is not None else facts.output
     if facts.output is None and facts.output_messages:
         facts.output = facts.output_messages[-1].content
-    facts.error = claims.of("error") if span.attributes.get("error.type") else None
+    failure = span.attributes.get("error.type")
+    facts.error = claims.of("error") if failure else None
+    if facts.is_error is None and failure == "tool_error":
+        facts.is_error = True  # MCP's isError, by OpenTelemetry's conventions
     if facts.is_error is None and claims.of("status") == "error":
         facts.error = facts.error or text_or_json(facts.output) or "the tool reported a failure"
     if (
@@ -253,7 +266,7 @@ _BY_KIND: dict[str, Callable[[Span, Claims, Facts], None]] = {
 def agent_in_name(name: str) -> str | None:
     """The agent that the name of a span names; ``None`` when it names a step, a method or a run.
 
-    >>> [agent_in_name(name) for name in ("invoke_agent billing", "billing.run", "agent_run [billing]", "billing")]
+    >>> [agent_in_name(name) for name in ("invoke_agent billing", "billing.run", "agent_run [billing]", "billing.iter")]
     ['billing', 'billing', 'billing', 'billing']
     >>> [agent_in_name(name) for name in ("agent.react.start-4", "iteration-2", "Agent.run", "pkg.module.call")]
     [None, None, None, None]

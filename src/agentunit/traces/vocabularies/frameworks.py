@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agentunit.traces.spans import Span
+from agentunit.traces.vocabularies.claims import Claims, usage_in
 from agentunit.traces.vocabularies.messages import messages_in, unwrapped_result
 from agentunit.traces.vocabularies.values import Facts, as_text, from_json
-
-if TYPE_CHECKING:
-    from agentunit.traces.vocabularies.claims import Claims
 
 # LlamaIndex names the agent of a step nowhere but in the representation of its event.
 _CURRENT_AGENT = re.compile(r"current_agent_name='([^']*)'")
@@ -25,11 +23,11 @@ _BEEAI_EVENT = re.compile(r"(?P<what>.+)\.(?P<event>start|success|error|finish)-
 _AG2_MACHINERY = ("_User", "chat_manager", "_Group_Tool_Executor")
 # Tools that frameworks make for passing a task on, with the argument that names the agent it goes to.
 _TRANSFER_TOOLS = {
-    "transfer_to_agent": ("agent_name",),
-    "transfer_to_other_agent": ("agent_name",),
-    "handoff": ("to_agent",),
-    "delegate_work_to_coworker": ("coworker",),
-    "ask_question_to_coworker": ("coworker",),
+    "transfer_to_agent": "agent_name",
+    "transfer_to_other_agent": "agent_name",
+    "handoff": "to_agent",
+    "delegate_work_to_coworker": "coworker",
+    "ask_question_to_coworker": "coworker",
 }
 # Spans of these without a word of their own are steps that hold others together.
 _AGENT_SCOPES = ("pydantic-ai", "gcp.vertex.agent", "autogen", "crewai", "openinference.instrumentation")
@@ -55,6 +53,8 @@ def read_framework(span: Span, claims: Claims, facts: Facts) -> None:
         _read_beeai(span, facts)
     elif scope.endswith("instrumentation.ag2"):
         _read_ag2(attributes, facts)
+    elif scope == "haystack":
+        _read_haystack(facts)
     elif "gcp.vertex.agent.session_id" in attributes or "gcp.vertex.agent.llm_request" in attributes:
         _read_adk(attributes, facts)
     if facts.kind is None and scope.startswith(_AGENT_SCOPES):
@@ -98,13 +98,8 @@ def _read_crewai(attributes: Mapping[str, Any], facts: Facts) -> None:
         output = from_json(facts.output)
         usage = output.get("token_usage") if isinstance(output, dict) else None
         if isinstance(usage, dict) and usage.get("prompt_tokens"):
-            facts.usage = {
-                "prompt_tokens": usage.get("prompt_tokens"),
-                "completion_tokens": usage.get("completion_tokens"),
-                "prompt_tokens_details": {"cached_tokens": usage.get("cached_prompt_tokens") or 0},
-            }
-    session = facts.session_id
-    if session is not None and "crewai.task.id" in attributes:
+            facts.usage = usage_in(usage)
+    if "crewai.task.id" in attributes:
         facts.session_id = None  # CrewAI's conversation is one task of a run
 
 
@@ -120,6 +115,25 @@ def _read_adk(attributes: Mapping[str, Any], facts: Facts) -> None:
         facts.input_messages = messages_in(asked.get("contents"), "user")
     if isinstance(answered, dict) and isinstance(answered.get("content"), dict):
         facts.output_messages = messages_in([answered["content"]], "assistant")
+
+
+def _read_haystack(facts: Facts) -> None:
+    """Haystack's own tracer: components, and the runs and steps of agents; what they are given is Python's text."""
+    given, made = from_json(facts.input), from_json(facts.output)
+    made = made if isinstance(made, dict) else {}
+    if facts.kind == "llm":
+        replies = [each for each in made.get("replies") or () if isinstance(each, dict)]
+        facts.output_messages = messages_in(replies, "assistant")
+        facts.input_messages = messages_in(given.get("messages"), "user") if isinstance(given, dict) else []
+        meta = replies[0].get("meta") if replies else made.get("meta")
+        meta = meta[0] if isinstance(meta, list) and meta else meta
+        if isinstance(meta, dict):
+            facts.model, facts.usage = as_text(meta.get("model")), usage_in(meta.get("usage"))
+    elif facts.kind == "tool":
+        facts.error = as_text(made.get("error")) if set(made) == {"error"} else None
+    elif facts.kind == "agent":
+        facts.agent = None if facts.agent == "haystack.agent" else facts.agent
+        facts.input_messages = messages_in(given.get("messages"), "user") if isinstance(given, dict) else []
 
 
 def _read_openai_agents(span: Span, facts: Facts) -> None:
@@ -156,14 +170,14 @@ def _read_ag2(attributes: Mapping[str, Any], facts: Facts) -> None:
 def _transfer_target(facts: Facts) -> str | None:
     """The agent that a tool call passes the task to, when the tool is one that frameworks make for this."""
     name = (facts.tool or "").lower().replace(" ", "_")
-    arguments = from_json(facts.input)
-    given = arguments if isinstance(arguments, dict) else {}
-    for argument in _TRANSFER_TOOLS.get(name, ()):
-        target = as_text(given.get(argument))
+    if name in _TRANSFER_TOOLS:
+        arguments, argument = from_json(facts.input), _TRANSFER_TOOLS[name]
+        target = as_text(arguments.get(argument)) if isinstance(arguments, dict) else None
         if target:
             facts.delegates = argument == "coworker"
             return target
-    goto = unwrapped_result(facts.output).to_agent
+    told = facts.output.__class__ is not str or '"goto"' in facts.output
+    goto = unwrapped_result(facts.output).to_agent if told else None
     if goto:
         return goto
     found = _TRANSFER_NAME.match(name)

@@ -15,6 +15,7 @@ _CALL_PARTS = ("tool_call", "tool_use", "tool-call", "function_call", "functionC
 _CALL_IDS = ("id", "tool_call_id", "tool_use_id", "call_id", "toolUseId")
 _RESULT_PARTS = (
     "tool_call_response", "tool_result", "tool-result", "function_response", "functionResponse", "toolResult",
+    "tool_call_result",
 )  # fmt: skip
 
 
@@ -187,7 +188,7 @@ def _requested(part: Any) -> ToolRequest | None:
     function = part.get("function")
     if isinstance(function, dict):
         part, kind = {"id": part.get("id"), **function}, "tool_call"
-    name = part.get("name")
+    name = part.get("name", part.get("tool_name"))
     named_call = kind is None and ("arguments" in part or "args" in part)
     if not isinstance(name, str) or not (kind in _CALL_PARTS or kind == "function" or named_call):
         return None
@@ -201,9 +202,9 @@ def _tool_result(part: Any) -> Message | None:
     if not isinstance(part, dict):
         return None
     kind = part.get("type")
-    for key in ("function_response", "functionResponse", "toolResult"):
+    for key in ("function_response", "functionResponse", "toolResult", "tool_call_result"):
         if isinstance(part.get(key), dict):
-            part, kind = part[key], key
+            part, kind = {**(part[key].get("origin") or {}), **part[key]}, key
     if kind not in _RESULT_PARTS:
         return None
     result = next((part[key] for key in ("response", "result", "content", "output") if part.get(key) is not None), None)
@@ -215,7 +216,7 @@ def _tool_result(part: Any) -> Message | None:
 
 
 def _failure(part: Mapping[str, Any]) -> bool | None:
-    for key in ("is_error", "isError"):
+    for key in ("is_error", "isError", "error"):
         if isinstance(part.get(key), bool):
             return bool(part[key])
     if part.get("status") in ("success", "error"):
@@ -223,6 +224,8 @@ def _failure(part: Mapping[str, Any]) -> bool | None:
     return None
 
 
+_TEXT_BLOCK = {"type", "text", "annotations"}
+_MCP_RESULT = {"content", "isError", "is_error", "meta", "_meta", "structuredContent", "structured_content"}
 _NOT_ARGUMENTS = ("ctx", "context_variables", "run_context", "tool_context")
 
 
@@ -246,8 +249,12 @@ def unwrapped_result(value: Any) -> ToolResult:
     data = from_json(value)
     if isinstance(data, list) and len(data) == 2 and isinstance(data[0], bool) and isinstance(data[1], dict):
         return ToolResult(data[1].get("content"), not data[0])  # AG2: [it went well, {"role": "function", …}]
+    if isinstance(data, list) and data and all(isinstance(each, dict) for each in data):
+        return ToolResult(_of_blocks(data, data if not isinstance(value, str) else value))
     if not isinstance(data, dict):
         return ToolResult(value if data is None or isinstance(value, str) else data)
+    if isinstance(data.get("content"), list) and set(data) <= _MCP_RESULT:
+        return ToolResult(_of_blocks(data["content"], data), _flag(data.get("is_error", data.get("isError"))))
     if "goto" in data and "update" in data:
         target = data["goto"]
         target = target[0] if isinstance(target, list) and len(target) == 1 else target
@@ -271,6 +278,13 @@ def unwrapped_result(value: Any) -> ToolResult:
     if set(data) == {"result"}:
         return ToolResult(data["result"])
     return ToolResult(data, _flag(data.get("is_error", data.get("isError"))))
+
+
+def _of_blocks(blocks: list[Any], whole: Any) -> Any:
+    """The text or data of a result in blocks (Strands, MCP): ``[{"text": …}]``; ``whole`` where these are no blocks."""
+    if all(isinstance(each, dict) and {"text"} <= set(each) <= _TEXT_BLOCK for each in blocks):
+        return content_text(blocks)
+    return blocks[0]["json"] if len(blocks) == 1 and set(blocks[0]) == {"json"} else whole
 
 
 def unwrapped_arguments(value: Any) -> tuple[Any, str | None]:

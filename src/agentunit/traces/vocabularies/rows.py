@@ -13,6 +13,7 @@ from agentunit.traces.vocabularies.table import (
     OURS,
     PLAIN_KINDS,
     REQUEST_TYPES,
+    TOKENS,
     UNUSED_FAMILIES,
     UNUSED_WORDS,
     VOCABULARIES,
@@ -73,16 +74,13 @@ def cost_in(value: Any) -> float | None:
 def _expectation(assessments: Any) -> Any:
     """The expected answer among a trace's assessments: the one of that name, else the only one."""
     found = {}
-    for each in _items(from_json(assessments)):
+    rows = from_json(assessments)
+    for each in rows if isinstance(rows, list) else ():
         if isinstance(each, dict) and isinstance(each.get("expectation"), dict):
             found[each.get("assessment_name")] = each["expectation"].get("value")
     if "expected_response" in found:
         return found["expected_response"]
     return next(iter(found.values())) if len(found) == 1 else None
-
-
-def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def _vercel_kind(operation: Any) -> SpanKind:
@@ -91,6 +89,27 @@ def _vercel_kind(operation: Any) -> SpanKind:
         return "tool"
     called = name.endswith((".doGenerate", ".doStream", ".doEmbed"))
     return "embedding" if "mbed" in name else "llm" if called else "chain"
+
+
+def _haystack_kind(component: Any) -> SpanKind:
+    """The kind of a component by the name of its class: OpenAIChatGenerator, InMemoryBM25Retriever, Agent."""
+    kinds: dict[str, SpanKind] = {
+        "Agent": "agent",
+        "Generator": "llm",
+        "Retriever": "retrieval",
+        "Embedder": "embedding",
+    }
+    return next((kind for ending, kind in kinds.items() if str(component).endswith(ending)), "chain")
+
+
+def _member(*names: str) -> Reader:
+    """A reader of the first of these members that an object in JSON has."""
+
+    def read(value: Any) -> Any:
+        value = from_json(value)
+        return next((value[name] for name in names if value.get(name)), None) if isinstance(value, dict) else None
+
+    return read
 
 
 def _kind_reader(words: Mapping[str, SpanKind], other: SpanKind | None) -> Reader:
@@ -111,12 +130,11 @@ def _flag(value: Any) -> bool | None:
 
 _TEXTS = (
     "agent agent_description agent_id entity node from_agent to_agent provider tool tool_call_id session_id user_id "
-    "error status metric currency server server_version tool_version lc_agent lc_path"
+    "error status metric currency server server_version lc_agent lc_path function"
 )
-_TOKENS = "input_tokens output_tokens total_tokens cached_tokens written_tokens reasoning_tokens"
 _READERS: dict[str, Reader] = {
     **dict.fromkeys(_TEXTS.split(), _plain_text),
-    **dict.fromkeys(_TOKENS.split(), as_count),
+    **dict.fromkeys(TOKENS, as_count),
     "model": _model,
     "cost": cost_in,
     "trace_total_cost": cost_in,
@@ -135,9 +153,11 @@ _SPECIAL: dict[str, Reader] = {
     "openinference.span.kind": _kind_reader(PLAIN_KINDS, "chain"),
     "mlflow.spanType": _kind_reader(PLAIN_KINDS, "chain"),
     "ai.observability.span_type": _kind_reader(PLAIN_KINDS, "chain"),
+    "langsmith.span.kind": _kind_reader(PLAIN_KINDS, "chain"),
     # A plain span in Langfuse may have come in by OpenTelemetry, and says more in its own words.
     "langfuse.observation.type": _kind_reader(PLAIN_KINDS, None),
     "mcp.method.name": _kind_reader({"tools/call": "tool"}, "chain"),
+    "mcp.method": _kind_reader({"tools/call": "tool"}, "chain"),
     "traceloop.span.kind": _kind_reader(PLAIN_KINDS, "chain"),
     "ioa_observe.span.kind": _kind_reader(PLAIN_KINDS, "chain"),
     "gen_ai.operation.name": _kind_reader(OPERATIONS, None),
@@ -156,6 +176,11 @@ _SPECIAL: dict[str, Reader] = {
     "ai.observability.record_root.ground_truth_output": _as_it_is,
     "final_result": _as_it_is,
     "mlflow.trace.assessments": _expectation,
+    "haystack.component.type": _haystack_kind,
+    "request_data": _member("messages"),
+    "response_data": _member("message", "combined_chunk_content"),
+    # FastMCP's key ends in the version: tool:greet@1.2.
+    "fastmcp.component.key": lambda key: as_text(str(key).rpartition("@")[2] if "@" in str(key) else None),
 }
 
 _NUMBERED = re.compile(r"(.*?\.)(\d{1,6})(?:\.(.*))?\Z", re.DOTALL)

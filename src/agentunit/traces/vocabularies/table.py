@@ -86,6 +86,7 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "written_tokens": "ai.usage.inputTokenDetails.cacheWriteTokens",
         "reasoning_tokens": "ai.usage.reasoningTokens ai.usage.outputTokenDetails.reasoningTokens",
         "tools": "ai.prompt.tools",
+        "function": "ai.telemetry.functionId",
     },
     "gen_ai": {
         "kind": "gen_ai.operation.name llm.request.type",
@@ -109,8 +110,8 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "llm.usage.reasoning_tokens gen_ai.usage.details.reasoning_tokens gen_ai.usage.details.thoughts_tokens",
         "cost": "gen_ai.usage.cost operation.cost gen_ai.usage.total_cost",
         "system": "gen_ai.system_instructions",
-        "input_messages": "gen_ai.input.messages input_messages gen_ai.prompt.#",
-        "output_messages": "gen_ai.output.messages output_messages gen_ai.completion.#",
+        "input_messages": "gen_ai.input.messages input_messages gen_ai.prompt.# request_data",
+        "output_messages": "gen_ai.output.messages output_messages gen_ai.completion.# response_data",
         "history": "pydantic_ai.all_messages all_messages_events",
         "noted": "events",
         "output": "final_result",
@@ -124,18 +125,31 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "documents": "gen_ai.retrieval.documents",
         "tools": "gen_ai.tool.definitions gen_ai.request.tools llm.request.functions.#",
         "server": "gen_ai.tool.server.name",
-        "server_version": "gen_ai.tool.server.version",
-        "tool_version": "gen_ai.tool.version",
+        "usage": "gen_ai.usage.raw",
     },
+    # OpenTelemetry's conventions, which use the words of gen_ai for the rest, and Sentry's, Traceloop's and OpenLIT's.
     "mcp": {
-        "kind": "mcp.method.name",
-        "tool": "mcp.tool.name mcp.request.params.name",
+        "kind": "mcp.method.name mcp.method",
+        "tool": "mcp.tool.name",
         "arguments": "mcp.tool.arguments mcp.request.argument",
-        "result": "mcp.tool.result mcp.response.value",
+        "keywords": "mcp.request.argument.*",
+        "result": "mcp.tool.result mcp.tool.result.content mcp.response.value",
         "server": "mcp.server.name fastmcp.server.name",
         "server_version": "mcp.server.version",
-        "tool_version": "mcp.tool.version fastmcp.component.version",
-        "is_error": "mcp.tool.isError mcp.tool.is_error mcp.result.isError mcp.is_error",
+        "tool_version": "fastmcp.component.key",
+        "is_error": "mcp.tool.result.is_error",
+    },
+    "haystack": {
+        "kind": "haystack.component.type",
+        "node": "haystack.component.name",
+        "input": "haystack.agent.input haystack.component.input haystack.pipeline.input_data",
+        "output": "haystack.agent.output haystack.component.output haystack.pipeline.output_data "
+        "haystack.agent.step.llm.output",
+        "tool": "haystack.tool.name",
+        "arguments": "haystack.agent.step.tool.input",
+        "result": "haystack.agent.step.tool.output",
+        "is_error": "haystack.tool.error",
+        "tools": "haystack.agent.tools",
     },
     "openllmetry": {
         "kind": "traceloop.span.kind ioa_observe.span.kind",
@@ -146,6 +160,11 @@ VOCABULARIES: dict[str, dict[str, str]] = {
         "lc_agent": "traceloop.association.properties.lc_agent_name ioa_observe.association.properties.lc_agent_name",
         "lc_path": "traceloop.association.properties.langgraph_checkpoint_ns "
         "ioa_observe.association.properties.langgraph_checkpoint_ns",
+    },
+    "langsmith": {
+        "kind": "langsmith.span.kind",
+        "session_id": "langsmith.metadata.thread_id langsmith.metadata.session_id",
+        "usage": "langsmith.usage_metadata",
     },
     "langfuse": {
         "kind": "langfuse.observation.type",
@@ -186,22 +205,32 @@ PLAIN_KINDS: dict[str, SpanKind] = {
     "embedding": "embedding", "evaluator": "evaluation", "eval": "evaluation", "eval_root": "evaluation",
     "handoff": "handoff",
 }  # fmt: skip
+# Spans of Haystack that no attribute tells apart.
+SPAN_NAMES: dict[str, SpanKind] = {
+    "haystack.agent.run": "agent", "haystack.agent.step": "chain", "haystack.agent.step.llm": "llm",
+    "haystack.agent.step.tool": "tool", "haystack.pipeline.run": "chain", "haystack.component.run": "chain",
+    "haystack.async_pipeline.run": "chain",
+}  # fmt: skip
 REQUEST_TYPES: dict[str, SpanKind] = {
     "chat": "llm", "completion": "llm", "embedding": "embedding", "rerank": "embedding",
 }  # fmt: skip
 
+TOKENS = ["input_tokens", "output_tokens", "total_tokens", "cached_tokens", "written_tokens", "reasoning_tokens"]
 TOKEN_KINDS: dict[str, str] = {
     name: fact
     for fact, names in {
         "input_tokens": "input_tokens input prompt_tokens promptTokens inputTokens inputUsage",
         "output_tokens": "output_tokens output completion_tokens completionTokens outputTokens outputUsage",
         "total_tokens": "total_tokens total totalTokens totalUsage",
-        "cached_tokens": "cache_read_input_tokens input_cached_tokens input_cache_read cached_input_tokens "
-        "prompt_details.cache_read cache_read cachedInputTokens cached_tokens",
+        "cached_tokens": "cache_read_input_tokens cached_prompt_tokens input_cached_tokens input_cache_read "
+        "cached_input_tokens prompt_details.cache_read cache_read cachedInputTokens cached_tokens "
+        "prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens input_token_details.cache_read",
         "written_tokens": "cache_creation_input_tokens input_cache_creation prompt_details.cache_write "
-        "input_cache_write cache_write_input_tokens cache_creation cache_write",
+        "input_cache_write cache_write_input_tokens cache_creation cache_write "
+        "prompt_tokens_details.cache_write_tokens input_token_details.cache_creation",
         "reasoning_tokens": "output_reasoning output_reasoning_tokens completion_details.reasoning reasoning_tokens "
-        "reasoningTokens reasoning",
+        "reasoningTokens reasoning completion_tokens_details.reasoning_tokens output_tokens_details.reasoning_tokens "
+        "output_token_details.reasoning",
     }.items()
     for name in names.split()
 }
@@ -230,6 +259,38 @@ UNUSED_WORDS = """
     ai.response.finishReason ai.response.id ai.response.timestamp ai.response.providerMetadata
     ai.response.msToFirstChunk ai.response.msToFinish ai.response.avgOutputTokensPerSecond
     ai.response.avgCompletionTokensPerSecond ai.value name llm.prompts ioa_start_time
+    gen_ai.sdk.version gen_ai.client.operation.duration gen_ai.client.token.usage gen_ai.environment
+    gen_ai.application_name gen_ai.tool.json_schema gen_ai.tool.args
+    async mlflow.experimentId mlflow.traceRequestId mlflow.spanStartTimeNs mlflow.spanLogLevel mlflow.message.format
+    mlflow.traceName mlflow.traceInputs mlflow.traceOutputs mlflow.traceSpans mlflow.sourceRun mlflow.user mlflow.source
+    mlflow.artifactLocation mlflow.chat.messages mlflow.trace.spansLocation mlflow.trace.sizeStats
+    mlflow.trace.sizeBytes mlflow.trace.state mlflow.trace.infoFinalized mlflow.trace.client_request_id
+    mlflow.tracing.provider
+    langfuse.trace.name langfuse.trace.tags langfuse.trace.public langfuse.trace.metadata langfuse.trace.latency
+    langfuse.trace.scores langfuse.observation.level langfuse.observation.status_message langfuse.environment
+    langfuse.release langfuse.version langfuse.internal.as_root langfuse.internal.is_app_root
+    langfuse.observation.completion_start_time langfuse.observation.model.parameters langfuse.observation.prompt.name
+    langfuse.observation.prompt.version langfuse.observation.tool_calls langfuse.observation.tool_call_names
+    langfuse.observation.metadata langfuse.experiment.id langfuse.experiment.name langfuse.experiment.metadata
+    langfuse.experiment.dataset.id langfuse.experiment.item.id langfuse.experiment.item.metadata
+    langfuse.experiment.item.root_observation_id
+    langsmith.span.id langsmith.trace.id langsmith.span.dotted_order langsmith.span.parent_id langsmith.trace.session_id
+    langsmith.trace.session_name langsmith.trace.name langsmith.metadata langsmith.span.tags langsmith.trace.tags
+    langsmith.span.runtime langsmith.request.streaming langsmith.request.headers
+    crewai.subject crewai.execution_uuid crewai.event_name crewai.agent.role crewai.agent.key crewai.task.id
+    crewai.task.key crewai.task.name crewai.task.description crewai.task.expected_output crewai.task.output
+    crewai.task.output_format crewai.task.output_json_produced crewai.task.output_pydantic_produced crewai.crew.id
+    crewai.crew.key crewai.crew.name crewai.crew.inputs crewai.crew.output crewai.crew.process crewai.crew.num_tasks
+    crewai.crew.num_agents crewai.crew.usage_metrics crewai.crew.execution_duration_ms crewai.agent.llm_calls_count
+    crewai.agent.execution_duration_ms crewai.llm.call_id crewai.llm.call_type crewai.llm.callbacks
+    crewai.llm.available_functions crewai.tool.from_cache crewai.tool.failure.code crewai.tool.failure.message
+    crewai.tool.failure.policy crewai.tool.failure.reason crewai.tool.failure.retryable
+    mcp.session.id mcp.protocol.version mcp.resource.uri mcp.request.id mcp.transport mcp.server.title mcp.server.origin
+    mcp.tool.result.content_count mcp.session.init_options mcp.tool.description mcp.message_id mcp.jsonrpc_version
+    mcp.transport.type mcp.operation.name mcp.system mcp.sdk.version mcp.client.operation.duration gen_ai.prompt.name
+    fastmcp.component.type fastmcp.provider.type fastmcp.session.id fastmcp.span.seam
+    haystack.agent.step haystack.agent.step.llm.input haystack.agent.max_steps haystack.agent.exit_conditions
+    haystack.agent.state_schema haystack.agent.steps_taken haystack.tool.description
     ai.values ai.embedding ai.embeddings ai.schema ai.schema.name ai.schema.description ai.prompt.toolChoice
 """
 UNUSED_FAMILIES = """
@@ -238,9 +299,11 @@ UNUSED_FAMILIES = """
     gen_ai.request. gen_ai.response. gen_ai.openai. gen_ai.conversation. gen_ai.workflow. gen_ai.task.
     gen_ai.aggregated_usage. gen_ai.usage.details. gen_ai.agent. gen_ai.event. gen_ai.input.messages.
     gen_ai.output.messages. llm.request. llm.cost. llm.token_count. llm.prompt_template. llm.usage. prompt. embedding.
-    reranker. graph.node. smolagents. crewai. ag2. pydantic_ai. gcp.vertex. traceloop. ioa_observe. mlflow. langfuse.
-    ai.observability. ai.telemetry. ai.settings. ai.request. ai.model. mcp. fastmcp.
-    tool.parameters. langsmith. gen_ai.serialized. gen_ai.ioa. gen_ai.server. execution. koog. event_loop.
+    reranker. graph.node. smolagents. ag2. pydantic_ai. gcp.vertex. traceloop. ioa_observe. ai.observability.
+    ai.telemetry. ai.settings. ai.request. ai.model. mlflow.tags. mlflow.source. mlflow.trace_schema.
+    langfuse.observation.metadata. langfuse.trace.metadata. langfuse.observation.model.parameters. langsmith.metadata.
+    haystack.component. haystack.pipeline. tool.parameters. gen_ai.serialized. gen_ai.ioa. gen_ai.server. execution.
+    koog. event_loop.
 """
 # A span with a word of these is a step of an agent, whatever else it says.
 OURS = ("gen_ai.", "traceloop.", "llm.request.type", "ioa_observe.")

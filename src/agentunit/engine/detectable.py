@@ -1,0 +1,159 @@
+"""What a comparison of this size could have shown, and the one sentence that says what it did show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agentunit.engine.comparison import Comparison, MetricComparison
+from agentunit.formulas.paired import smallest_detectable_drop
+from agentunit.formulas.proportions import cases_needed, cases_to_show_no_worse, smallest_detectable_effect
+
+POWER = 0.8
+ROUNDING = 1e-12
+_METRICS_NAMED = 3
+_LEAST_ALPHA = 1e-6
+
+
+@dataclass(frozen=True)
+class Sample:
+    """The gains of one metric by case, higher being better, and how its test counts them.
+
+    ``width`` is that of the metric's range, ``None`` for a quantity; ``is_pass_fail`` picks McNemar's test.
+    """
+
+    gains: Sequence[float]
+    width: float | None
+    is_pass_fail: bool
+
+    @property
+    def n_changed(self) -> int:
+        """The cases with another value."""
+        return sum(abs(gain) > ROUNDING for gain in self.gains)
+
+    def can_show(self, alpha: float) -> bool:
+        """Whether any choice of signs is significant: k changed cases have no p-value below 2^-k."""
+        return bool(0.5**self.n_changed < alpha)
+
+    def smallest_detectable(self, alpha: float) -> float | None:
+        """The mean loss that the test finds with a chance of 80 %; ``None`` where no loss is found that often.
+
+        A loss is taken to come all at once, in few cases: that is how agents break, and it is the hardest to find. A
+        quantity has no worst value, so all its cases are taken to shift alike.
+        """
+        n, alpha = len(self.gains), max(alpha, _LEAST_ALPHA)
+        if self.is_pass_fail:
+            gained = sum(gain > 0.0 for gain in self.gains)
+            return smallest_detectable_drop(gained, self.n_changed - gained, n, alpha=alpha, power=POWER)
+        if 0.5**n >= alpha:
+            return None
+        sd = spread(self.gains) or 0.0
+        if self.width is None:
+            return smallest_detectable_effect(sd, n, alpha=alpha, power=POWER) if sd else None
+        least = smallest_detectable_drop(0, 0, n, alpha=alpha, power=POWER)
+        if least is None:
+            return None
+        missed, found = least * self.width, self.width
+        if self._finds(missed, sd, alpha):
+            return missed
+        while found - missed > 1e-5 * self.width:
+            middle = (missed + found) / 2.0
+            missed, found = (missed, middle) if self._finds(middle, sd, alpha) else (middle, found)
+        return found
+
+    def _finds(self, loss: float, sd: float, alpha: float) -> bool:
+        assert self.width is not None
+        # Cases that lose the whole width, as many as make up the loss, add their own spread.
+        both = math.sqrt(sd * sd + loss * (self.width - loss))
+        return smallest_detectable_effect(both, len(self.gains), alpha=alpha, power=POWER) <= loss
+
+
+def spread(differences: Sequence[float]) -> float | None:
+    """The standard deviation of differences; ``None`` for fewer than two."""
+    n = len(differences)
+    if n < 2:
+        return None
+    mean = math.fsum(differences) / n
+    return math.sqrt(math.fsum([(difference - mean) ** 2 for difference in differences]) / (n - 1))
+
+
+def cases_to_settle(each: MetricComparison, sd: float | None, worst: float | None, alpha: float) -> int | None:
+    """How many cases would show that it is no worse, if nothing changed; beyond that, going by the loss seen."""
+    assert each.margin is not None
+    assert each.difference is not None
+    sd = sd or 0.0
+    needed = cases_to_show_no_worse(each.margin, sd, worst=worst, alpha=alpha)
+    if needed is None or needed > each.n_pairs:
+        return needed
+    loss = each.difference if each.direction == "lower" else -each.difference
+    ways = [cases_needed(loss, sd, alpha=alpha)] if loss > 0.0 else []
+    to_spare = min(each.margin - loss, 0.99 * (worst or 1.0))
+    if to_spare > 0.0:
+        ways.append(cases_to_show_no_worse(to_spare, sd, worst=worst, alpha=alpha))
+    known = [way for way in ways if way is not None]
+    return max(each.n_pairs + 1, min(known)) if known else None
+
+
+def describe_loss(each: MetricComparison, amount: float, width: float | None) -> str:
+    """A loss as a person says it: in points of a share, in percent of a quantity, else in the metric's unit."""
+    if each.unit == "score" and width == 1.0:
+        points = 100.0 * amount
+        return f"{points:.0f} points" if points >= 9.5 else f"{points:.2g} {'point' if points == 1.0 else 'points'}"
+    if width is None and each.baseline_mean:
+        return f"{100.0 * amount / abs(each.baseline_mean):.2g} %"
+    return f"{amount:.3g}"
+
+
+def describe_power(each: MetricComparison, width: float | None) -> str:
+    """What the test of one metric would have found.
+
+    >>> each = MetricComparison("task_success", "b", "cannot tell", "", True, "higher", smallest_detectable=0.0997)
+    >>> describe_power(each, 1.0)
+    'a drop of 10 points would have been seen with 80 % probability'
+    """
+    noun = "rise" if each.direction == "lower" else "drop"
+    if each.smallest_detectable is None:
+        return f"too few to see any {noun} with {POWER * 100:.0f} % probability"
+    loss = describe_loss(each, each.smallest_detectable, width)
+    return f"a {noun} of {loss} would have been seen with {POWER * 100:.0f} % probability"
+
+
+def describe_result(comparison: Comparison, widths: Sequence[float | None]) -> str:
+    """The sentence about a comparison: what its counted metrics show, with numbers. ``widths`` are those of metrics."""
+    cases = "1 case" if comparison.n_paired == 1 else f"{comparison.n_paired:,} cases"
+    tested = [
+        (label, each, width)
+        for label, each, width in zip(comparison.labels, comparison.metrics, widths, strict=True)
+        if each.gated and each.p_adjusted is not None
+    ]
+    if comparison.is_unchanged and all(each.verdict == "no change" for _, each, _ in tested):
+        return f"{cases}: no change."
+    lost = [each for each in tested if each[1].verdict == "regression"]
+    if lost:
+        words = [
+            f"{label} {'rose' if each.direction == 'lower' else 'fell'} by "
+            f"{describe_loss(each, abs(each.difference or 0.0), width)}"
+            for label, each, width in lost[:_METRICS_NAMED]
+        ]
+        more = f" and {len(lost) - _METRICS_NAMED} more got worse" if len(lost) > _METRICS_NAMED else ""
+        return f"{cases}: {', '.join(words)}{more}."
+    if not tested:
+        return ""
+    if all(each.verdict == "no change" for _, each, _ in tested):
+        return f"{cases}: no tested score changed."
+    if len(tested) == 1:
+        ((_, each, width),) = tested
+        unseen = "" if each.smallest_detectable is None else "; none was"
+        return f"{cases}: {describe_power(each, width)}{unseen}."
+    seen = [each for each in tested if each[1].smallest_detectable is not None]
+    if not seen:
+        return f"{cases}: too few to see any loss with {POWER * 100:.0f} % probability."
+    parts = [
+        f"a {'rise' if each.direction == 'lower' else 'drop'} of "
+        f"{describe_loss(each, each.smallest_detectable or 0.0, width)} in {label}"
+        for label, each, width in seen[:_METRICS_NAMED]
+    ]
+    others = f" (and in {len(seen) - _METRICS_NAMED} more metrics)" if len(seen) > _METRICS_NAMED else ""
+    listed = ", ".join(parts[:-1]) + f" or {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"{cases}: {listed}{others} would have been seen with {POWER * 100:.0f} % probability; none was."

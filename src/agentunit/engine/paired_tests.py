@@ -1,0 +1,212 @@
+"""The paired test of one metric: its numbers, and the verdict once Holm has seen the other metrics."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from agentunit.engine.comparison import CaseChange, CompareVerdict, MetricComparison, TestedBy, most_changed
+from agentunit.engine.detectable import Sample, cases_to_settle, describe_loss, describe_power, spread
+from agentunit.engine.margins import Margin, margin_in_unit, range_width
+from agentunit.engine.paired_scores import BackendScores
+from agentunit.formulas.paired import (
+    Alternative,
+    effect_size,
+    holm,
+    mcnemar_test,
+    paired_bootstrap_interval,
+    paired_permutation_test,
+)
+from agentunit.formulas.proportions import bounded_mean_test, paired_proportion_interval, paired_proportion_test
+from agentunit.formulas.statistics import Interval
+from agentunit.metrics.base import MetricInfo
+
+# A raw quantity has no worst value. No case is taken to grow by more than twice the mean, or than one was seen to.
+WORST_GROWTH = 2.0
+# Beyond some 1000 cases the sign-flip test gets fewer resamples: a second is enough to wait for a p-value.
+_SIGN_BUDGET, _FEWEST_SIGNS, _MOST_SIGNS = 10_000_000, 999, 10_000
+
+
+@dataclass(frozen=True)
+class ComparisonSettings:
+    """How strictly runs are compared, and which metrics count.
+
+    ``counted`` are the labels of the metrics that count, where ``counted_by`` is not "all".
+    """
+
+    margin: Margin | Mapping[str, Margin] | None
+    alpha: float
+    min_coverage: float
+    resamples: int | None
+    counted_by: TestedBy = "all"
+    counted: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One comparison before its verdict, with the scores it was made from."""
+
+    comparison: MetricComparison
+    info: MetricInfo
+    old: BackendScores | None = None
+    new: BackendScores | None = None
+    sample: Sample | None = None
+
+
+def measure(
+    start: MetricComparison,
+    info: MetricInfo,
+    old: BackendScores,
+    new: BackendScores,
+    settings: ComparisonSettings,
+) -> Measured:
+    """All numbers of a comparison; the verdict waits until Holm has seen the other metrics."""
+    shared = [(case_id, value) for case_id, value in old.values.items() if case_id in new.values]
+    paired = [CaseChange(case_id, value, new.values[case_id]) for case_id, value in shared]
+    n_lost = len(old.values) - len(paired)
+    if not paired:
+        return Measured(replace(start, n_lost=n_lost, reason="no case has a value in both runs"), info)
+    sign = -1.0 if info.direction == "lower" else 1.0
+    one_way = info.direction != "none"
+    n = len(paired)
+    differences = [change.candidate - change.baseline for change in paired]
+    gains = [sign * difference for difference in differences]
+    baseline_mean = math.fsum([change.baseline for change in paired]) / n
+    candidate_mean = math.fsum([change.candidate for change in paired]) / n
+    values = [value for change in paired for value in (change.baseline, change.candidate)]
+    width = range_width(info, values)
+    pass_or_fail = info.unit == "score" and width == 1.0 and all(value in (0.0, 1.0) for value in values)
+    scale = abs(baseline_mean) or abs(candidate_mean) or 1.0
+    margin = margin_in_unit(start.metric, start.backend, settings.margin, width, scale)
+    worst = max(width or max(WORST_GROWTH * scale, 2.0 * margin), -min(gains))
+    sample = Sample(gains, width, pass_or_fail)
+    interval: Interval | None
+    p_less = p_more = p_either = p_no_worse = None
+    if pass_or_fail:
+        b, c = gains.count(1.0), gains.count(-1.0)
+        interval = paired_proportion_interval(differences.count(1.0), differences.count(-1.0), n)
+    else:
+        resamples = 1000 if settings.resamples is None else settings.resamples
+        interval = paired_bootstrap_interval(differences, resamples=resamples)
+    if start.gated and pass_or_fail:
+        p_less, p_more = mcnemar_test(b, c, alternative="less"), mcnemar_test(b, c, alternative="greater")
+        p_either = mcnemar_test(b, c)
+        p_no_worse = paired_proportion_test(b, c, n, margin=margin)
+    elif start.gated:
+        p_less, p_more = _sign_flip(gains, "less", settings), _sign_flip(gains, "greater", settings)
+        p_either = _sign_flip(gains, "two-sided", settings) if not one_way else 1.0
+        p_no_worse = bounded_mean_test(gains, margin=margin, worst=worst)
+    limit = math.inf if width is None else width
+    measured = replace(
+        start,
+        n_pairs=n,
+        n_lost=n_lost,
+        baseline_mean=baseline_mean,
+        candidate_mean=candidate_mean,
+        difference=math.fsum(differences) / n,
+        low=max(-limit, interval.low) if interval else None,
+        high=min(limit, interval.high) if interval else None,
+        effect_size=effect_size(differences),
+        test=("mcnemar" if pass_or_fail else "sign-flip") if start.gated else None,
+        p_worse=p_less if one_way else p_either,
+        p_better=p_more if one_way else None,
+        p_no_worse=p_no_worse if one_way else None,
+        margin=margin if one_way else None,
+        worst_assumed=worst if one_way and width is None else None,
+        got_worse=most_changed(paired, sign),
+        got_better=most_changed(paired, -sign),
+    )
+    if not sample.n_changed and start.gated:
+        measured = replace(measured, reason="no value changed", p_adjusted=measured.p_worse)
+        return Measured(replace(measured, verdict="cannot tell" if one_way else "no change"), info, old, new, sample)
+    if not one_way or not start.gated:
+        reason = "described, not tested" if one_way else "neither way is better, so it cannot get worse"
+        return Measured(replace(measured, verdict="shown only", reason=reason), info, old, new, sample)
+    needed = cases_to_settle(measured, spread(differences), None if pass_or_fail else worst, settings.alpha)
+    return Measured(replace(measured, verdict="cannot tell", cases_needed=needed), info, old, new, sample)
+
+
+def with_verdicts(
+    found: Sequence[Measured], too_few_shared: str | None, settings: ComparisonSettings
+) -> Iterable[MetricComparison]:
+    """Holm over the metrics that count, then each one's verdict; none passes where too few cases are in both runs.
+
+    A metric on which so few cases changed that no p-value could be below alpha takes nothing from the others (Tarone,
+    Biometrics 46, 1990).
+    """
+    testable = [
+        each
+        for each in found
+        if each.comparison.verdict == "cannot tell" and each.sample and each.sample.can_show(settings.alpha)
+    ]
+    worse = iter(holm([each.comparison.p_worse or 0.0 for each in testable]))
+    better = iter(holm([each.comparison.p_better or 0.0 for each in testable]))
+    for each in found:
+        comparison, sample = each.comparison, each.sample
+        if comparison.verdict != "cannot tell" or sample is None:
+            yield comparison
+            continue
+        is_testable = sample.can_show(settings.alpha)
+        p_worse = next(worse) if is_testable else comparison.p_worse
+        p_better = next(better) if is_testable else 1.0
+        n_tests = len(testable) + (not is_testable)
+        smallest = sample.smallest_detectable(settings.alpha / n_tests)
+        comparison = replace(comparison, p_adjusted=p_worse, smallest_detectable=smallest)
+        yield _decided(comparison, sample, p_better, n_tests, too_few_shared, settings)
+
+
+def _decided(
+    each: MetricComparison,
+    sample: Sample,
+    p_better: float,
+    n_tests: int,
+    too_few_shared: str | None,
+    settings: ComparisonSettings,
+) -> MetricComparison:
+    assert each.p_adjusted is not None
+    assert each.p_no_worse is not None
+    assert each.difference is not None
+    within_margin = each.p_no_worse < settings.alpha
+    size = f"{abs(each.difference):.3g}"
+    holm_note = f" after Holm over {n_tests} metrics" if each.gated and n_tests > 1 else ""
+    if each.p_adjusted < settings.alpha and not within_margin:
+        reason = f"worse by {size}, p {_p(each.p_adjusted)}{holm_note}"
+        return replace(each, verdict="regression", reason=reason, cases_needed=None)
+    passed: CompareVerdict | None = None
+    reason = ""
+    if not sample.n_changed:
+        passed, reason = "no change", "no value changed"
+    elif p_better < settings.alpha:
+        passed, reason = "better", f"better by {size}, p {_p(p_better)}{holm_note}"
+    elif within_margin:
+        loss = f"worse by {size}, but " if each.p_adjusted < settings.alpha else ""
+        reason = f"{loss}worse by {each.margin:.3g} is ruled out, p {_p(each.p_no_worse)}"
+        if each.worst_assumed is not None:
+            grows = "grows" if each.direction == "lower" else "falls"
+            reason += f", assuming that no unseen case {grows} by more than {each.worst_assumed:.3g}"
+        passed = "no worse"
+    if passed and too_few_shared:
+        return replace(each, reason=f"{too_few_shared}; otherwise {passed}", cases_needed=None)
+    n_before = each.n_pairs + each.n_lost
+    if passed and each.n_lost > (1.0 - settings.min_coverage) * n_before + 1e-9:
+        reason = f"{each.n_lost} of {n_before} cases lost their score, which may be what went wrong; otherwise {passed}"
+        return replace(each, reason=reason, cases_needed=None)
+    if passed:
+        return replace(each, verdict=passed, reason=reason, cases_needed=None)
+    pairs = "1 case" if each.n_pairs == 1 else f"{each.n_pairs:,} cases"
+    settle = "" if each.cases_needed is None else f"; about {each.cases_needed:,} would settle it"
+    loss = "rise" if each.direction == "lower" else "drop"
+    ruled_out = f"; none was, but a {loss} of {describe_loss(each, each.margin or 0.0, sample.width)} is not ruled out"
+    reason = f"{pairs}: {describe_power(each, sample.width)}{ruled_out if each.smallest_detectable else ''}{settle}"
+    return replace(each, reason=reason)
+
+
+def _sign_flip(gains: Sequence[float], alternative: Alternative, settings: ComparisonSettings) -> float:
+    budget = max(_FEWEST_SIGNS, min(_MOST_SIGNS, _SIGN_BUDGET // len(gains)))
+    p_value = paired_permutation_test(gains, alternative=alternative, resamples=settings.resamples or budget)
+    return 1.0 if p_value is None else p_value
+
+
+def _p(value: float) -> str:
+    return f"= {value:.2g}" if value >= 0.001 else "< 0.001"

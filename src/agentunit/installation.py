@@ -1,0 +1,75 @@
+"""How AgentUnit is installed here, and the command that adds a part of it: the one place that words such hints."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import msgspec
+
+DISTRIBUTION = "agentunit-eval"
+LOCAL_FOLDER = "packages/agentunit-local"
+_LOCAL = "local"
+
+
+def install_command(extra: str) -> str:
+    """The command that adds an extra here: from the checkout or repository that AgentUnit came from, else by name."""
+    folder = _checkout()
+    return _command(extra, folder, None if folder else _origin()[1])
+
+
+def reinstall_command() -> str:
+    """The command that installs AgentUnit itself once more."""
+    folder = _checkout()
+    return f"pip install --force-reinstall {_quoted(str(folder or _origin()[1] or DISTRIBUTION))}"
+
+
+def _command(extra: str, folder: Path | None, repository: str | None) -> str:
+    if folder is not None:
+        # The local model is a package of its own in the same checkout, and on no index.
+        target = str(folder / LOCAL_FOLDER) if extra == _LOCAL else f"{folder}[{extra}]"
+        return f"pip install {_quoted(target)}"
+    if repository is not None:
+        own = f"{repository}#subdirectory={LOCAL_FOLDER}"
+        return f'pip install "{own}"' if extra == _LOCAL else f'pip install "{DISTRIBUTION}[{extra}] @ {repository}"'
+    return f'pip install "{DISTRIBUTION}[{extra}]"'
+
+
+def _quoted(target: str) -> str:
+    return f'"{target}"' if set(target) & set("[ #@") else target
+
+
+@cache
+def _checkout() -> Path | None:
+    """The source folder that AgentUnit runs or was installed from, while it is still there."""
+    beside = Path(__file__).resolve().parents[2]
+    if _holds_local(beside):
+        return beside
+    stated = _origin()[0]
+    return stated if stated is not None and _holds_local(stated) else None
+
+
+def _holds_local(folder: Path) -> bool:
+    return (folder / LOCAL_FOLDER / "pyproject.toml").is_file()
+
+
+@cache
+def _origin() -> tuple[Path | None, str | None]:
+    """What pip noted when it installed AgentUnit: a folder, or a repository."""
+    from importlib.metadata import PackageNotFoundError, distribution
+    from urllib.parse import urlsplit
+
+    try:
+        noted = distribution(DISTRIBUTION).read_text("direct_url.json")
+        facts = msgspec.json.decode(noted) if noted else {}
+        url = urlsplit(facts["url"])
+    except (PackageNotFoundError, OSError, msgspec.DecodeError, AttributeError, KeyError, TypeError, ValueError):
+        return None, None
+    if "vcs_info" in facts:
+        system, revision = facts["vcs_info"].get("vcs", "git"), facts["vcs_info"].get("requested_revision")
+        return None, f"{system}+{facts['url']}" + (f"@{revision}" if revision else "")
+    if url.scheme == "file" and "dir_info" in facts:
+        from urllib.request import url2pathname
+
+        return Path(url2pathname(url.path)), None
+    return None, None
