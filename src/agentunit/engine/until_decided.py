@@ -82,13 +82,12 @@ class Question:
         return min((way for way in ways if way is not None), default=None)
 
     def __str__(self) -> str:
-        what = "the population of such cases" if self.about == "population" else "these cases"
         runs = "1 run" if self.n == 1 else f"{self.n:,} runs"
-        if self.answer is None:
-            needed = self.runs_needed()
-            more = "" if needed is None else f"; about {needed:,} more would decide it, going by these"
-            return f"not decided about {what} after {runs}{more}"
-        return f"shown about {what} after {runs}, looked at as they came"
+        if self.answer is not None:
+            whom = "the population of such cases" if self.about == "population" else "these cases"
+            return f"shown after {runs}, for {whom}"
+        needed = self.runs_needed()
+        return f"not shown after {runs}" + (f"; about {needed:,} more would show it" if needed else "")
 
 
 def gate_questions(gates: Iterable[Gate], run_info: Callable[[str], MetricInfo]) -> list[Question]:
