@@ -165,7 +165,7 @@ def test_no_sends_nothing_and_leaves_with_2(invoke: Any, server: JudgeServer) ->
     assert result.exit_code == 2
     assert server.requests == []
     assert (
-        "faithfulness asks a judge: question, answer, context and tool results of 2 cases go to judge-1 at " + server.url
+        "faithfulness asks a judge: question, answer and context of 2 cases go to judge-1 at " + server.url
     ) in result.stderr
     assert re.search(r"about 4 calls, [\d,]+ tokens, price unknown; replies in the cache cost nothing", result.stderr)
     assert "nothing was sent" in result.stderr
@@ -324,7 +324,8 @@ def test_a_suite_names_its_judge_and_the_run_keeps_who_it_was(invoke: Any, serve
     assert data["run"]["settings"]["judge"]["model"] == "judge-1"
     assert "api_key" not in data["run"]["settings"]["judge"]
     assert data["summary"]["judge"]["n_scores"] == 4
-    assert re.search(r"faithfulness, politeness ask a judge: question, answer, context and tool results of 2 cases", result.stderr)
+    asked = "faithfulness, politeness ask a judge: question, answer, context and tool results of 2 cases"
+    assert asked in result.stderr
     shown = invoke("show", "last")
     assert "judge: price unknown" in shown.stdout
     assert invoke("export", "last", "--to", "run.md").exit_code == 0
