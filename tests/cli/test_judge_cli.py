@@ -324,7 +324,8 @@ def test_a_suite_names_its_judge_and_the_run_keeps_who_it_was(invoke: Any, serve
     assert data["run"]["settings"]["judge"]["model"] == "judge-1"
     assert "api_key" not in data["run"]["settings"]["judge"]
     assert data["summary"]["judge"]["n_scores"] == 4
-    assert re.search(r"faithfulness, politeness ask a judge: question, answer and context of 2 cases", result.stderr)
+    asked = "faithfulness, politeness ask a judge: question, answer, context and tool results of 2 cases"
+    assert asked in result.stderr
     shown = invoke("show", "last")
     assert "judge: price unknown" in shown.stdout
     assert invoke("export", "last", "--to", "run.md").exit_code == 0
@@ -428,7 +429,7 @@ def test_rerun_asks_about_its_cases_alone(invoke: Any, server: JudgeServer) -> N
     n_calls = server.n_calls
     result = invoke("rerun", "last", "q1")
     assert result.exit_code == 0, result.output
-    assert "context of 1 case go" in result.stderr
+    assert "context and tool results of 1 case go" in result.stderr
     assert server.n_calls == n_calls + 3  # claims, verdicts, rubric
 
 

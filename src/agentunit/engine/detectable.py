@@ -99,7 +99,8 @@ def describe_loss(each: MetricComparison, amount: float, width: float | None) ->
     """A loss as a person says it: in points of a share, in percent of a quantity, else in the metric's unit."""
     if each.unit == "score" and width == 1.0:
         points = 100.0 * amount
-        return f"{points:.0f} points" if points >= 9.5 else f"{points:.2g} {'point' if points == 1.0 else 'points'}"
+        shown = f"{points:.0f}" if points >= 9.5 else f"{points:.2g}"
+        return f"{shown} {'point' if shown == '1' else 'points'}"
     if width is None and each.baseline_mean:
         return f"{100.0 * amount / abs(each.baseline_mean):.2g} %"
     return f"{amount:.3g}"
