@@ -12,3 +12,7 @@ settings.load_profile("patient")
 
 # The local model may be installed or not; tests of it, and of how a backend is chosen, say so themselves.
 os.environ["AGENTUNIT_BACKEND"] = "lexical"
+
+
+# Files that tests read; some of them are code that must never be run.
+collect_ignore = ["data"]
