@@ -6,9 +6,8 @@ Every reader of this package feeds a ``Session`` and ends with ``Session.record`
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
-from itertools import islice
 from typing import Any
 
 from agentunit.core.case import DatasetCase
@@ -120,7 +119,6 @@ class Session(Conversation):
         self.error: str | None = None
         self.success: bool | None = None
         self.calls: dict[str, dict[str, Any]] = {}
-        self._unknown: Counter[str] = Counter()
         self._files: dict[str, None] = {}
         self._models: dict[str, None] = {}
 
@@ -177,9 +175,8 @@ class Session(Conversation):
         """The result of a call. It failed when it says so, or when its command ended with another code than 0."""
         if call_id is not None and call_id not in self.calls:
             # Some models give their calls no ids; the program that runs them does.
-            unnamed = (each for each in self.waiting_calls() if each["name"] == name and "id" not in each)
-            for payload in islice(unnamed, 1):
-                payload["id"] = call_id
+            payload = self.identify(name, call_id) if name is not None else None
+            if payload is not None:
                 self.calls[call_id] = payload
         known = self.calls.get(call_id or "", {})
         failed = failed or bool(exit_code) or known.get("status") == "error"
@@ -226,9 +223,7 @@ class Session(Conversation):
 
     def not_understood(self, names: Iterable[str]) -> None:
         """Count fields that hold something and that no reader knows."""
-        for name in names:
-            self._unknown[name] += 1
-            self.notes.not_understood[name] += 1
+        self.notes.count_fields(names)
 
     def objects(self, values: Iterable[Any]) -> Iterator[dict[str, Any]]:
         """The objects among the values of a file; what is none is counted."""
@@ -276,7 +271,6 @@ class Session(Conversation):
             model=next(iter(self._models)) if len(self._models) == 1 else None,
             models=list(self._models) if len(self._models) > 1 else None,
             files_touched=sorted(self._files) or None,
-            not_understood=dict(self._unknown) or None,
         )
         case = DatasetCase(context.ids.unique(case_id or context.fallback_id), question or self.first_asked, expected)
         output = self.last_answer if answer is None else answer

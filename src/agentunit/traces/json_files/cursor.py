@@ -67,7 +67,8 @@ class JsonCursor(JsonBuffer):
     def __init__(self, source: Source, chunk_bytes: int | None = None) -> None:
         super().__init__(source, chunk_bytes)
         self._no_batch_before = 0
-        self._longest = read_limits().item_bytes
+        limits = read_limits()
+        self._longest, self._most_nodes = limits.item_bytes, limits.nodes
 
     def value(self) -> bytes:
         """The value that begins here, as bytes."""
@@ -103,7 +104,7 @@ class JsonCursor(JsonBuffer):
         if match is None or match.end() == len(self._buffer) or (self.one_a_line and self._breaks_off(match.end())):
             return None
         try:
-            check_nodes(self._buffer[self._at : match.end()])
+            check_nodes(self._buffer[self._at : match.end()], self._most_nodes)
         except LimitExceeded:
             return None  # walked into, it may hold many items that are each small
         return self._taken(match.end())
@@ -175,7 +176,7 @@ class JsonCursor(JsonBuffer):
             return None
         line = self._buffer[self._at : end]
         try:
-            check_nodes(line)
+            check_nodes(line, self._most_nodes)
             value = decoder.decode(line)
         except (LimitExceeded, msgspec.MsgspecError, UnicodeError, RecursionError):
             return None
@@ -194,7 +195,7 @@ class JsonCursor(JsonBuffer):
         end = self._buffer.find(b"\n", self._at)
         last = self._buffer.rfind(begins.group(), self._at + 1, len(self._buffer) if end < 0 else end)
         elements = self._buffer[self._at : last].rstrip(b" \t") if last > 0 else b""
-        if not elements.endswith(b",") or elements.count(b",") > read_limits().nodes:
+        if not elements.endswith(b",") or elements.count(b",") > self._most_nodes:
             return None
         try:
             batch = _elements_decoder.decode(b"[%b]" % elements[:-1])
@@ -246,7 +247,7 @@ class JsonCursor(JsonBuffer):
 
     def _fit(self, data: bytes) -> bytes:
         try:
-            check_nodes(data)
+            check_nodes(data, self._most_nodes)
         except LimitExceeded as error:
             raise UnfitValue(f"a value is left out: {error}") from None
         return data
