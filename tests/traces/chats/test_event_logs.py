@@ -111,7 +111,17 @@ def test_a_result_is_that_of_the_oldest_call_with_its_id_or_name():
     results = [event.payload.get("result") for event in talk.events]
     in_order = [{"call_id": "1"}, {"call_id": "1"}, {"name": "a"}, {"call_id": "3"}, {}, {"call_id": "1"}]
     assert results == list(map(str, in_order))
-    assert (talk.waiting_calls(), len(talk.notes.problems)) == ([], 1)
+    assert len(talk.notes.problems) == 1
+
+
+def test_an_error_that_ends_a_turn_of_adk_is_that_of_the_agent_s_own_calls():
+    def event(author, **more):
+        parts = [{"functionCall": {"name": "search", "args": {}}}]
+        return {"author": author, "invocationId": "i", "content": {"parts": parts}, **more}
+
+    _, (record,), _ = _read({"id": "s", "events": [event("a"), event("b", errorCode="429")]})
+    calls = [each.payload for each in record.trace.events if each.type == "tool_call"]
+    assert [(call["agent"], call.get("error")) for call in calls] == [("a", None), ("b", "429")]
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -119,9 +119,10 @@ class Conversation:
         if failed:
             payload["error"] = error or (result if isinstance(result, str) and result else "the tool failed")
 
-    def waiting_calls(self) -> list[dict[str, Any]]:
-        """The payloads of calls that have no result yet, oldest first."""
-        return list(self._waiting.values())
+    def fail_waiting(self, agent: str, error: str, derived_from: str) -> None:
+        """The calls of an agent that have no result yet failed, as far as one can tell from something else."""
+        for number in [number for number, call in self._waiting.items() if call.get("agent") == agent]:
+            self._waiting.pop(number).update(status="error", error=error, derived_from=derived_from)
 
     def identify(self, name: str, call_id: str) -> dict[str, Any] | None:
         """Give an id to the oldest waiting call of this name that has none."""

@@ -17,7 +17,15 @@ from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.chats.rows import NoConversation, RowContext
-from agentunit.traces.chats.values import as_amount, as_dict, as_name, text_of, unknown_fields, without_nones
+from agentunit.traces.chats.values import (
+    as_amount,
+    as_dict,
+    as_name,
+    count_unknown,
+    openai_counts,
+    text_of,
+    without_nones,
+)
 from agentunit.traces.spans import ReadingNotes
 
 
@@ -83,17 +91,8 @@ def usage_of(
     >>> usage_of(100, 20, cached=80)
     {'prompt_tokens': 100, 'completion_tokens': 20, 'prompt_tokens_details': {'cached_tokens': 80}}
     """
-    before = without_nones(cached_tokens=cached, cache_creation_tokens=cache_written)
-    after = without_nones(reasoning_tokens=reasoning)
-    return (
-        without_nones(
-            prompt_tokens=read,
-            completion_tokens=written,
-            prompt_tokens_details=before or None,
-            completion_tokens_details=after or None,
-        )
-        or None
-    )
+    cache = {"cached_tokens": cached, "cache_creation_tokens": cache_written}
+    return openai_counts(prompt_tokens=read, completion_tokens=written, **cache, reasoning_tokens=reasoning) or None
 
 
 def count(value: Any) -> int | None:
@@ -221,21 +220,17 @@ class Session(Conversation):
         if task_id is not None:
             self._handoffs_of[task_id].append(made)
 
-    def not_understood(self, names: Iterable[str]) -> None:
-        """Count fields that hold something and that no reader knows."""
-        self.notes.count_fields(names)
-
     def objects(self, values: Iterable[Any]) -> Iterator[dict[str, Any]]:
         """The objects among the values of a file; what is none is counted."""
         for value in values:
             if isinstance(value, dict):
                 yield value
             else:
-                self.not_understood(["a line that is no object"])
+                self.notes.count_fields(["a line that is no object"])
 
     def check_fields(self, mapping: dict[str, Any], known: Set[str]) -> None:
         """Count the fields of a mapping that no reader knows."""
-        self.not_understood(unknown_fields(mapping, known))
+        count_unknown(self.notes, mapping, known)
 
     def totals(self, usage: dict[str, Any] | None, cost: Any) -> None:
         """What the recording states for the whole run; it is kept where the model calls do not add up to it."""
