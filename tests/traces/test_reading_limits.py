@@ -204,3 +204,16 @@ def test_a_bomb_is_refused_within_two_gigabytes(tmp_path: Path, name: str, make:
     done = subprocess.run([sys.executable, "-c", LOAD, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 7, done.stderr
     assert "raises this limit" in done.stdout
+
+
+def test_limits_are_asked_once_a_file_not_once_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    limits_of = limits._limits_of
+    monkeypatch.setattr(limits, "_limits_of", lambda *values: (asked.append(1), limits_of(*values))[1])
+    line = b'{"messages": [{"role": "user", "content": "Hi"}]}\n'
+    counts = []
+    for n_lines in (5, 50):
+        asked.clear()
+        assert len(read(written(tmp_path, f"{n_lines}.jsonl", line * n_lines))[0]) == n_lines
+        counts.append(len(asked))
+    assert counts[0] == counts[1]

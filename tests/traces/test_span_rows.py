@@ -578,3 +578,15 @@ def test_mutated_samples_are_accounted_for(seed: int) -> None:
     rows += chance.sample(rows, 3)
     spans, errors, _ = read(b"\n".join(json.dumps(row).encode() for row in rows))
     assert len(spans) + len(errors) == len(rows)
+
+
+@pytest.mark.parametrize("odd", [{"name": 7, "values": ["x"]}, {"name": [], "values": []}, {"name": "n", "values": 7}])
+def test_a_column_that_is_none_costs_no_span(odd: dict[str, Any]) -> None:
+    columns = [{"name": "trace_id", "values": [TRACE_ID]}, {"name": "span_id", "values": [SPAN_ID]}]
+    columns += [{"name": "attributes.a", "values": [1]}, {"name": "span_name", "values": []}, odd]
+    notes = ReadingNotes()
+    data = json.dumps({"columns": columns}).encode()
+    (span,) = read_span_rows(Source("file.json", io.BytesIO(data)), notes)
+    assert isinstance(span, Span), span
+    assert (span.span_id, span.attributes) == (SPAN_ID, {"a": 1})
+    assert notes.problems.total() == 1

@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from math import isfinite
 from typing import Any, Literal, NamedTuple
@@ -74,6 +74,10 @@ class PackedSpan(NamedTuple):
     unpack: Callable[[bytes, ReadingNotes], Span | LogEvent]
 
 
+# Data that is named by ids has a name for each; who reads a list of them learns nothing more from the next.
+_MOST_FIELDS, _OTHER_FIELDS = 1000, "other fields"
+
+
 class ReadingNotes(Struct):
     """What was noticed while traces were read, for the user to see: nothing is dropped silently.
 
@@ -91,6 +95,12 @@ class ReadingNotes(Struct):
     unplaced: Counter[str] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)
     not_understood: Counter[str] = field(default_factory=Counter)
+
+    def count_fields(self, names: Iterable[str]) -> None:
+        """Count fields that no reader uses; beyond so many different names they are counted together."""
+        for name in names:
+            known = name in self.not_understood or len(self.not_understood) < _MOST_FIELDS
+            self.not_understood[name if known else _OTHER_FIELDS] += 1
 
 
 # OpenInference defines these as JSON in a text; Phoenix decodes them, and a mapping in them is no nesting of names.

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import json
+from collections import Counter
 
 import pytest
 
 from agentunit import Record
+from agentunit.traces.chats.chat_rows import CHAT
+from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.formats import detect, opening_of
 from agentunit.traces.formats_base import Source
 from agentunit.traces.spans import ReadingNotes
@@ -58,6 +61,67 @@ def test_fields_of_messages_that_nobody_reads_are_counted_in_their_record():
     assert first.trace.metadata["not_understood"] == {"mood": 1}
     assert "not_understood" not in second.trace.metadata
     assert notes.not_understood == {"mood": 1}
+
+
+def test_fields_under_very_many_names_are_counted_together():
+    rows = [{"messages": [{"role": "user", "content": "Hi", f"field {n}": 1}]} for n in range(1100)]
+    _, records, notes = _read(*rows)
+    assert records[-1].trace.metadata["not_understood"] == {"field 1099": 1}
+    assert (len(notes.not_understood), notes.not_understood["other fields"]) == (1001, 100)
+
+
+def test_the_fields_of_a_row_are_counted_apart_from_those_before_it():
+    class Long(Counter):
+        def copy(self):
+            raise AssertionError("copied for one row")
+
+    notes = ReadingNotes(not_understood=Long({"before": 1}))
+    row = json.dumps({"messages": [{"role": "user", "content": "Hi", "mood": 1}]}).encode()
+    (record,) = CHAT.read(Source("file.jsonl", io.BytesIO(row)), notes)
+    assert (record.trace.metadata["not_understood"], notes.not_understood) == ({"mood": 1}, {"before": 1, "mood": 1})
+
+
+def test_a_result_finds_its_call_among_many_without_asking_each():
+    n_compared = 0
+
+    class Id(str):
+        def __eq__(self, other):
+            nonlocal n_compared
+            n_compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    talk = Conversation(ReadingNotes())
+    for n in range(200):
+        talk.call("search", {}, call_id=Id(n))
+    for n in reversed(range(200)):
+        talk.result(str(n), call_id=Id(n))
+    assert [event.payload["result"] for event in talk.events] == [str(n) for n in range(200)]
+    assert n_compared < 2000
+
+
+def test_a_result_is_that_of_the_oldest_call_with_its_id_or_name():
+    talk = Conversation(ReadingNotes())
+    for name, call_id in (("a", "1"), ("b", "1"), ("a", None), ("b", None), ("a", "2")):
+        talk.call(name, {}, call_id=call_id)
+    talk.identify("b", "3")
+    for told in ({"call_id": "1"}, {"name": "a"}, {"call_id": "1"}, {"call_id": "3"}, {}, {"call_id": "1"}):
+        talk.result(str(told), **told)
+    results = [event.payload.get("result") for event in talk.events]
+    in_order = [{"call_id": "1"}, {"call_id": "1"}, {"name": "a"}, {"call_id": "3"}, {}, {"call_id": "1"}]
+    assert results == list(map(str, in_order))
+    assert len(talk.notes.problems) == 1
+
+
+def test_an_error_that_ends_a_turn_of_adk_is_that_of_the_agent_s_own_calls():
+    def event(author, **more):
+        parts = [{"functionCall": {"name": "search", "args": {}}}]
+        return {"author": author, "invocationId": "i", "content": {"parts": parts}, **more}
+
+    _, (record,), _ = _read({"id": "s", "events": [event("a"), event("b", errorCode="429")]})
+    calls = [each.payload for each in record.trace.events if each.type == "tool_call"]
+    assert [(call["agent"], call.get("error")) for call in calls] == [("a", None), ("b", "429")]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -130,6 +194,27 @@ def test_a_browser_that_gave_up_has_no_answer():
     assert (name, record.outcome.success, record.outcome.error) == ("browser-use", None, "no reply")
 
 
+def test_a_result_of_a_browser_is_that_of_the_action_in_its_place():
+    def step(actions, *results):
+        output = {"action": [{"click": {"index": index}} for index in actions]}
+        return {"model_output": output, "result": list(results), "state": {"url": "x"}, "metadata": None}
+
+    broke_off = step("AB", {"extracted_content": "clicked"})
+    _, (record,), _ = _read({"history": [broke_off, step("C", {"error": "no element"})]})
+    calls = [event.payload for event in record.trace.events if event.type == "tool_call"]
+    found = [(call["arguments"]["index"], call.get("status")) for call in calls]
+    assert found == [("A", "success"), ("B", None), ("C", "error")]
+
+
+def test_documents_of_bedrock_may_be_texts():
+    found = {"retrievedReferences": ["plain", {"content": {"text": "within"}}, {}]}
+    observed = {"observation": {"knowledgeBaseLookupOutput": found, "finalResponse": {"text": "Hi"}}}
+    trace = {"agentId": "a", "sessionId": "s", "trace": {"orchestrationTrace": observed}}
+    _, (record,), _ = _read({"trace": trace})
+    (event,) = [event for event in record.trace.events if event.type == "retrieval"]
+    assert event.payload["documents"] == ["plain", "within"]
+
+
 @pytest.mark.parametrize("odd", [[], {}, 7, "text", None, True])
 def test_odd_parts_of_events_do_no_harm(odd):
     event = {"type": "agent.tool_use", "id": "e", "name": "bash", "input": {}}
@@ -144,6 +229,15 @@ def test_a_claude_agent_that_was_stopped_has_an_error():
     messages = [{"direction": "send", "message": asked}, {"direction": "recv", "message": end}]
     name, (record,), _ = _read({"messages": messages})
     assert (name, record.outcome.error, record.case.query) == ("claude-stream", "error_max_turns", "Why?")
+
+
+def test_the_cost_of_a_claude_agent_is_stated_so_far_and_its_tokens_by_turn():
+    totals = [0.125, 0.375, 0.0625]  # the third is that of a process that began anew
+    ends = [{"type": "result", "usage": {"input_tokens": 10}, "total_cost_usd": total} for total in totals]
+    _, (record,), _ = _read({"messages": [{"direction": "recv", "message": end} for end in ends]})
+    calls = [event.payload for event in record.trace.events if event.type == "llm_call"]
+    assert [call["cost"] for call in calls] == [0.125, 0.25, 0.0625]
+    assert [call["usage"]["input_tokens"] for call in calls] == [10, 10, 10]
 
 
 def test_the_tasks_of_hal_have_their_verdicts():

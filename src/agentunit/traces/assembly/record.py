@@ -121,7 +121,7 @@ def _count(nodes: Sequence[Node], notes: ReadingNotes) -> None:
         if node.facts.disagreements:
             notes.problems.update(node.facts.disagreements)
         if node.facts.not_understood:
-            notes.not_understood.update(node.facts.not_understood)
+            notes.count_fields(node.facts.not_understood)
     if notes.kinds["evaluation"]:
         for node in top_down(nodes):
             around = node.parent is not None and node.parent.within_evaluation

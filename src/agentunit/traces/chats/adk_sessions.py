@@ -145,10 +145,7 @@ class _Session(Conversation):
         if code is None and message is None:
             return
         self.error = ": ".join(part for part in (code, message) if part)
-        for call in self.waiting_calls():
-            if call.get("agent") == author:
-                call["derived_from"] = "the error that ended the agent's turn while the call was open"
-                self.result(None, call_id=call.get("id"), name=call["name"], failed=True, error=self.error)
+        self.fail_waiting(author, self.error, "the error that ended the agent's turn while the call was open")
 
 
 def _record(row: Any, context: RowContext) -> Record:

@@ -45,7 +45,7 @@ class _History(Conversation):
     success: bool | None = None
     error: str | None = None
 
-    def add(self, step: dict[str, Any]) -> None:
+    def add(self, number: int, step: dict[str, Any]) -> None:
         """One step: the model's actions in order, each with the result in the same place."""
         output, times = as_dict(step.get("model_output")), as_dict(step.get("metadata"))
         actions, results = as_list(output.get("action")), [as_dict(each) for each in as_list(step.get("result"))]
@@ -61,10 +61,11 @@ class _History(Conversation):
             if name == _END:
                 self._end(as_dict(given), result or {}, at)
                 continue
-            self.call(name, given, at=at)
+            call_id = f"{number}-{place}"  # a step that broke off leaves calls without results
+            self.call(name, given, call_id=call_id, at=at)
             if result is not None:
                 error = as_name(result.get("error"))
-                self.result(result.get("extracted_content"), name=name, failed=error is not None, error=error)
+                self.result(result.get("extracted_content"), call_id=call_id, failed=error is not None, error=error)
         # A step whose model gave no action has an error alone.
         for result in results[len(actions) :]:
             self.error = as_name(result.get("error")) or self.error
@@ -80,8 +81,8 @@ class _History(Conversation):
 def _record(row: Any, context: RowContext) -> Record:
     value, steps = listed_in(row, "history", "a history of browser-use")
     talk = _History(context.notes)
-    for step in steps:
-        talk.add(as_dict(step))
+    for number, step in enumerate(steps):
+        talk.add(number, as_dict(step))
     facts, usage = row_facts(value, "history"), as_dict(value.get("usage"))
     facts.metadata.pop("usage", None)
     counts = {

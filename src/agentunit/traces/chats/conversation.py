@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict, deque
+from itertools import count
 from typing import Any, NamedTuple
 
 from agentunit.core.interactions import AgentInteraction
@@ -30,8 +32,11 @@ class Conversation:
         self.notes = notes
         self.first_asked: str | None = None
         self.last_answer: str | None = None
-        # Calls that wait for their result, oldest first: some providers use an id again.
-        self._waiting: list[dict[str, Any]] = []
+        # Calls that wait for their result, oldest first: some providers use an id again. Of the numbers under a key,
+        # those of answered calls are dropped when they are met.
+        self._next_number = count()
+        self._waiting: OrderedDict[int, dict[str, Any]] = OrderedDict()
+        self._numbers: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)
 
     def say(
         self, role: str, text: str | None, *, agent: str | None = None, at: float | None = None, **more: Any
@@ -73,7 +78,10 @@ class Conversation:
         """A tool call. It has no status until its result comes: whether it succeeded is unknown."""
         payload = {"name": name, "arguments": as_data(arguments), **without_nones(id=call_id, agent=agent)}
         self.events.append(TraceEvent(kind, payload, at))
-        self._waiting.append(payload)
+        number = next(self._next_number)
+        self._waiting[number] = payload
+        self._numbers["name", name].append(number)
+        self._numbers[("without id", name) if call_id is None else ("id", call_id)].append(number)
 
     def add_calls(
         self, values: list[Any], *, agent: str | None = None, at: float | None = None, kind: str = "tool_call"
@@ -111,16 +119,34 @@ class Conversation:
         if failed:
             payload["error"] = error or (result if isinstance(result, str) and result else "the tool failed")
 
-    def waiting_calls(self) -> list[dict[str, Any]]:
-        """The payloads of calls that have no result yet, oldest first."""
-        return list(self._waiting)
+    def fail_waiting(self, agent: str, error: str, derived_from: str) -> None:
+        """The calls of an agent that have no result yet failed, as far as one can tell from something else."""
+        for number in [number for number, call in self._waiting.items() if call.get("agent") == agent]:
+            self._waiting.pop(number).update(status="error", error=error, derived_from=derived_from)
+
+    def identify(self, name: str, call_id: str) -> dict[str, Any] | None:
+        """Give an id to the oldest waiting call of this name that has none."""
+        number = self._oldest("without id", name)
+        if number is None:
+            return None
+        self._numbers["without id", name].popleft()
+        self._numbers["id", call_id].append(number)
+        self._waiting[number]["id"] = call_id
+        return self._waiting[number]
 
     def _answered(self, call_id: str | None, name: str | None) -> dict[str, Any] | None:
-        for position, payload in enumerate(self._waiting):
-            same = payload.get("id") == call_id if call_id is not None else payload["name"] == name or name is None
-            if same:
-                return self._waiting.pop(position)
-        return None
+        if call_id is not None:
+            number = self._oldest("id", call_id)
+        else:
+            number = next(iter(self._waiting), None) if name is None else self._oldest("name", name)
+        return None if number is None else self._waiting.pop(number)
+
+    def _oldest(self, key: str, value: str) -> int | None:
+        """The number of the oldest waiting call with this id or name."""
+        numbers = self._numbers.get((key, value)) or deque()
+        while numbers and numbers[0] not in self._waiting:
+            numbers.popleft()
+        return numbers[0] if numbers else None
 
 
 def payload_of_function(value: Any) -> tuple[str, Any, str | None] | None:

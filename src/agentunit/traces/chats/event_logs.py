@@ -33,7 +33,8 @@ class Step(NamedTuple):
 
     ``does`` is "say", "message" (in the shape of a provider), "call", "result", "model", "retrieved", "failed" or
     "session" (facts of the whole recording). ``role`` is who says it; ``name`` is a call's name where the event has
-    none. Fields that are neither in ``where`` nor in the log's ``known`` are counted.
+    none. ``cost_so_far`` is what all calls up to this one cost. Fields that are
+    neither in ``where`` nor in the log's ``known`` are counted.
     """
 
     does: str
@@ -61,12 +62,13 @@ class _Log(Conversation):
         self.log = log
         self.facts: dict[str, Any] = {}
         self.error: str | None = None
+        self._spent = 0.0
 
     def add(self, kind: str, event: dict[str, Any]) -> None:
         step = self.log.steps.get(kind)
         if step is None:
             if kind not in self.log.silent:
-                self.notes.not_understood[kind] += 1
+                self.notes.count_fields([kind])
             return
         part = {name: first_at(event, paths) for name, paths in step.where.items()}
         read = {path.partition(".")[0] for paths in step.where.values() for path in paths}
@@ -90,14 +92,23 @@ class _Log(Conversation):
             usage = {_OWN_NAMES.get(key, key): count for key, count in as_dict(part.get("usage")).items()}
             model = as_name(part.get("model", self.facts.get("model")))
             counts = token_counts(usage, self.notes)
-            self.model_call(counts, model=model, cost=as_amount(part.get("cost")), agent=agent, at=at)
+            cost = self._rise(as_amount(part.get("cost_so_far")))
+            self.model_call(counts, model=model, cost=cost, agent=agent, at=at)
             self.error = text_of(part.get("text")) if part.get("failed") is True else self.error
         elif step.does == "retrieved":
-            documents = [text for each in as_list(part.get("documents")) if (text := text_of(each.get("content")))]
+            found = [each.get("content") if isinstance(each, dict) else each for each in as_list(part.get("documents"))]
+            documents = [text for each in found if (text := text_of(each))]
             self.events.append(TraceEvent("retrieval", without_nones(documents=documents, agent=agent), at))
         elif step.does == "failed":
             self.error = text_of(part.get("text")) or kind
         self._keep(step, part)
+
+    def _rise(self, cost_so_far: float | None) -> float | None:
+        """What was spent since the last total; a total below it is that of a process that began anew."""
+        if cost_so_far is None:
+            return None
+        before, self._spent = self._spent, cost_so_far
+        return cost_so_far - before if cost_so_far >= before else cost_so_far
 
     def _call(self, step: Step, part: dict[str, Any], agent: str | None, at: float | None) -> None:
         given = part.get("arguments")
@@ -190,11 +201,12 @@ _CLAUDE_STREAM = EventLog(
         "user": Step("message", {"message": ("message",)}, role="user"),
         "assistant": Step("message", {"message": ("message",)}),
         "system": Step("session", {"session_id": ("session_id",), "model": ("model",), "tools": ("tools",)}),
+        # One result a turn: its usage is that of the turn, its cost that of the process so far.
         "result": Step(
             "model",
             {
                 "usage": ("usage",),
-                "cost": ("total_cost_usd",),
+                "cost_so_far": ("total_cost_usd",),
                 "session_id": ("session_id",),
                 "failed": ("is_error",),
                 "text": ("errors", "result", "subtype"),

@@ -194,7 +194,7 @@ def _record(row: Any, context: RowContext) -> Record:
     for logged in events:
         kind = as_name(logged.event.get("event")) or "none"
         if kind not in _EVENT_KINDS:
-            context.notes.not_understood[f"event of type {kind}"] += 1
+            context.notes.count_fields([f"event of type {kind}"])
         elif kind in ("model", "tool"):
             count_unknown(context.notes, logged.event, _CALL_FIELDS, f"event of type {kind}")
     talk.add_messages(as_list(sample.get("messages")))

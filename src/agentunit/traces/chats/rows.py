@@ -151,28 +151,26 @@ def chat_format(
             return record(value, context._replace(around=row.around))
 
         for row in rows(source):
-            before = notes.not_understood.copy()
-            made = row if isinstance(row, InputError) else _attempt(source, row, partial(build, row))
+            made = row if isinstance(row, InputError) else _attempt(source, row, partial(build, row), notes)
             if made is not None:
-                yield _counted(made, notes, before)
+                yield made
         for each in parts.values():
-            before = notes.not_understood.copy()
-            if (made := _attempt(source, Row(b"", None, {}), partial(record, each, context))) is not None:
-                yield _counted(made, notes, before)
+            if (made := _attempt(source, Row(b"", None, {}), partial(record, each, context), notes)) is not None:
+                yield made
 
     return TraceFormat(name, summary, matches, read)
 
 
-def _counted(made: Record | InputError, notes: ReadingNotes, before: Counter[str]) -> Record | InputError:
-    """A record that names the fields of it that no reader understood."""
-    if isinstance(made, Record) and notes.not_understood != before:
-        made.trace.metadata["not_understood"] = dict(notes.not_understood - before)
-    return made
-
-
-def _attempt(source: Source, row: Row, make: Callable[[], Record | None]) -> Record | InputError | None:
+def _attempt(
+    source: Source, row: Row, make: Callable[[], Record | None], notes: ReadingNotes
+) -> Record | InputError | None:
+    """The record, which names the fields of it that no reader understood; or why there is none."""
+    whole, notes.not_understood = notes.not_understood, Counter()
     try:
-        return make()
+        made = make()
+        if made is not None and notes.not_understood:
+            made.trace.metadata["not_understood"] = dict(notes.not_understood)
+        return made
     except NoConversation as error:
         reason = str(error)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
@@ -181,6 +179,9 @@ def _attempt(source: Source, row: Row, make: Callable[[], Record | None]) -> Rec
         raise
     except Exception as error:  # noqa: BLE001  # one odd row must not cost the others
         reason = cannot_be_read(error)
+    finally:
+        own, notes.not_understood = notes.not_understood, whole
+        notes.count_fields(own.elements())
     return InputError(source.name, row.line, f"{row.name}: {reason}" if row.name else reason)
 
 

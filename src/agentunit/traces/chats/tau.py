@@ -113,10 +113,7 @@ def _tau_record(row: Any, context: RowContext) -> Record:
             expected_outputs=as_list(task.get("outputs")) or None,
         ),
     )
-    metadata = without_nones(
-        source_format=TAU_BENCH.name,
-        user_cost=as_amount(info.get("user_cost")),
-    )
+    metadata = without_nones(source_format=TAU_BENCH.name, user_cost=as_amount(info.get("user_cost")))
     outcome = Outcome(
         solved(result.get("reward")),
         talk.last_answer,

@@ -93,8 +93,7 @@ def unknown_fields(mapping: Mapping[str, Any], known: Set[str]) -> Iterator[str]
 
 def count_unknown(notes: ReadingNotes, mapping: Mapping[str, Any], known: Set[str], within: str = "") -> None:
     """Count the fields of an object that no reader knows; ``within`` names the object they stand in."""
-    for name in unknown_fields(mapping, known):
-        notes.not_understood[f"{within}.{name}" if within else name] += 1
+    notes.count_fields(f"{within}.{name}" if within else name for name in unknown_fields(mapping, known))
 
 
 # Parts that are a model's thinking, a call or a result: no words of the message itself.

@@ -77,7 +77,7 @@ class _Log(Session):
             self.check_fields(line, _LINE_FIELDS)
             self._message(line, self._speaker(line))
         elif kind not in _BESIDE:
-            self.not_understood([f"line of type {kind}"])
+            self.notes.count_fields([f"line of type {kind}"])
 
     def _speaker(self, line: dict[str, Any]) -> str:
         """The agent of a line: the main one, or the sub-agent that its call, its id or the line before it names."""
@@ -98,12 +98,14 @@ class _Log(Session):
     def _message(self, line: dict[str, Any], agent: str) -> None:
         message = as_dict(line.get("message"))
         if not message:
-            self.not_understood(["message"])
+            self.notes.count_fields(["message"])
         self.check_fields(message, _MESSAGE_FIELDS)
         at = as_time(line.get("timestamp"))
         content = message.get("content")
         blocks = [as_dict(block) for block in as_list(content)]
-        self.not_understood(f"content of type {each.get('type')}" for each in blocks if each.get("type") not in _BLOCKS)
+        self.notes.count_fields(
+            f"content of type {each.get('type')}" for each in blocks if each.get("type") not in _BLOCKS
+        )
         if message.get("role") == "assistant":
             self._model_call(line, message, agent, at)
             for block in blocks:

@@ -75,7 +75,7 @@ class _Rollout(Session):
         elif kind == "compacted":
             self.say("system", as_name(payload.get("message")), at=at)
         elif kind not in _LINE_TYPES:
-            self.not_understood([f"line of type {kind}"])
+            self.notes.count_fields([f"line of type {kind}"])
 
     def _meta(self, payload: dict[str, Any]) -> None:
         if self.thread is not None or payload.get("record_type"):
@@ -109,7 +109,7 @@ class _Rollout(Session):
             self.say("assistant", text_of(item.get("content")), agent=as_name(item.get("author")), at=at,
                      to=as_name(item.get("recipient")))  # fmt: skip
         elif kind not in _ITEMS_BESIDE:
-            self.not_understood([f"item of type {kind}"])
+            self.notes.count_fields([f"item of type {kind}"])
 
     def _output(self, call_id: str | None, output: Any) -> None:
         """A result: a text, a text that holds JSON with its metadata, parts, or an object with its success."""
@@ -155,7 +155,7 @@ class _Rollout(Session):
         elif kind == "error":
             self.error = as_name(event.get("message"))
         elif kind not in _EVENTS_BESIDE:
-            self.not_understood([f"event of type {kind}"])
+            self.notes.count_fields([f"event of type {kind}"])
         if kind in ("task_complete", "turn_complete"):
             self.metadata["exit_status"] = "error" if event.get("error") else "completed"
 

@@ -95,7 +95,7 @@ def _gemini_record(lines: Any, context: RowContext) -> Record:
             chat.say("system", text, at=at)
             chat.error = text if kind == "error" else chat.error
         else:
-            chat.not_understood([f"message of type {kind}"])
+            chat.notes.count_fields([f"message of type {kind}"])
     session = as_name(about.get("sessionId"))
     return chat.record(context, GEMINI_CLI.name, case_id=session, session_id=session)
 
@@ -172,7 +172,7 @@ def _qwen_record(lines: Any, context: RowContext) -> Record:
                 duration_s=None if took_ms is None else took_ms / 1000,
             )
         elif kind != "system":
-            chat.not_understood([f"line of type {kind}"])
+            chat.notes.count_fields([f"line of type {kind}"])
     session = next((name for each in lines if (name := as_name(as_dict(each).get("sessionId")))), None)
     return chat.record(context, QWEN_CODE.name, case_id=session, session_id=session)
 

@@ -61,7 +61,7 @@ class _Run(Session):
         elif "observation" in event:
             self._observation(event, as_time(event.get("timestamp")))
         else:
-            self.not_understood(["event without an action and an observation"])
+            self.notes.count_fields(["event without an action and an observation"])
 
     def _action(self, event: dict[str, Any], at: float | None) -> None:
         kind, args, agent = event.get("action"), as_dict(event.get("args")), self._agents[-1]

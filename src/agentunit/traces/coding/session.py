@@ -6,9 +6,8 @@ Every reader of this package feeds a ``Session`` and ends with ``Session.record`
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
-from itertools import islice
 from typing import Any
 
 from agentunit.core.case import DatasetCase
@@ -18,7 +17,15 @@ from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.traces.chats.conversation import Conversation
 from agentunit.traces.chats.rows import NoConversation, RowContext
-from agentunit.traces.chats.values import as_amount, as_dict, as_name, text_of, unknown_fields, without_nones
+from agentunit.traces.chats.values import (
+    as_amount,
+    as_dict,
+    as_name,
+    count_unknown,
+    openai_counts,
+    text_of,
+    without_nones,
+)
 from agentunit.traces.spans import ReadingNotes
 
 
@@ -84,17 +91,8 @@ def usage_of(
     >>> usage_of(100, 20, cached=80)
     {'prompt_tokens': 100, 'completion_tokens': 20, 'prompt_tokens_details': {'cached_tokens': 80}}
     """
-    before = without_nones(cached_tokens=cached, cache_creation_tokens=cache_written)
-    after = without_nones(reasoning_tokens=reasoning)
-    return (
-        without_nones(
-            prompt_tokens=read,
-            completion_tokens=written,
-            prompt_tokens_details=before or None,
-            completion_tokens_details=after or None,
-        )
-        or None
-    )
+    cache = {"cached_tokens": cached, "cache_creation_tokens": cache_written}
+    return openai_counts(prompt_tokens=read, completion_tokens=written, **cache, reasoning_tokens=reasoning) or None
 
 
 def count(value: Any) -> int | None:
@@ -120,7 +118,6 @@ class Session(Conversation):
         self.error: str | None = None
         self.success: bool | None = None
         self.calls: dict[str, dict[str, Any]] = {}
-        self._unknown: Counter[str] = Counter()
         self._files: dict[str, None] = {}
         self._models: dict[str, None] = {}
 
@@ -177,9 +174,8 @@ class Session(Conversation):
         """The result of a call. It failed when it says so, or when its command ended with another code than 0."""
         if call_id is not None and call_id not in self.calls:
             # Some models give their calls no ids; the program that runs them does.
-            unnamed = (each for each in self.waiting_calls() if each["name"] == name and "id" not in each)
-            for payload in islice(unnamed, 1):
-                payload["id"] = call_id
+            payload = self.identify(name, call_id) if name is not None else None
+            if payload is not None:
                 self.calls[call_id] = payload
         known = self.calls.get(call_id or "", {})
         failed = failed or bool(exit_code) or known.get("status") == "error"
@@ -224,23 +220,17 @@ class Session(Conversation):
         if task_id is not None:
             self._handoffs_of[task_id].append(made)
 
-    def not_understood(self, names: Iterable[str]) -> None:
-        """Count fields that hold something and that no reader knows."""
-        for name in names:
-            self._unknown[name] += 1
-            self.notes.not_understood[name] += 1
-
     def objects(self, values: Iterable[Any]) -> Iterator[dict[str, Any]]:
         """The objects among the values of a file; what is none is counted."""
         for value in values:
             if isinstance(value, dict):
                 yield value
             else:
-                self.not_understood(["a line that is no object"])
+                self.notes.count_fields(["a line that is no object"])
 
     def check_fields(self, mapping: dict[str, Any], known: Set[str]) -> None:
         """Count the fields of a mapping that no reader knows."""
-        self.not_understood(unknown_fields(mapping, known))
+        count_unknown(self.notes, mapping, known)
 
     def totals(self, usage: dict[str, Any] | None, cost: Any) -> None:
         """What the recording states for the whole run; it is kept where the model calls do not add up to it."""
@@ -276,7 +266,6 @@ class Session(Conversation):
             model=next(iter(self._models)) if len(self._models) == 1 else None,
             models=list(self._models) if len(self._models) > 1 else None,
             files_touched=sorted(self._files) or None,
-            not_understood=dict(self._unknown) or None,
         )
         case = DatasetCase(context.ids.unique(case_id or context.fallback_id), question or self.first_asked, expected)
         output = self.last_answer if answer is None else answer

@@ -12,14 +12,7 @@ from agentunit.core.results import InputError
 from agentunit.traces.exports.row_nesting import NoSpan, one_span, shown, spans_of_file
 from agentunit.traces.exports.rows import text_in, time_in
 from agentunit.traces.formats_base import Opening, Source, TraceFormat
-from agentunit.traces.spans import (
-    ReadingNotes,
-    Span,
-    as_mapping,
-    duration_s,
-    flat_attributes,
-    identifier,
-)
+from agentunit.traces.spans import ReadingNotes, Span, as_mapping, duration_s, flat_attributes, identifier
 
 _OF_BOTH: dict[str, tuple[str, ...]] = {
     "langfuse.environment": ("environment",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import wraps
+from itertools import zip_longest
 from typing import Any, NamedTuple, ParamSpec
 
 from agentunit.core.results import InputError
@@ -127,8 +128,10 @@ def _held_by(holder: dict[str, Any], notes: ReadingNotes) -> list[Any] | NoSpan:
         return rows if rows is not None else parts
     columns = holder.get("columns")
     if isinstance(columns, list) and all(isinstance(each, dict) and "values" in each for each in columns):
-        lists = [each["values"] for each in columns]
-        return [dict(zip((each.get("name") for each in columns), row, strict=True)) for row in zip(*lists, strict=True)]
+        named = {each["name"]: each["values"] for each in columns if _is_column(each)}
+        if len(named) < len(columns):
+            notes.problems["a column without a name or a list of values was left out"] += len(columns) - len(named)
+        return [dict(zip(named, row, strict=True)) for row in zip_longest(*named.values())]
     # Under names of the exporter's choice anything may stand: what holds no span at all is another format.
     if all(isinstance(each, list) for each in holder.values()) and any(
         isinstance(row, dict) and spelling_of(_prepared(row)) for rows in holder.values() for row in rows
@@ -136,6 +139,10 @@ def _held_by(holder: dict[str, Any], notes: ReadingNotes) -> list[Any] | NoSpan:
         return list(holder.values())
     names = ", ".join(sorted(str(name) for name in holder)[:8])
     return NoSpan(f"the object is no span and holds none; its names are: {names or 'none'}")
+
+
+def _is_column(column: dict[str, Any]) -> bool:
+    return isinstance(column.get("name"), str) and isinstance(column["values"], list)
 
 
 def _in_its_trace(row: Any, trace: dict[str, Any]) -> Any:

@@ -72,11 +72,7 @@ def _event(found: dict[str, Any], spelling: Spelling, notes: ReadingNotes) -> Sp
         notes.problems["attributes of an event that are no object were left out"] += 1
     attributes = flat_attributes(mapping or {}, notes, nested=spelling.nested)
     attributes.update((name, found[name]) for name in _OF_A_LOG if found.get(name))
-    return SpanEvent(
-        _event_name(found, attributes),
-        _moment(first_at(found, _TIME), spelling.time_unit_s),
-        attributes,
-    )
+    return SpanEvent(_event_name(found, attributes), _moment(first_at(found, _TIME), spelling.time_unit_s), attributes)
 
 
 def _event_name(found: Mapping[str, Any], attributes: dict[str, Any]) -> str:
