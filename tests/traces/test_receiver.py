@@ -19,7 +19,7 @@ from agentunit.traces.collector.http_body import decompress_message
 from agentunit.traces.collector.limits import MemoryBudget, ReceiverLimits, Refused, Reservation, receiver_limits
 from agentunit.traces.collector.receiver import Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
-from agentunit.traces.collector.request import grpc_failure
+from agentunit.traces.collector.request import PACKAGES, grpc_failure
 from agentunit.traces.collector.spool import Outgoing, SpanSpool
 from agentunit.traces.limits import LimitExceeded
 from agentunit.traces.spans import Span
@@ -482,7 +482,7 @@ def test_what_is_forwarded_waits_in_the_spool_as_it_came(run):
     assert running.post("/v1/logs", other, JSON)[::2] == (200, b"{}")
     assert running.post("/v1/metrics", b"anything", PROTOBUF)[::2] == (200, b"")
     assert running.post("/v1/traces", b"{", JSON)[0] == 400
-    assert [each for _, each in running.spool.outgoing(9)] == [
+    assert [each for signal in PACKAGES for _, each in running.spool.outgoing(9, signal)] == [
         Outgoing("traces", JSON["Content-Type"], spans, True),
         Outgoing("logs", JSON["Content-Type"], other, True),
         Outgoing("metrics", PROTOBUF["Content-Type"], b"anything", True),
