@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import http.client
 import json
+import random
 import socket
 import threading
 import time
@@ -212,6 +213,7 @@ REFUSED = {
     "another bomb": ("/v1/logs", zlib.compress(bytes(9 << 20)), {**PROTOBUF, "Content-Encoding": "deflate"}, 413),
     "a length that is none": ("/v1/traces", b"", {**JSON, "Content-Length": "-5"}, 400),
     "two lengths": ("/v1/traces", b"", {**JSON, "Content-Length": "5", "Transfer-Encoding": "chunked"}, 400),
+    "many tiny gzips": ("/v1/traces", gzip.compress(b"") * 1001, {**JSON, "Content-Encoding": "gzip"}, 400),
     "another coding": ("/v1/traces", b"", {**JSON, "Transfer-Encoding": "gzip"}, 400),
     "a chunk without size": ("/v1/traces", b"zz\r\n", {**JSON, "Transfer-Encoding": "chunked"}, 400),
     "a chunk too large": ("/v1/traces", b"ffffffff\r\n", {**JSON, "Transfer-Encoding": "chunked"}, 413),
@@ -531,3 +533,17 @@ def test_the_details_of_a_failed_call_say_when_to_try_again():
     assert details["grpc-status-details-bin"].startswith(b"\x08\x0e\x12\x04full\x1a")
     assert details["grpc-status-details-bin"].endswith(b"google.rpc.RetryInfo\x12\x04\x0a\x02\x08\x05")
     assert grpc_failure(3, "no", None) == ()
+
+
+def test_a_message_of_many_gzip_members_is_refused_soon():
+    member = gzip.compress(b"ab")
+    with Reservation(MemoryBudget(1 << 30)) as reservation:
+        assert decompress_message(member * 1000, reservation, 1 << 26) == b"ab" * 1000
+        with pytest.raises(Refused, match="more than 1,000 parts"):
+            decompress_message(member * 1001, reservation, 1 << 26)
+
+
+def test_a_long_message_is_decompressed_over_its_pieces():
+    message = random.Random(3).randbytes(1 << 18)
+    with Reservation(MemoryBudget(1 << 30)) as reservation:
+        assert decompress_message(gzip.compress(message) * 2, reservation, 1 << 26) == message * 2
