@@ -185,6 +185,8 @@ def test_a_promptfoo_configuration_becomes_cases_metrics_and_gates() -> None:
         ({"type": "equals", "value": "{{ q | upper }}"}, None),
         ({"type": "assert-set", "threshold": 0.5, "assert": [{"type": "is-json"}]}, "assert-set (with a threshold)"),
         ("contains: x", "assertion without a type"),
+        ({"type": "assert-set", "assert": 5}, "assert-set (its assertions are no list)"),
+        ({"type": "assert-set", "assert": "abc"}, "assert-set (its assertions are no list)"),
     ],
 )
 def test_what_does_not_map_is_counted_by_name_and_never_checked(tmp_path: Path, assertion: Any, name: str) -> None:
@@ -348,10 +350,41 @@ def test_the_limit_of_cases_holds_while_prompts_and_variables_are_multiplied(tmp
     made = []
     monkeypatch.setattr("agentunit.datasets.foreign_promptfoo.chat_of", lambda text: made.append(text) or text)
     config = {
-        "prompts": [f"{number} {{{{a}}}}" for number in range(50)],
+        "prompts": ["{{a}}"],
         "providers": ["x"],
-        "tests": [{"vars": {"a": [str(number) for number in range(20)]}}],
+        "tests": [{"vars": {"a": [str(number) for number in range(20)]}}] * 50,
     }
     with pytest.raises(DatasetError, match="more cases than a dataset may hold"):
         written(tmp_path, config)
     assert len(made) == 21
+
+
+def test_lists_of_variables_that_multiply_are_refused_before_they_do(tmp_path, monkeypatch) -> None:
+    config = {"prompts": ["{{a}}"], "providers": ["x"], "tests": [{"vars": {c: list(range(30)) for c in "abcd"}}]}
+    message = "test 1: its prompts and lists of variables make 810,000 cases.*AGENTUNIT_MAX_CASES"
+    with pytest.raises(DatasetError, match=message):
+        written(tmp_path, config)
+    config["tests"][0]["vars"] = {c: list(range(5)) for c in "abcd"}
+    assert len(written(tmp_path, config).cases) == 625
+    monkeypatch.setenv("AGENTUNIT_MAX_CASES", "600")
+    with pytest.raises(DatasetError, match="make 625 cases"):
+        written(tmp_path, config)
+
+
+def test_all_that_templates_become_together_has_bounds(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("AGENTUNIT_MAX_ITEM_MB", "1")
+    variables = {"big": "x" * 300_000, **{f"v{number}": "{{big}}" for number in range(4)}}
+    with pytest.raises(DatasetError, match=r"promptfooconfig\.yaml: .* longer than 1 MiB"):
+        written(tmp_path, {"prompts": ["{{q}}"], "tests": [{"vars": variables}]})
+
+
+def test_what_is_no_test_makes_no_case_and_is_counted(tmp_path) -> None:
+    config = {"prompts": ["{{q}}"], "tests": [1, None, [], {"vars": {"q": "a"}}], "scenarios": [5, {"config": [1]}]}
+    suite = written(tmp_path, config)
+    assert [case.query for case in suite.cases] == ["a"]
+    assert suite.unmapped == {"test that is no object": 4, "scenario that is no object": 1}
+
+
+def test_variables_that_are_no_object_are_counted(tmp_path) -> None:
+    suite = written(tmp_path, {"prompts": ["Hello"], "tests": [{"vars": 5}]})
+    assert suite.unmapped == {"variables that are no object": 1}

@@ -27,6 +27,7 @@ class FakeBackend(ThreadingHTTPServer):
     def __init__(self, *plan: tuple[int, dict[str, str]]) -> None:
         self.plan = list(plan)
         self.accepted: list[tuple[str, str | None, bytes]] = []
+        self.missing: dict[str, int] = {}
         self.headers: list[dict[str, str]] = []
         self.lock = threading.Lock()
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -45,6 +46,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["Content-Length"]))
         with self.server.lock:
             status, headers = self.server.plan.pop(0) if self.server.plan else (200, {})
+            status = self.server.missing.get(self.path, status)
             self.server.headers.append(dict(self.headers))
             if status == 200:
                 self.server.accepted.append((self.path, self.headers["Content-Type"], body))
@@ -136,7 +138,7 @@ def test_a_backend_that_is_down_misses_nothing_also_over_a_restart(tmp_path, bac
             f"forwarding to {server.url} waits, and is tried again: cannot connect: connection refused"
         ]
         assert spool.n_outgoing() == 5
-    away = [(503, {"Retry-After": "0"}), (429, {}), (502, {}), (401, {}), (404, {})]
+    away = [(503, {"Retry-After": "0"}), (429, {}), (502, {}), (401, {}), (403, {})]
     second = backend(*away)
     with SpanSpool(tmp_path) as spool:
         put(spool, *bodies[5:])
@@ -146,7 +148,7 @@ def test_a_backend_that_is_down_misses_nothing_also_over_a_restart(tmp_path, bac
     assert sending.reported[-1] == f"forwarding to {second.url} goes on"
 
 
-@pytest.mark.parametrize(("status", "n_times"), [(400, 1), (413, 1), (415, 1), (500, forward._MOST_TRIES)])
+@pytest.mark.parametrize(("status", "n_times"), [(400, 1), (413, 1), (415, 1), (418, 1), (500, forward._MOST_TRIES)])
 def test_what_the_backend_will_never_take_does_not_hold_up_the_rest(tmp_path, backend, monkeypatch, status, n_times):
     monkeypatch.setattr(forward, "_AT_ONCE", 1)
     server = backend(*[(status, {})] * n_times)
@@ -156,6 +158,37 @@ def test_what_the_backend_will_never_take_does_not_hold_up_the_rest(tmp_path, ba
     assert [body for _, _, body in server.accepted] == [b"good"]
     assert (sending.forwarder.counts.sent, sending.forwarder.counts.refused) == (1, 1)
     assert any(f"is not sent again: it answers {status}" in line for line in sending.reported)
+
+
+@pytest.mark.parametrize("status", [404, 405, 501])
+def test_a_signal_that_the_backend_has_no_place_for_is_dropped_and_counted(tmp_path, backend, status):
+    server = backend()
+    server.missing["/v1/metrics"] = status
+    with SpanSpool(tmp_path) as spool:
+        for _ in range(5):
+            spool.add([], forward=Outgoing("metrics", JSON, b"{}"))
+        put(spool, b"{}")
+        sending = Sending(spool, server.url).until_empty()
+    assert [path for path, _, _ in server.accepted] == ["/v1/traces"]
+    counts = sending.forwarder.counts
+    assert (counts.sent, counts.refused, counts.not_served) == (1, 0, {"metrics": 5})
+    assert len(sending.reported) == 1
+    assert f"takes no metrics, which are dropped and counted: it answers {status}" in sending.reported[0]
+
+
+def test_trouble_with_one_signal_holds_up_no_other(tmp_path, backend):
+    server = backend()
+    server.missing["/v1/metrics"] = 503
+    with SpanSpool(tmp_path) as spool:
+        for _ in range(5):
+            spool.add([], forward=Outgoing("metrics", JSON, b"{}"))
+        put(spool, b"1", b"2")
+        sending = Sending(spool, server.url)
+        while len(server.accepted) < 2 or sending.forwarder.trouble is None:
+            time.sleep(0.005)
+        sending.forwarder.stop()
+        assert [request.signal for _, request in spool.outgoing(9, "metrics")] == ["metrics"] * 5
+        assert spool.outgoing(9, "traces") == []
 
 
 def test_a_request_that_cannot_leave_the_spool_is_not_sent_on_and_on(tmp_path, backend, monkeypatch):
@@ -230,7 +263,53 @@ def test_texts_of_protobuf_are_masked_and_the_rest_stays():
     pair.value.array_value.values.add(string_value="mia")
     masked = mask_request(Outgoing("logs", PROTOBUF, sent.SerializeToString()), hide)
     pair.value.array_value.values[0].string_value = "<mia>"
+    record.event_name = "<->"
     assert ExportLogsServiceRequest.FromString(masked) == sent
+
+
+def test_no_text_of_json_is_left_unmasked_however_it_is_spelled():
+    attributes = [
+        {"key": "a", "value": {"string_value": "mia", "bytesValue": "bWlh", "bytes_value": "bWlh"}},
+        {"key": "b", "value": {"array_value": {"values": [{"stringValue": "mia"}, "mia"]}, "intValue": "mia"}},
+    ]
+    span = {"trace_id": "ab12", "trace_state": "u=mia", "eventName": "mia", "new": "mia", "kind": "SPAN_KIND_CLIENT"}
+    other = {"traceState": "u=1", "startTimeUnixNano": "17", "severityText": "mia", "schema_url": "mia"}
+    spans = [{**span, "attributes": attributes}, other]
+    content = {"resource_spans": [{"scope_spans": [{"spans": spans}]}]}
+    masked = mask_request(Outgoing("traces", JSON, json.dumps(content).encode()), hide)
+    assert b"mia" not in masked
+    assert b"bWlh" not in masked
+    found, second = json.loads(masked)["resource_spans"][0]["scope_spans"][0]["spans"]
+    assert (found["trace_id"], found["trace_state"], found["kind"]) == ("ab12", "", "SPAN_KIND_CLIENT")
+    assert found["attributes"][0]["value"]["string_value"] == "<a>"
+    assert (second["traceState"], second["startTimeUnixNano"]) == ("u=1", "17")
+
+
+@pytest.mark.parametrize("body", [b'{"resourceSpans": [{"mia@example.com": 1}]}', b'["mia"]', b'"mia"'])
+def test_json_whose_texts_cannot_all_be_masked_is_not_sent(tmp_path, backend, body):
+    server = backend()
+    with SpanSpool(tmp_path) as spool:
+        put(spool, body, is_masked=True)
+        sending = Sending(spool, server.url, mask=hide).until_empty()
+    assert (server.accepted, sending.forwarder.counts.refused) == ([], 1)
+    assert "it cannot be masked" in sending.reported[0]
+    assert "mia" not in sending.reported[0]
+
+
+def test_no_text_of_protobuf_is_left_unmasked():
+    pytest.importorskip("opentelemetry.proto")
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    sent = ExportTraceServiceRequest()
+    resource = sent.resource_spans.add(schema_url="mia")
+    span = resource.scope_spans.add().spans.add(trace_id=b"mia" * 5, trace_state="u=mia")
+    span.attributes.add(key="a").value.bytes_value = b"mia"
+    unknown = b"\xfa\x3f\x03mia"
+    masked = ExportTraceServiceRequest.FromString(
+        mask_request(Outgoing("traces", PROTOBUF, sent.SerializeToString() + unknown), hide)
+    )
+    assert b"mia" not in masked.SerializeToString().replace(b"mia" * 5, b"")
+    assert masked.resource_spans[0].scope_spans[0].spans[0].trace_id == span.trace_id
 
 
 def test_where_to_forward():

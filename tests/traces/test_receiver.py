@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import http.client
 import json
+import random
 import socket
 import threading
 import time
@@ -20,7 +21,7 @@ from agentunit.traces.collector.http_body import decompress_message
 from agentunit.traces.collector.limits import MemoryBudget, ReceiverLimits, Refused, Reservation, receiver_limits
 from agentunit.traces.collector.receiver import Receiver
 from agentunit.traces.collector.recorder import TraceRecorder
-from agentunit.traces.collector.request import grpc_failure
+from agentunit.traces.collector.request import PACKAGES, grpc_failure
 from agentunit.traces.collector.spool import Outgoing, SpanSpool
 from agentunit.traces.limits import LimitExceeded
 from agentunit.traces.spans import Span
@@ -213,6 +214,7 @@ REFUSED = {
     "another bomb": ("/v1/logs", zlib.compress(bytes(9 << 20)), {**PROTOBUF, "Content-Encoding": "deflate"}, 413),
     "a length that is none": ("/v1/traces", b"", {**JSON, "Content-Length": "-5"}, 400),
     "two lengths": ("/v1/traces", b"", {**JSON, "Content-Length": "5", "Transfer-Encoding": "chunked"}, 400),
+    "many tiny gzips": ("/v1/traces", gzip.compress(b"") * 1001, {**JSON, "Content-Encoding": "gzip"}, 400),
     "another coding": ("/v1/traces", b"", {**JSON, "Transfer-Encoding": "gzip"}, 400),
     "a chunk without size": ("/v1/traces", b"zz\r\n", {**JSON, "Transfer-Encoding": "chunked"}, 400),
     "a chunk too large": ("/v1/traces", b"ffffffff\r\n", {**JSON, "Transfer-Encoding": "chunked"}, 413),
@@ -483,7 +485,7 @@ def test_what_is_forwarded_waits_in_the_spool_as_it_came(run):
     assert running.post("/v1/logs", other, JSON)[::2] == (200, b"{}")
     assert running.post("/v1/metrics", b"anything", PROTOBUF)[::2] == (200, b"")
     assert running.post("/v1/traces", b"{", JSON)[0] == 400
-    assert [each for _, each in running.spool.outgoing(9)] == [
+    assert [each for signal in PACKAGES for _, each in running.spool.outgoing(9, signal)] == [
         Outgoing("traces", JSON["Content-Type"], spans, True),
         Outgoing("logs", JSON["Content-Type"], other, True),
         Outgoing("metrics", PROTOBUF["Content-Type"], b"anything", True),
@@ -532,3 +534,17 @@ def test_the_details_of_a_failed_call_say_when_to_try_again():
     assert details["grpc-status-details-bin"].startswith(b"\x08\x0e\x12\x04full\x1a")
     assert details["grpc-status-details-bin"].endswith(b"google.rpc.RetryInfo\x12\x04\x0a\x02\x08\x05")
     assert grpc_failure(3, "no", None) == ()
+
+
+def test_a_message_of_many_gzip_members_is_refused_soon():
+    member = gzip.compress(b"ab")
+    with Reservation(MemoryBudget(1 << 30)) as reservation:
+        assert decompress_message(member * 1000, reservation, 1 << 26) == b"ab" * 1000
+        with pytest.raises(Refused, match="more than 1,000 parts"):
+            decompress_message(member * 1001, reservation, 1 << 26)
+
+
+def test_a_long_message_is_decompressed_over_its_pieces():
+    message = random.Random(3).randbytes(1 << 18)
+    with Reservation(MemoryBudget(1 << 30)) as reservation:
+        assert decompress_message(gzip.compress(message) * 2, reservation, 1 << 26) == message * 2

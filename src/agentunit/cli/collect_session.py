@@ -155,6 +155,7 @@ class Session(NamedTuple):
         if self.forwarder is not None:
             sent = self.forwarder.counts
             refused = f", {sent.refused:,} not accepted there" if sent.refused else ""
+            refused += "".join(f", {n:,} of {signal} dropped" for signal, n in sorted(sent.not_served.items()))
             click.echo(f"{sent.sent:,} requests forwarded to {self.forwarder.backend.shown}{refused}")
             if n_waiting := self.spool.n_outgoing():
                 click.echo(f"{n_waiting:,} requests wait to be forwarded; the next start with --forward sends them")

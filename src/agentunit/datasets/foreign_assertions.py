@@ -274,8 +274,10 @@ def _flat(assertions: list[Any], unmapped: Counter[str]) -> list[Mapping[str, An
         elif each.get("type") == "assert-set":
             if each.get("threshold") is not None:
                 unmapped["assert-set (with a threshold)"] += 1
+            elif isinstance(inner := each.get("assert") or [], list):
+                found += _flat(inner, unmapped)
             else:
-                found += _flat(each.get("assert") or [], unmapped)
+                unmapped["assert-set (its assertions are no list)"] += 1
         else:
             found.append(each)
     return found

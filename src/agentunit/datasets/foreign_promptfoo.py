@@ -7,17 +7,20 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from agentunit.datasets.foreign import CODE, ForeignSuite, load_cases, read_document
 from agentunit.datasets.foreign_assertions import Assertions, assertion_of_cell
 from agentunit.datasets.foreign_fields import asked
-from agentunit.datasets.foreign_templates import chat_of, fill, variables_of, without_comments
+from agentunit.datasets.foreign_templates import Room, chat_of, fill, variables_of, without_comments
 from agentunit.datasets.rows import DatasetError
-from agentunit.traces.limits import raised_by, read_limits
+from agentunit.traces.limits import limit_of, raised_by, read_limits
 
 _FILE = "file://"
+_CASES_VARIABLE = "AGENTUNIT_MAX_CASES"
+_MOST_OF_A_TEST = 10_000
 _TEXTS = (".txt", ".md", ".j2", ".html", ".xml", ".sql")
 _DATA = (".json", ".yaml", ".yml", ".jsonl", ".csv")
 # What an assertion reads: the names in a template, and in code that is not run.
@@ -49,13 +52,14 @@ class _Reader:
         self._assertions = Assertions()
         self._assertions.unmapped = self._unmapped
         self._templates: Mapping[str, Any] = {}
+        self._room = Room(str(file))
 
     def read(self, config: Mapping[str, Any]) -> ForeignSuite:
         for name in config.keys() - _SETTINGS:
             if not str(name).startswith("x-"):
                 self._unmapped[f"setting {name}"] += 1
         self._templates = _mapping(config.get("assertionTemplates"))
-        default = self._test(config.get("defaultTest"))
+        default = self._test(config.get("defaultTest")) or {}
         prompts = list(self._prompts(config.get("prompts")))
         tests = list(self._tests(config.get("tests")))
         for scenario in _items(config.get("scenarios")):
@@ -69,7 +73,7 @@ class _Reader:
                 cases.append(case)
                 if len(cases) > most:
                     problem = "its prompts and variables make more cases than a dataset may hold"
-                    raise DatasetError(f"{self._file}: {problem} ({raised_by('AGENTUNIT_MAX_CASES')})")
+                    raise DatasetError(f"{self._file}: {problem} ({raised_by(_CASES_VARIABLE)})")
         suite = self._suite
         suite.metrics, suite.gates, suite.asks_judge = self._assertions.finish()
         suite.became = self._assertions.became
@@ -91,7 +95,7 @@ class _Reader:
         own_rubric = {"rubricPrompt": options["rubricPrompt"]} if options.get("rubricPrompt") else {}
         wanted = [str(each) for each in _items(test.get("prompts"))]
         chosen = [each for each in prompts if each[0] in wanted] or prompts
-        combinations = list(_combinations(self._variables(test.get("vars")), options))
+        combinations = self._combinations(number, self._variables(test.get("vars")), options, len(chosen) or 1)
         asserts = [self._assertion(each) for each in _items(test.get("assert"))]
         asserts = [{**own_rubric, **each} if isinstance(each, Mapping) else each for each in asserts]
         graded = set(re.findall(r"\w+", " ".join(_READ_BY_GRADERS.findall(json.dumps(asserts, default=str)))))
@@ -116,7 +120,7 @@ class _Reader:
         case: dict[str, Any] = {"id": case_id, "metadata": {}}
         shown = variables_of(template)
         if template:
-            text = str(fill(without_comments(template), variables))
+            text = str(fill(without_comments(template), variables, self._room))
             if "{{" in text or "{%" in text:
                 self._unmapped["template in a prompt that plain substitution does not fill"] += 1
             query, rest = asked(chat_of(text.strip()))
@@ -141,7 +145,7 @@ class _Reader:
         if isinstance(made.get("assert"), list):
             made["assert"] = [self._rendered_assertion(each, variables) for each in made["assert"]]
         if "value" in made:
-            made["value"] = fill(made["value"], variables)
+            made["value"] = fill(made["value"], variables, self._room)
         return made
 
     def _assertion(self, assertion: Any) -> Any:
@@ -194,29 +198,59 @@ class _Reader:
                 if not found:
                     self._unmapped[f"tests of {test[:60]}"] += 1
                 for file in found:
-                    for each in _items(self._document(file)):
-                        yield self._test(each)
-            else:
-                yield self._test(test)
+                    listed = map(self._listed_test, _items(self._document(file)))
+                    yield from (each for each in listed if each is not None)
+            elif (single := self._listed_test(test)) is not None:
+                yield single
 
-    def _test(self, given: Any) -> Mapping[str, Any]:
+    def _listed_test(self, given: Any) -> Mapping[str, Any] | None:
+        """A test in a list of tests; what is none there makes no case and is counted."""
+        test = self._test(given)
+        if test is None:
+            self._unmapped["test that is no object"] += 1
+        elif not isinstance(test.get("vars"), (Mapping, str, type(None))):
+            self._unmapped["variables that are no object"] += 1
+        return test
+
+    def _test(self, given: Any) -> Mapping[str, Any] | None:
         """A test; a row of a table is one, whose columns are its variables."""
         given = self._data(given, "test")
         if not isinstance(given, Mapping):
-            return {}
-        if not {"vars", "assert", "options", "description", "metadata", "provider"} & given.keys():
-            return _of_row(given, self._unmapped) if all(isinstance(name, str) for name in given) else {}
+            return None
+        if given and not {"vars", "assert", "options", "description", "metadata", "provider"} & given.keys():
+            return _of_row(given, self._unmapped) if all(isinstance(name, str) for name in given) else None
         return given
 
     def _scenario(self, scenario: Any) -> Iterator[Mapping[str, Any]]:
-        scenario = _mapping(self._test(scenario) if isinstance(scenario, str) else scenario)
-        for config in [self._test(each) for each in _items(scenario.get("config"))] or [{}]:
-            for test in list(self._tests(scenario.get("tests"))) or [{}]:
+        scenario = self._test(scenario) if isinstance(scenario, str) else scenario
+        if not isinstance(scenario, Mapping):
+            self._unmapped["scenario that is no object"] += 1
+            return
+        configs, tests = _items(scenario.get("config")), _items(scenario.get("tests"))
+        for config in list(self._tests(configs)) if configs else [{}]:
+            for test in list(self._tests(tests)) if tests else [{}]:
                 yield _merged(config, test)
 
     def _variables(self, given: Any) -> dict[str, Any]:
         given = _mapping(self._data(given, "variables"))
         return {str(name): self._variable(value) for name, value in given.items()}
+
+    def _combinations(
+        self, number: int, variables: Mapping[str, Any], options: Mapping[str, Any], n_prompts: int
+    ) -> list[dict[str, Any]]:
+        """A variable that is a list stands for one test a value."""
+        if options.get("disableVarExpansion"):
+            return [dict(fill(variables, variables, self._room))]
+        lists = [value if isinstance(value, list) and value else [value] for value in variables.values()]
+        n_cases = n_prompts * prod(map(len, lists))
+        if n_cases > limit_of(_CASES_VARIABLE, _MOST_OF_A_TEST):
+            raise DatasetError(
+                f"{self._file}: test {number}: its prompts and lists of variables make {n_cases:,} cases, more than "
+                f"one test may ({raised_by(_CASES_VARIABLE)})"
+            )
+        chosen = [dict(zip(variables, values, strict=True)) for values in itertools.product(*lists)]
+        # A variable may name others.
+        return [dict(fill(each, each, self._room)) for each in chosen]
 
     def _variable(self, value: Any) -> Any:
         if not isinstance(value, str) or not value.startswith(_FILE):
@@ -301,18 +335,6 @@ def _merged(default: Mapping[str, Any], test: Mapping[str, Any]) -> dict[str, An
     keeps_default = not _mapping(test.get("options")).get("disableDefaultAsserts")
     merged["assert"] = [*(_items(default.get("assert")) if keeps_default else []), *_items(test.get("assert"))]
     return merged
-
-
-def _combinations(variables: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A variable that is a list stands for one test a value."""
-    if options.get("disableVarExpansion"):
-        yield dict(fill(variables, variables))
-        return
-    lists = [value if isinstance(value, list) and value else [value] for value in variables.values()]
-    for values in itertools.islice(itertools.product(*lists), int(min(read_limits().cases, 1 << 30)) + 1):
-        chosen = dict(zip(variables, values, strict=True))
-        # A variable may name others.
-        yield dict(fill(chosen, chosen))
 
 
 def _items(value: Any) -> list[Any]:

@@ -14,23 +14,36 @@ from agentunit.traces.limits import item_too_long, read_limits
 _VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.\[\]]*)\s*-?\}\}")
 
 
-def fill(value: Any, variables: Mapping[str, Any]) -> Any:
+class Room:
+    """How much text may still come of templates; one for a whole file, whose variables may name each other."""
+
+    def __init__(self, file: str = "dataset") -> None:
+        self._file = file
+        self._left = read_limits().item_bytes
+
+    def take(self, text: str) -> str:
+        """The text, if there is room for it; ``DatasetError`` if not."""
+        self._left -= len(text)
+        if self._left < 0:
+            raise DatasetError(f"{self._file}: {item_too_long('what the variables of its templates become')}")
+        return text
+
+
+def fill(value: Any, variables: Mapping[str, Any], room: Room | None = None) -> Any:
     """Plain substitution of ``{{name}}`` and ``{{name.field}}``; whatever else a template says stays as it is.
 
     >>> fill("{{ q }} for {{who.name}}, {{ q | upper }}", {"q": "Hi", "who": {"name": "Ann"}})
     'Hi for Ann, {{ q | upper }}'
     """
+    room = room or Room()
     if isinstance(value, list):
-        return [fill(each, variables) for each in value]
+        return [fill(each, variables, room) for each in value]
     if isinstance(value, Mapping):
-        return {name: fill(each, variables) for name, each in value.items()}
+        return {name: fill(each, variables, room) for name, each in value.items()}
     if not isinstance(value, str) or "{{" not in value:
         return value
 
-    room = read_limits().item_bytes
-
     def filled(match: re.Match[str]) -> str:
-        nonlocal room
         found: Any = variables
         for step in re.findall(r"\w+", match[1]):
             if isinstance(found, Mapping) and step in found:
@@ -39,11 +52,7 @@ def fill(value: Any, variables: Mapping[str, Any]) -> Any:
                 found = found[int(step)]
             else:
                 return match[0]
-        text = found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
-        room -= len(text)
-        if room < 0:
-            raise DatasetError(item_too_long("a template with its variables"))
-        return text
+        return room.take(found if isinstance(found, str) else json.dumps(found, ensure_ascii=False))
 
     return _VARIABLE.sub(filled, value)
 

@@ -204,6 +204,27 @@ def test_a_call_without_a_message_does_not_hold_memory_for_ever(run):
         released.set()
 
 
+def test_calls_without_a_message_give_way_to_those_that_wait_for_memory(run):
+    running = run(ReceiverLimits(request_bytes=1 << 20, under_way_bytes=2 << 20, stall_s=0.5, request_s=60))
+    released = threading.Event()
+
+    def nothing() -> Iterator[bytes]:
+        released.wait(20)
+        yield b""
+
+    with grpc.insecure_channel(running.address.removeprefix("http://")) as channel:
+        method = channel.stream_unary(SERVICE.format("trace", "Trace"))
+        silent = [method.future(nothing(), timeout=20) for _ in range(2)]
+        deadline = time.monotonic() + 20
+        while running.receiver.memory.change(1):
+            running.receiver.memory.change(-1)
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        assert running.call(request("a")) == b""
+        assert "UNAVAILABLE" in {each.exception(timeout=20).code().name for each in silent if each.done()}
+        released.set()
+
+
 def test_fifty_exporters_at_once_lose_nothing(run):
     running = run(ReceiverLimits(request_bytes=1 << 20, under_way_bytes=1 << 20))
     exporters = [OTLPSpanExporter(running.address, insecure=True, timeout=60) for _ in range(50)]

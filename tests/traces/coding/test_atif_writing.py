@@ -134,3 +134,16 @@ def test_steps_that_another_program_added_are_read(tmp_path):
     out.write_text(json.dumps(whole), encoding="utf-8")
     [record] = records_of(out)
     assert record.outcome.output == "Added."
+
+
+def test_an_export_from_which_a_result_was_removed_is_read_by_its_steps(tmp_path):
+    whole = json.loads(encode_atif(decode_record(ODD)))
+    for step in whole["steps"]:
+        if "observation" in step:
+            step["observation"]["results"] = []
+    path = tmp_path / "trajectory.json"
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    files = TraceFiles([path])
+    [record] = files
+    assert isinstance(record, Record), record
+    assert any("its steps were read instead" in text for text in files.notes.problems)

@@ -341,3 +341,124 @@ def test_a_session_of_gemini_that_goes_back_often_takes_no_time(read):
     answer = {"id": "b", "type": "user", "content": "Anew"}
     [record], _ = read({"sessionId": "g1", "projectHash": "p"}, *lines[:3], {"$rewindTo": ["no id"]}, answer)
     assert record.case.query == "Anew"
+
+
+@pytest.mark.parametrize(("name", "output", "status", "exit_code"), [
+    ("read_file", "job started\nExit Code: 3\ndone", "success", None),
+    ("read_file", "job started\nExit Code: 3", "success", None),
+    ("run_shell_command", "Output: old run:\nExit Code: 7\nError: (none)\nExit Code: 0\nSignal: (none)", "success", 0),
+    ("run_shell_command", "Output: old run:\nExit Code: 0\nend\nExit Code: 4\nProcess Group PGID: 7", "error", 4),
+    ("run_shell_command", "Output: old run:\nExit Code: 7\nend\nProcess Group PGID: 7", "success", None),
+    ("run_shell_command", "Output: x\nExit Code: " + "9" * 5000, "success", None),
+])  # fmt: skip
+def test_only_a_shell_of_gemini_ends_with_an_exit_code_and_its_output_states_none(
+    read, name, output, status, exit_code
+):
+    answer = {"functionResponse": {"id": "c", "name": name, "response": {"output": output}}}
+    call = {"id": "c", "name": name, "args": {}, "status": "success", "result": [answer]}
+    [record], _ = read(
+        {"sessionId": "g1", "projectHash": "p"},
+        {"id": "1", "type": "user", "content": "Look"},
+        {"id": "2", "type": "gemini", "content": "Done", "toolCalls": [call]},
+    )
+    assert [(each["status"], each.get("exit_code")) for each in calls_of(record)] == [(status, exit_code)]
+
+
+@pytest.mark.parametrize(("name", "output", "status", "exit_code"), [
+    ("mcp__ci__log", "log of build 3\nExit code: 1\nend", "success", None),
+    ("mcp__ci__log", "Exit code: 1\nend", "success", None),
+    ("mcp__ci__log", '{"success": false, "metadata": {"exit_code": 1}}', "success", None),
+    ("shell", "Exit code: 0\nWall time: 0 seconds\nOutput:\nExit code: 1", "success", 0),
+    ("exec_command", "Chunk ID: 1\nWall time: 0 seconds\nProcess exited with code 2\nOutput:\nno", "error", 2),
+    ("exec_command", "Wall time: 0 seconds\nOutput:\nExit code: 1\nWall time: 0 seconds\nOutput:\nno", "error", 1),
+    ("shell", "Exit code: " + "9" * 5000, "success", None),
+])  # fmt: skip
+def test_only_a_command_of_codex_has_an_exit_code_and_its_output_states_none(read, name, output, status, exit_code):
+    [record], _ = read(
+        codex("session_meta", id="thread"),
+        codex("response_item", type="function_call", name=name, call_id="c", arguments="{}"),
+        codex("response_item", type="function_call_output", call_id="c", output=output),
+    )
+    assert [(each["status"], each.get("exit_code")) for each in calls_of(record)] == [(status, exit_code)]
+
+
+def test_totals_of_a_run_that_went_on_are_forgotten(read):
+    def reply(name, made):
+        usage = {"input_tokens": 10, "output_tokens": made}
+        return claude("assistant", [{"type": "text", "text": name}], message={"id": name, "usage": usage})
+
+    def result(read_tokens, made):
+        return {"type": "result", "subtype": "success", "sessionId": "s1", "total_cost_usd": 0.1,
+                "modelUsage": {"m": {"inputTokens": read_tokens, "outputTokens": made}}}  # fmt: skip
+
+    start = claude("user", "Go"), reply("m1", 1), result(10, 7), reply("m2", 13)
+    [twice], _ = read(*start, result(20, 14))
+    [cut], _ = read(*start)
+    [differs], _ = read(*start, result(20, 20))
+    assert [tokens_of(record)["total_tokens"] for record in (twice, cut, differs)] == [34, 34, 40]
+
+
+@pytest.mark.parametrize("more", [{}, {"trajectory_id": "same"}, {"session_id": "same"}])
+def test_sub_agents_without_ids_of_their_own_are_all_read(read, more):
+    def trajectory(name, **fields):
+        call = {"tool_call_id": name, "function_name": name, "arguments": {}}
+        metrics = {"prompt_tokens": 100, "completion_tokens": 10}
+        step = {"step_id": 1, "source": "agent", "message": name, "metrics": metrics, "tool_calls": [call], **fields}
+        return {"schema_version": "ATIF-v1.6", "agent": {"name": name, "version": "1"}, "steps": [step]}
+
+    observed = {"results": [{"source_call_id": "main", "content": "ok", "subagent_trajectory_ref": [more]}]}
+    children = [{**trajectory(f"sub{number}"), **more} for number in range(3)]
+    [record], _ = read({**trajectory("main", observation=observed), "subagent_trajectories": children})
+    assert [call["name"] for call in calls_of(record)] == ["main", "sub0", "sub1", "sub2"]
+    assert tokens_of(record)["total_tokens"] == 440
+    assert [each.task_id for each in record.trace.handoffs] == ["main" if more else None, None, None]
+
+
+def test_a_sub_agent_is_counted_once_though_its_progress_is_told_too(tmp_path, read):
+    def said(name, tokens, *blocks, **more):
+        usage = {"input_tokens": tokens, "output_tokens": 1}
+        return claude("assistant", list(blocks), message={"id": name, "usage": usage}, **more)
+
+    bash = {"type": "tool_use", "id": "B", "name": "Bash", "input": {}}
+    done = [{"type": "tool_result", "tool_use_id": "B", "content": "x"}]
+    task = {"type": "tool_use", "id": "T", "name": "Task", "input": {"subagent_type": "helper", "prompt": "look"}}
+    inner = [said("m2", 1000, bash, uuid="s2"), claude("user", done, uuid="s3")]
+    progress = [
+        {"type": "progress", "sessionId": "s1", "uuid": f"p{number}", "parentToolUseID": "T",
+         "data": {"type": "agent_progress", "agentId": "a1", "message": each}}
+        for number, each in enumerate(inner)
+    ]  # fmt: skip
+    main = [claude("user", "Do it"), said("m1", 10, task), *progress]
+    own = [{**each, "isSidechain": True, "agentId": "a1"} for each in (claude("user", "look"), *inner)]
+    for name, lines in (("s1.jsonl", main), ("agent-a1.jsonl", own)):
+        (tmp_path / name).write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    files = TraceFiles([tmp_path])
+    helper, session = sorted(files, key=lambda record: len(record.case.id), reverse=True)
+    assert [tokens_of(record)["prompt_tokens"] for record in (helper, session)] == [1000, 10]
+    assert [text for text in files.notes.problems if "counted in its own file" in text]
+    # The same lines in one file, as of sessions that were put together, also without ids of the lines.
+    for lines in ([*main, *own], [{**line, "uuid": None} for line in (*main, *own)]):
+        [both], _ = read(*lines, name="both.jsonl")
+        assert tokens_of(both)["prompt_tokens"] == 1010
+        assert [(call["name"], call.get("status")) for call in calls_of(both)] == [("Task", None), ("Bash", "success")]
+
+
+def test_lines_of_one_request_without_a_message_id_are_one_model_call(read):
+    usage = {"input_tokens": 10, "output_tokens": 1}
+    replies = [
+        claude("assistant", [{"type": "text", "text": text}], message={"usage": usage}, requestId="r1")
+        for text in ("One", "Two", "Three")
+    ]
+    [record], _ = read(claude("user", "Go"), *replies)
+    assert tokens_of(record)["total_tokens"] == 11
+
+
+@pytest.mark.parametrize("target", [[], ["a"], {}, None, 3])
+def test_a_session_of_gemini_that_goes_back_to_no_message_is_read(read, target):
+    [record], _ = read(
+        {"sessionId": "g1", "projectHash": "p"},
+        {"id": "1", "type": "user", "content": "First"},
+        {"$rewindTo": target},
+        {"id": "2", "type": "user", "content": "Second"},
+    )
+    assert record.case.id == "g1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from typing import Any
 
 from agentunit.core.codec import as_event, decode_record
@@ -44,6 +45,30 @@ def _first(extra: dict[str, Any], names: tuple[str, ...]) -> Any:
     return next((extra[name] for name in names if extra.get(name) is not None), None)
 
 
+class _Embedded:
+    """The trajectories within another one, each to be read once; they may have no ids, or the same."""
+
+    def __init__(self, whole: dict[str, Any]) -> None:
+        self._left = dict(enumerate(map(as_dict, as_list(whole.get("subagent_trajectories")))))
+        self._places: defaultdict[str, deque[int]] = defaultdict(deque)
+        for place, child in self._left.items():
+            if (name := _name_of(child)) is not None:
+                self._places[name].append(place)
+
+    def take(self, ref: dict[str, Any]) -> dict[str, Any] | None:
+        """The next trajectory that a reference names."""
+        places = self._places.get(_name_of(ref) or "")
+        return self._left.pop(places.popleft()) if places else None
+
+    def others(self) -> list[dict[str, Any]]:
+        """Those that no reference named."""
+        return list(self._left.values())
+
+
+def _name_of(trajectory: dict[str, Any]) -> str | None:
+    return as_name(trajectory.get("trajectory_id")) or as_name(trajectory.get("session_id"))
+
+
 class _Trajectory(Session):
     """A trajectory as it is read, with the embedded ones where a result refers to them."""
 
@@ -53,15 +78,13 @@ class _Trajectory(Session):
 
     def add(self, whole: dict[str, Any], name: str) -> None:
         self.check_fields(whole, _ROOT_FIELDS)
-        inner = {
-            str(each.get("trajectory_id")): each for each in map(as_dict, as_list(whole.get("subagent_trajectories")))
-        }
+        inner = _Embedded(whole)
         model = as_name(as_dict(whole.get("agent")).get("model_name"))
         for step in map(as_dict, as_list(whole.get("steps"))):
             self.check_fields(step, _STEP_FIELDS)
             for task_id, child in self._step(step, name, model, inner):
                 self._delegate(child, name, task_id, as_time(step.get("timestamp")))
-        for child in inner.values():
+        for child in inner.others():
             self._delegate(child, name, None, None)
 
     def _delegate(self, child: dict[str, Any], by: str, task_id: str | None, at: float | None) -> None:
@@ -70,7 +93,7 @@ class _Trajectory(Session):
         self.add(child, target)
 
     def _step(
-        self, step: dict[str, Any], name: str, model: str | None, inner: dict[str, Any]
+        self, step: dict[str, Any], name: str, model: str | None, inner: _Embedded
     ) -> list[tuple[str | None, dict[str, Any]]]:
         at, source, text = as_time(step.get("timestamp")), step.get("source"), text_of(step.get("message"))
         is_copied = step.get("is_copied_context") is True
@@ -99,7 +122,7 @@ class _Trajectory(Session):
         self.model_call(usage, model=name, cost=as_amount(metrics.get("cost_usd")), agent=agent, at=at)
 
     def _calls(
-        self, step: dict[str, Any], agent: str, at: float | None, inner: dict[str, Any]
+        self, step: dict[str, Any], agent: str, at: float | None, inner: _Embedded
     ) -> list[tuple[str | None, dict[str, Any]]]:
         calls = [as_dict(call) for call in as_list(step.get("tool_calls"))]
         for call in calls:
@@ -123,7 +146,7 @@ class _Trajectory(Session):
                 calls = []
             self._result(call_id, result, at)
             for ref in map(as_dict, as_list(result.get("subagent_trajectory_ref"))):
-                child = inner.pop(str(ref.get("trajectory_id")), None)
+                child = inner.take(ref)
                 if child is not None:
                     found.append((call_id, child))
         return found
@@ -178,7 +201,7 @@ def _kept_record(kept: dict[str, Any], whole: dict[str, Any], context: RowContex
     """The record that AgentUnit wrote as this trajectory; ``None`` when it was changed since."""
     try:
         record, events = decode_record(encode_json(kept)), _kept_events(whole)
-    except (ValueError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError, StopIteration):
         context.notes.problems[_UNREADABLE] += 1
         return None
     if events is None:

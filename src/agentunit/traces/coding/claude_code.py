@@ -13,6 +13,7 @@ from agentunit.traces.formats_base import Opening
 
 _MAIN = "claude-code"
 _EXIT_CODE = re.compile(r"\A(?:Error: )?Exit code (\d+)")
+_COUNTED_ELSEWHERE = "a reply of a Claude Code sub-agent, whose tokens are counted in its own file (agent-*.jsonl)"
 _LINE_TYPES = ("user", "assistant", "system", "summary", "progress", "result")
 # Known, and nothing in them that a metric reads.
 _BESIDE = names(
@@ -53,6 +54,7 @@ class _Log(Session):
         super().__init__(context.notes, main)
         self.session_id: str | None = None
         self._seen: set[str] = set()
+        self._told: set[str] = set()  # lines of sub-agents that came as their progress before
         self._model_calls: dict[str, dict[str, Any]] = {}
         # Sub-agents by the call that started them, by their id, and by the line that their next one answers.
         self._of_call: dict[str, str] = {}
@@ -75,7 +77,11 @@ class _Log(Session):
             self._result(line)
         elif kind in ("user", "assistant"):
             self.check_fields(line, _LINE_FIELDS)
-            self._message(line, self._speaker(line))
+            agent = self._speaker(line)
+            if uuid is None or uuid not in self._told:
+                self._message(line, agent)
+            elif kind == "assistant":
+                self._model_call(line, as_dict(line.get("message")), agent, as_time(line.get("timestamp")))
         elif kind not in _BESIDE:
             self.notes.count_fields([f"line of type {kind}"])
 
@@ -136,7 +142,7 @@ class _Log(Session):
             if line.get("isApiErrorMessage") is True:
                 self.error = text_of(message.get("content"))
             return
-        key = as_name(message.get("id"))
+        key = as_name(message.get("id")) or as_name(line.get("requestId", line.get("request_id")))
         known = self._model_calls.get(key or "")
         cost = as_amount(line.get("costUSD"))
         counts = _counts(usage)
@@ -150,6 +156,8 @@ class _Log(Session):
 
     def _call(self, block: dict[str, Any], agent: str, at: float | None) -> None:
         call_id, name = as_name(block.get("id")), as_name(block.get("name"))
+        if call_id in self.calls:
+            return  # the lines of a sub-agent repeat what was told of its progress
         self.add_calls([block], agent=agent, at=at)
         if name and name.startswith("mcp__") and name.count("__") >= 2:
             self.tell(call_id, server=name.split("__")[1])
@@ -159,6 +167,8 @@ class _Log(Session):
 
     def _tool_result(self, block: dict[str, Any], told: Any, agent: str, at: float | None) -> None:
         call_id, result = as_name(block.get("tool_use_id")), text_of(block.get("content"))
+        if "status" in self.calls.get(call_id or "", {}):
+            return
         facts = as_dict(told)
         failed = block.get("is_error") is True
         stated = count(facts.get("exitCode", facts.get("exit_code")))
@@ -182,7 +192,15 @@ class _Log(Session):
         inner = as_dict(data.get("message"))
         if data.get("type") != "agent_progress" or inner.get("type") not in ("user", "assistant"):
             return
+        uuid = as_name(inner.get("uuid"))
+        if uuid is not None and uuid in self._seen:
+            return
+        self._told.add(uuid or "")
         agent = self._of_call.get(as_name(line.get("parentToolUseID")) or "", "subagent")
+        if inner["type"] == "assistant" and as_name(data.get("agentId")):
+            # The sub-agent has a recording of its own, where its tokens are counted.
+            inner = {**inner, "message": {**as_dict(inner.get("message")), "usage": None}}
+            self.notes.problems[_COUNTED_ELSEWHERE] += 1
         self._message({"timestamp": line.get("timestamp"), **inner}, agent)
 
     def _system(self, line: dict[str, Any]) -> None:

@@ -12,7 +12,12 @@ from agentunit.traces.coding.session import Session, count, exit_code_in, names,
 from agentunit.traces.formats_base import Opening
 
 _MAIN = "codex"
-_EXIT_CODE = re.compile(r"^(?:Process exited with code|Exit code:) (-?\d+)", re.MULTILINE)
+# The exit code stands in the lines before the output; a patch that came by way of a shell has such lines within.
+_EXIT_CODE = re.compile(
+    r"\A(?:Wall time: .*\nOutput:\n)?(?:(?:Chunk ID|Wall time|Original token count|Total output lines): .*\n)*"
+    r"(?:Process exited with code|Exit code:) (-?\d+)"
+)
+_SHELLS = names("shell shell_command local_shell container.exec exec exec_command write_stdin unified_exec apply_patch")
 _ROLES = {"developer": "system"}
 _LINE_TYPES = names(
     "session_meta response_item event_msg turn_context compacted world_state inter_agent_communication "
@@ -112,15 +117,16 @@ class _Rollout(Session):
             self.notes.count_fields([f"item of type {kind}"])
 
     def _output(self, call_id: str | None, output: Any) -> None:
-        """A result: a text, a text that holds JSON with its metadata, parts, or an object with its success."""
-        data = as_data(output)
-        facts = as_dict(as_dict(data).get("metadata"))
+        """A result: a text, parts, or an object with its success; of a command also JSON with its metadata."""
+        is_command = self.calls.get(call_id or "", {}).get("name") in _SHELLS
+        data = as_data(output) if is_command else output
+        facts = as_dict(as_dict(data).get("metadata")) if is_command else {}
         failed = as_dict(data).get("success") is False
         inner = as_dict(data).get("output", as_dict(data).get("content", output))
         result = text_of(inner)
         exit_code = facts.get("exit_code")
         if not isinstance(exit_code, int):
-            exit_code = exit_code_in(result, _EXIT_CODE)
+            exit_code = exit_code_in(result, _EXIT_CODE) if is_command else None
         took_s = as_amount(facts.get("duration_seconds"))
         self.end_call(call_id, result, failed=failed, exit_code=exit_code, duration_s=took_s)
 

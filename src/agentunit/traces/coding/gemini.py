@@ -11,7 +11,11 @@ from agentunit.traces.chats.values import as_amount, as_dict, as_list, as_name, 
 from agentunit.traces.coding.session import Session, count, exit_code_in, names, usage_of
 from agentunit.traces.formats_base import Opening
 
-_EXIT_CODE = re.compile(r"^Exit Code: (\d+)", re.MULTILINE)
+_SHELL = "run_shell_command"
+# A shell's result ends with what the program says of the command; its output stands before that.
+_EXIT_CODE = re.compile(
+    r"^Exit Code: (\d+)$(?:\s+(?:(?:Error|Signal|Background PIDs|Process Group PGID): .*|</\w+>)$)*\s*\Z", re.MULTILINE
+)
 _FAILED = {"success": False, "error": True, "cancelled": True}
 _MESSAGE_FIELDS = names("id timestamp type content displayContent toolCalls thoughts tokens model")
 _CALL_FIELDS = names(
@@ -43,7 +47,7 @@ class _Chat(Session):
             result,
             name=name,
             failed=failed,
-            exit_code=exit_code_in(result, _EXIT_CODE),
+            exit_code=exit_code_in(result, _EXIT_CODE) if name == _SHELL else None,
             error=error or more.get("error"),
             duration_s=more.get("duration_s"),
         )

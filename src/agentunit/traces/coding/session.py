@@ -58,6 +58,8 @@ _READING_COMMANDS = ("view", "undo_edit")
 # Calls that start a sub-agent of this name when they name none.
 _DEFAULT_SUB_AGENT = {"Task": "general-purpose", "Agent": "general-purpose"}
 _STATUS_OF = {True: "error", False: "success"}
+# Of an exit code: Windows has such of 32 bits.
+_MOST_DIGITS = 11
 
 
 def asked(text: str | None) -> str | None:
@@ -103,7 +105,7 @@ def count(value: Any) -> int | None:
 def exit_code_in(text: str | None, pattern: re.Pattern[str]) -> int | None:
     """The exit code that a tool wrote into its result."""
     found = pattern.search(text) if text else None
-    return int(found[1]) if found else None
+    return int(found[1]) if found and len(found[1]) <= _MOST_DIGITS else None
 
 
 class Session(Conversation):
@@ -144,6 +146,8 @@ class Session(Conversation):
         """A call of a model, which is remembered as one of the run's models."""
         if model:
             self._models[model] = None
+        # What was stated for the run so far does not hold this call.
+        self.metadata.pop("usage", None)
         super().model_call(usage, model=model, agent=agent or self.main, **more)
 
     def call(
@@ -235,14 +239,16 @@ class Session(Conversation):
     def totals(self, usage: dict[str, Any] | None, cost: Any) -> None:
         """What the recording states for the whole run; it is kept where the model calls do not add up to it."""
         calls = [event.payload for event in self.events if event.type == "llm_call"]
-        if usage and any(
-            _summed(calls, name) != (usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")
-        ):
-            self.metadata["usage"] = usage
+        if usage:
+            self.metadata.pop("usage", None)
+            if any(_summed(calls, name) != (usage.get(name) or 0) for name in ("prompt_tokens", "completion_tokens")):
+                self.metadata["usage"] = usage
         total = as_amount(cost)
         known = [call["cost"] for call in calls if call.get("cost") is not None]
-        if total is not None and (not known or abs(sum(known) - total) > 1e-9 * max(1.0, total)):
-            self.metadata["cost"] = total
+        if total is not None:
+            self.metadata.pop("cost", None)
+            if not known or abs(sum(known) - total) > 1e-9 * max(1.0, total):
+                self.metadata["cost"] = total
 
     def record(
         self,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentunit.backends.http_client import (
     PORTS,
@@ -21,7 +22,7 @@ from agentunit.backends.http_client import (
     basic_authorization,
 )
 from agentunit.traces.collector.masking import MaskTexts, mask_request
-from agentunit.traces.collector.request import JSON, PROTOBUF
+from agentunit.traces.collector.request import JSON, PACKAGES, PROTOBUF
 from agentunit.traces.collector.spool import Outgoing, SpanSpool, SpoolError
 
 _AT_ONCE = 4
@@ -31,11 +32,14 @@ _JOIN_S = 0.05
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S, _LONGEST_ASKED_S = 0.5, 60.0, 300.0
 _LARGEST_ANSWER_BYTES = 1 << 20
 _LONGEST_REASON = 200
-# The request itself is at fault: sent again, it would be refused again.
-_REFUSED = (400, 413, 415, 422)
+# Worth another try: the backend is busy or away, or its user can mend it (a login, an address that has moved).
+_WAITED_FOR = (408, 429, 502, 503, 504, 401, 403, *range(300, 400))
+# There is no place for this signal.
+_NOT_SERVED = (404, 405, 501)
 # It may be the request or the server: after so many tries the next one gets its turn.
-_FAULTS = (500, 501)
+_FAULT = 500
 _MOST_TRIES = 8
+_MOST_LINES = 20
 
 
 class Backend(NamedTuple):
@@ -98,10 +102,11 @@ def _parse_headers(text: str) -> dict[str, str]:
 
 
 class ForwardCounts(Struct):
-    """Requests that the backend accepted, and such that it refused for good."""
+    """Requests that the backend accepted, those it refused for good, and by signal those it has no place for."""
 
     sent: int = 0
     refused: int = 0
+    not_served: Counter[str] = field(default_factory=Counter)
 
 
 class _Trouble(NamedTuple):
@@ -111,25 +116,40 @@ class _Trouble(NamedTuple):
     retry_after_s: float = 0.0
 
 
+class _Queue(Struct):
+    """What waits of one signal: backends that take spans may take no metrics, and must get their spans all the same."""
+
+    signal: str
+    trouble: str | None = None
+    pause_s: float = 0.0
+    is_done: bool = False
+
+
 class Forwarder:
     """Sends what waits in a spool, oldest first, in a thread of its own; ``report`` gets each new trouble as a line.
 
-    A request leaves the spool when the backend has accepted it, or has refused it for good. ``mask`` replaces personal
-    data in the texts of those requests that came in to be forwarded masked.
+    Each signal has a queue of its own, so that trouble with one holds up no other. A request leaves the spool when the
+    backend has accepted it, or has refused it for good. ``mask`` replaces personal data in the texts of those requests
+    that came in to be forwarded masked.
     """
 
     def __init__(
         self, spool: SpanSpool, backend: Backend, *, mask: MaskTexts, report: Callable[[str], None] = lambda line: None
     ) -> None:
         self.counts = ForwardCounts()
-        self.trouble: str | None = None
         self.backend = backend
         self._spool, self._mask, self._report = spool, mask, report
         self._tries: dict[int, int] = {}
-        self._pause_s = 0.0
+        self._reported: set[str] = set()
+        self._queues = [_Queue(signal) for signal in PACKAGES]
         self._is_ending = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._serve, name="agentunit-forward", daemon=True)
+
+    @property
+    def trouble(self) -> str | None:
+        """Why something has to wait, if it has to."""
+        return next((queue.trouble for queue in self._queues if queue.trouble is not None), None)
 
     def start(self) -> None:
         """Begin to send."""
@@ -140,7 +160,9 @@ class Forwarder:
         self._is_ending = True
         ends_at = time.monotonic() + patience_s
         # A backend that is in trouble is not waited for.
-        while self._thread.is_alive() and self.trouble is None and time.monotonic() < ends_at:
+        while any(not queue.is_done and queue.trouble is None for queue in self._queues) and (
+            self._thread.is_alive() and time.monotonic() < ends_at
+        ):
             self._thread.join(_JOIN_S)
         if self._thread.is_alive() and self._loop is not None:
             with suppress(RuntimeError):  # it has just ended
@@ -166,41 +188,43 @@ class Forwarder:
             for media_type in (PROTOBUF, JSON)
         }
         try:
-            await self._send_until_the_end(clients)
+            await asyncio.gather(*(self._send_until_the_end(clients, queue) for queue in self._queues))
         finally:
             for client in clients.values():
                 client.close()
             await asyncio.sleep(0)  # connections close in the loop's next turn
 
-    async def _send_until_the_end(self, clients: Mapping[str, HttpClient]) -> None:
+    async def _send_until_the_end(self, clients: Mapping[str, HttpClient], queue: _Queue) -> None:
         while True:
             # Asked before the spool is: what came in before the end was announced is found.
             is_ending = self._is_ending
             try:
-                waiting = self._spool.outgoing(_AT_ONCE)
+                waiting = self._spool.outgoing(_AT_ONCE, queue.signal)
                 results = await asyncio.gather(*(self._send(clients, *each) for each in waiting))
             except Exception as error:  # noqa: BLE001  # what waits is still in the spool
                 results = [_Trouble(str(error))]
             if results:
-                await self._rest([trouble for trouble in results if trouble is not None])
+                await self._rest(queue, [trouble for trouble in results if trouble is not None])
             elif is_ending:
+                queue.is_done = True
                 return
             else:
                 await asyncio.sleep(_LOOK_EVERY_S)
 
-    async def _rest(self, troubles: list[_Trouble]) -> None:
+    async def _rest(self, queue: _Queue, troubles: list[_Trouble]) -> None:
         """After a round in which something went wrong, wait, each time longer."""
+        before, others = queue.trouble, [each.trouble for each in self._queues if each is not queue]
         if not troubles:
-            if self.trouble is not None:
+            queue.trouble, queue.pause_s = None, 0.0
+            if before is not None and self.trouble is None:
                 self._report(f"forwarding to {self.backend.shown} goes on")
-            self.trouble, self._pause_s = None, 0.0
             return
-        if self.trouble != troubles[0].reason:
-            self._report(f"forwarding to {self.backend.shown} waits, and is tried again: {troubles[0].reason}")
-        self.trouble = troubles[0].reason
-        self._pause_s = min(max(2 * self._pause_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
+        queue.trouble = troubles[0].reason
+        if queue.trouble != before and queue.trouble not in others:
+            self._report(f"forwarding to {self.backend.shown} waits, and is tried again: {queue.trouble}")
+        queue.pause_s = min(max(2 * queue.pause_s, _FIRST_PAUSE_S), _LONGEST_PAUSE_S)
         asked_s = min(max(trouble.retry_after_s for trouble in troubles), _LONGEST_ASKED_S)
-        await asyncio.sleep(max(self._pause_s, asked_s))
+        await asyncio.sleep(max(queue.pause_s, asked_s))
 
     async def _send(self, clients: Mapping[str, HttpClient], number: int, request: Outgoing) -> _Trouble | None:
         """Send one request, which then leaves the spool unless there is trouble."""
@@ -222,11 +246,13 @@ class Forwarder:
             self.counts.sent += trouble is None
             return trouble
         reason = _described(response)
-        if response.status in _FAULTS:
-            self._tries[number] = self._tries.get(number, 0) + 1
-        if response.status in _REFUSED or self._tries.get(number, 0) >= _MOST_TRIES:
-            return self._give_up(number, reason)
-        return _Trouble(reason, _retry_after_s(response))
+        if response.status in _NOT_SERVED:
+            return self._drop(number, request.signal, reason)
+        is_fault = response.status == _FAULT
+        self._tries[number] = self._tries.get(number, 0) + is_fault
+        if response.status in _WAITED_FOR or (is_fault and self._tries[number] < _MOST_TRIES):
+            return _Trouble(reason, _retry_after_s(response))
+        return self._give_up(number, reason)
 
     def _finish(self, number: int) -> _Trouble | None:
         try:
@@ -238,11 +264,22 @@ class Forwarder:
         return None
 
     def _give_up(self, number: int, reason: str) -> _Trouble | None:
-        if self.counts.refused == 0:
-            self._report(f"a request was not accepted by {self.backend.shown} and is not sent again: {reason}")
+        self._report_once(f"a request was not accepted by {self.backend.shown} and is not sent again: {reason}")
         trouble = self._finish(number)
         self.counts.refused += trouble is None
         return trouble
+
+    def _drop(self, number: int, signal: str, reason: str) -> _Trouble | None:
+        self._report_once(f"{self.backend.shown} takes no {signal}, which are dropped and counted: {reason}")
+        trouble = self._finish(number)
+        self.counts.not_served[signal] += trouble is None
+        return trouble
+
+    def _report_once(self, line: str) -> None:
+        # Lines hold what the backend answers, so their number is limited.
+        if line not in self._reported and len(self._reported) < _MOST_LINES:
+            self._reported.add(line)
+            self._report(line)
 
 
 async def _exchange(client: HttpClient, target: str, body: bytes) -> Response:

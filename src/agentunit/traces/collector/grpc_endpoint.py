@@ -30,6 +30,7 @@ _CODES = {
 }
 _WORKERS = 4
 _LOOK_FOR_MEMORY_EVERY_S = 0.005
+_LOOK_FOR_OTHERS_EVERY_S = 0.05
 _IDLE_MS = 600_000
 _MOST_INT32 = 2**31 - 1
 
@@ -149,7 +150,8 @@ class GrpcServer:
     async def _receive(self, context: Any, reservation: Reservation) -> bytes:
         limits = self._receiver.limits
         largest = min(limits.request_bytes, limits.under_way_bytes)
-        ends_at = self._loop.time() + limits.stall_s
+        # A little longer than calls before it may stall that hold the memory.
+        ends_at = self._loop.time() + limits.stall_s + 4 * _LOOK_FOR_OTHERS_EVERY_S
         async with self._line:
             while True:
                 try:
@@ -159,15 +161,30 @@ class GrpcServer:
                     if self._loop.time() >= ends_at:
                         raise
                 await asyncio.sleep(_LOOK_FOR_MEMORY_EVERY_S)
-        try:
-            # The iterator of the call would keep the message in memory until the next garbage collection.
-            message = await asyncio.wait_for(context.read(), limits.request_s)
-        except asyncio.TimeoutError:
-            raise Refused(503, "the request took too long", retry_after_s=1) from None
+        message = await self._read(context)
         if message is self._grpc.aio.EOF:
             raise Refused(413, f"a gRPC message was broken off or has more than {largest:,.0f} bytes")
         reservation.shrink_to(len(message))
         return bytes(message)
+
+    async def _read(self, context: Any) -> Any:
+        """The message of a call, which has less time when others wait for the memory that it holds."""
+        limits, started_at = self._receiver.limits, self._loop.time()
+        # The iterator of the call would keep the message in memory until the next garbage collection.
+        reading = asyncio.ensure_future(context.read())
+        try:
+            while not (await asyncio.wait((reading,), timeout=_LOOK_FOR_OTHERS_EVERY_S))[0]:
+                waited_s = self._loop.time() - started_at
+                if waited_s >= (limits.stall_s if self._line.locked() else limits.request_s):
+                    raise Refused(503, "the request took too long", retry_after_s=1)
+            return reading.result()
+        except asyncio.CancelledError:
+            # The end of a message that is too large comes together with the end of its call.
+            if reading.done() and not reading.cancelled():
+                return reading.result()
+            raise
+        finally:
+            reading.cancel()
 
     def _accept(self, signal: str, message: bytes, reservation: Reservation) -> bytes:
         with reservation:

@@ -14,6 +14,7 @@ from agentunit.traces.collector.limits import Refused, Reservation, too_large
 _PIECE_BYTES = 1 << 16
 _LONGEST_LINE_BYTES = 4096
 _MOST_TRAILERS = 100
+_MOST_MEMBERS = 1000
 # Both spellings of zlib, with its own header or gzip's.
 _ANY_HEADER = 32 + zlib.MAX_WBITS
 _COMPRESSIONS = frozenset({"gzip", "x-gzip", "deflate"})
@@ -71,7 +72,9 @@ def read_body(
 def decompress_message(message: bytes, reservation: Reservation, request_bytes: float) -> bytes:
     """A gRPC message, decompressed if it begins as gzip or zlib do; no export request does."""
     if message.startswith(_GZIP) or (message.startswith(_ZLIB) and int.from_bytes(message[:2], "big") % 31 == 0):
-        return _joined(_decompressed([message], request_bytes), reservation, request_bytes)
+        # In pieces, since what is left over of one is copied at the end of each gzip member.
+        pieces = (message[start : start + _PIECE_BYTES] for start in range(0, len(message), _PIECE_BYTES))
+        return _joined(_decompressed(pieces, request_bytes), reservation, request_bytes)
     return message
 
 
@@ -137,12 +140,15 @@ def _chunks(stream: io.BufferedIOBase, request_bytes: float) -> Iterator[bytes]:
 
 
 def _decompressed(pieces: Iterable[bytes], request_bytes: float) -> Iterator[bytes]:
-    decompressor, n_out = None, 0
+    decompressor, n_out, n_members = None, 0, 0
     for piece in pieces:
         full = True
         while piece or full:
             # A gzip file may be several, one after the other.
             if decompressor is None or decompressor.eof:
+                n_members += 1
+                if n_members > _MOST_MEMBERS:
+                    raise Refused(400, f"the compressed body has more than {_MOST_MEMBERS:,} parts")
                 decompressor = zlib.decompressobj(_ANY_HEADER)
             try:
                 out = decompressor.decompress(piece, _PIECE_BYTES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -14,51 +15,91 @@ from agentunit.traces.collector.spool import Outgoing
 MaskTexts = Callable[[Sequence[tuple[str, str]]], Sequence[str]]
 """Takes pairs of a field's name and its text, and returns the texts with personal data replaced."""
 
-_JSON_TEXTS = frozenset(("stringValue", "name", "message", "description"))
-_PROTOBUF_TEXTS = frozenset(("string_value", "name", "message", "description"))
+# Fields that are known by their names in camel case; senders also write them with underscores.
+_BYTES = "bytesValue"
+_TRACE_STATE = "traceState"
+# Texts that say nothing about a person: names of attributes, and ids, numbers and constants that look like such.
+_KEYS = frozenset(("key", "idKeys", "descriptionKeys"))
+_IDENTIFIERS = frozenset(("traceId", "spanId", "parentSpanId"))
+_NO_TEXT = re.compile(r"-?[0-9]{1,20}(?:\.[0-9]+)?|[A-Z]+(?:_[A-Z]+)+|true|false")
+_NUMBERS = re.compile(
+    r"(?:int|double|bool)Value|as(?:Int|Double)|sum|min|max|count|zeroCount|zeroThreshold|bucketCounts|explicitBounds"
+    r"|[a-zA-Z]+UnixNano|dropped[a-zA-Z]+Count|kind|code|flags|severityNumber|aggregationTemporality|isMonotonic"
+)
+_FIELD_NAME = re.compile(r"[A-Za-z$][A-Za-z0-9_]*")
 
 
 class _Place(NamedTuple):
-    """Where a text stands: in a field of a JSON object or of a message, ``key`` is the attribute it belongs to."""
+    """Where a text stands: in a field (or at an index) of its holder; ``key`` is the attribute it belongs to."""
 
     holder: Any
-    field: str
+    field: str | int
     key: str
     text: str
+    is_kept_whole: bool = False
+
+    def put(self, text: str) -> None:
+        """Another text in its place; one that has a form of its own is dropped instead."""
+        if self.is_kept_whole:
+            text = ""
+        if isinstance(self.field, int) or isinstance(self.holder, dict):
+            self.holder[self.field] = text
+        else:
+            setattr(self.holder, self.field, text)
 
 
 def mask_request(request: Outgoing, mask: MaskTexts) -> bytes:
-    """The body of a request with its texts masked: values of attributes, bodies of log records, names and messages."""
+    """The body of a request with all of its texts masked, and without what cannot be: bytes and unknown fields.
+
+    Ids, numbers and the names of attributes stay. A ``ValueError`` comes from a body whose texts cannot all be masked.
+    """
     if request.media_type == JSON:
         content = json.loads(request.body)
-        _replace(list(_json_places(content)), mask, lambda place, text: place.holder.__setitem__(place.field, text))
+        if not isinstance(content, dict):
+            raise ValueError("it is no object")
+        _replace(list(_json_places(content)), mask)
         return encode_json(content)
     message = _message_of(request.signal).FromString(request.body)
-    _replace(list(_message_places(message)), mask, lambda place, text: setattr(place.holder, place.field, text))
+    message.DiscardUnknownFields()
+    _replace(list(_message_places(message)), mask)
     return bytes(message.SerializeToString())
 
 
-def _replace(places: list[_Place], mask: MaskTexts, put: Callable[[_Place, str], None]) -> None:
+def _replace(places: list[_Place], mask: MaskTexts) -> None:
     for place, text in zip(places, mask([(place.key, place.text) for place in places]), strict=True):
         if text != place.text:
-            put(place, text)
+            place.put(text)
 
 
-def _json_places(content: Any) -> Iterator[_Place]:
-    pending: list[tuple[Any, str]] = [(content, "")]
+def _json_places(content: dict[str, Any]) -> Iterator[_Place]:
+    pending: list[tuple[Any, str, str]] = [(content, "", "")]
     while pending:
-        value, key = pending.pop()
+        value, key, name = pending.pop()
         if isinstance(value, dict):
-            if isinstance(named := value.get("key"), str):
-                key = named
-            for field, inner in value.items():
-                if isinstance(inner, str):
-                    if field in _JSON_TEXTS:
-                        yield _Place(value, field, key, inner)
-                else:
-                    pending.append((inner, key))
-        elif isinstance(value, list):
-            pending += [(inner, key) for inner in value]
+            key = named if isinstance(named := value.get("key"), str) else key
+            inner = [(field, _camel_case(field)) for field in value]
+        else:
+            inner = [(place, name) for place in range(len(value))]
+        for field, name in inner:
+            found = value[field]
+            if isinstance(found, (dict, list)):
+                pending.append((found, key, name))
+            elif isinstance(found, str):
+                if name == _BYTES:
+                    value[field] = ""
+                elif not _stays(name, found):
+                    yield _Place(value, field, key, found, name == _TRACE_STATE)
+
+
+def _camel_case(field: str) -> str:
+    if not _FIELD_NAME.fullmatch(field):
+        raise ValueError("the name of a field is none of OTLP")
+    first, *others = field.split("_")
+    return first + "".join(part[:1].upper() + part[1:] for part in others)
+
+
+def _stays(name: str, text: str) -> bool:
+    return name in _KEYS or name in _IDENTIFIERS or bool(_NUMBERS.fullmatch(name) and _NO_TEXT.fullmatch(text))
 
 
 def _message_places(message: Any) -> Iterator[_Place]:
@@ -67,10 +108,16 @@ def _message_places(message: Any) -> Iterator[_Place]:
         holder, key = pending.pop()
         key = getattr(holder, "key", key)
         for descriptor, value in holder.ListFields():
+            name = descriptor.json_name
             if descriptor.type == descriptor.TYPE_MESSAGE:
                 pending += [(inner, key) for inner in ([value] if hasattr(value, "ListFields") else value)]
-            elif descriptor.name in _PROTOBUF_TEXTS and isinstance(value, str):
-                yield _Place(holder, descriptor.name, key, value)
+            elif name == _BYTES:
+                setattr(holder, descriptor.name, b"")
+            elif descriptor.type == descriptor.TYPE_STRING and name not in _KEYS:
+                if isinstance(value, str):
+                    yield _Place(holder, descriptor.name, key, value, name == _TRACE_STATE)
+                else:
+                    yield from (_Place(value, place, key, text) for place, text in enumerate(value))
 
 
 def _message_of(signal: str) -> Any:

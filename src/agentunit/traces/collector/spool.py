@@ -50,6 +50,7 @@ _MIGRATIONS = (
             is_masked INTEGER NOT NULL
         )""",
     ),
+    ("CREATE INDEX outgoing_signals ON outgoing (signal, id)",),
 )
 _OPEN = "revision > written AND n_spans > 0"
 _USED_BYTES = (
@@ -198,9 +199,10 @@ class SpanSpool:
 
     # What is forwarded
 
-    def outgoing(self, most: int) -> list[tuple[int, Outgoing]]:
-        """The requests that have waited longest, each with its number."""
-        rows = self._rows("SELECT id, signal, media_type, body, is_masked FROM outgoing ORDER BY id LIMIT ?", most)
+    def outgoing(self, most: int, signal: str) -> list[tuple[int, Outgoing]]:
+        """The requests of a signal that have waited longest, each with its number."""
+        query = "SELECT id, signal, media_type, body, is_masked FROM outgoing WHERE signal = ? ORDER BY id LIMIT ?"
+        rows = self._rows(query, signal, most)
         return [(number, Outgoing(*fields)) for number, *fields in rows]
 
     def remove_outgoing(self, number: int) -> None:
