@@ -145,6 +145,7 @@ def swe_agent(path: Path) -> list[dict[str, Any]]:
     info, replay = trajectory.get("info") or {}, trajectory.get("replay_config") or {}
     replay = json.loads(replay) if isinstance(replay, str) else replay
     stats, submitted = info.get("model_stats"), (info.get("submission") or "").strip()
+    counted = bool(stats and (stats["tokens_sent"] or not steps))
     thoughts = [step["thought"] for step in steps if step["thought"].strip()]
     first = next(message["content"] for message in history if message["role"] == "user")
     return [
@@ -153,8 +154,9 @@ def swe_agent(path: Path) -> list[dict[str, Any]]:
             "answer": submitted if submitted and "diff --git" not in submitted else thoughts[-1],
             "agents": sorted({message["agent"] for message in own}),
             "tool_calls": [swe_call(step, named) for step in steps],
-            "tokens": {"input": stats["tokens_sent"], "output": stats["tokens_received"]} if stats else None,
-            "cost": stats["instance_cost"] if stats else None,
+            # Zeros beside a model that acted stand for what was not counted.
+            "tokens": {"input": stats["tokens_sent"], "output": stats["tokens_received"]} if counted else None,
+            "cost": stats["instance_cost"] if counted else None,
         }
     ]
 

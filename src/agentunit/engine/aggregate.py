@@ -289,7 +289,9 @@ def _repeats(groups: list[list[float]]) -> dict[str, Any]:
         "within_case_sd": None if within is None else sqrt(within),
         "between_cases_sd": None if between is None else sqrt(between),
     }
-    if all(value in (0.0, 1.0) for group in groups for value in group):
+    # Of cases that were run unequally often, no number of runs stands for all.
+    even = len({len(group) for group in groups}) == 1
+    if even and all(value in (0.0, 1.0) for group in groups for value in group):
         passed = [(sum(group), len(group)) for group in groups]
         found["pass_all"] = sum(count == n for count, n in passed) / len(passed)
         found["pass_any"] = sum(count > 0 for count, n in passed) / len(passed)

@@ -165,9 +165,10 @@ def _counts(
         return True
     if settings.counted_by == "named":
         return name in settings.counted
-    if informational or info.direction == "none":
+    # Seconds differ from machine to machine, also where a gate limits them.
+    if informational or info.direction == "none" or info.unit in CLOCK_UNITS:
         return False
-    return name in settings.counted if settings.counted_by == "gates" else info.unit not in CLOCK_UNITS
+    return settings.counted_by != "gates" or name in settings.counted
 
 
 def _counted_scores(found: Sequence[Measured], gates: Sequence[Gate]) -> Iterable[CountedScores]:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from agentunit.metrics.base import Direction
 
-_CASES_NAMED = 5
+_CASES_NAMED = 200
 _ROUNDING = 1e-12
 
 ToolChangeKind = Literal[

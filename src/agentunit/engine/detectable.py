@@ -102,7 +102,8 @@ def describe_loss(each: MetricComparison, amount: float, width: float | None) ->
         shown = f"{points:.0f}" if points >= 9.5 else f"{points:.2g}"
         return f"{shown} {'point' if shown == '1' else 'points'}"
     if width is None and each.baseline_mean:
-        return f"{100.0 * amount / abs(each.baseline_mean):.2g} %"
+        percent = 100.0 * amount / abs(each.baseline_mean)
+        return f"{percent:,.0f} %" if percent >= 9.5 else f"{percent:.2g} %"
     return f"{amount:.3g}"
 
 

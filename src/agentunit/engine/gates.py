@@ -294,7 +294,9 @@ def _by_case(scored: Sequence[ScoreRow]) -> dict[int, list[float]]:
 
 
 def _main_reason(rows: Sequence[ScoreRow]) -> str:
-    reasons = Counter(row.reason or "the metric gave no reason" for row in rows)
+    # Where a score failed, that is why; the others may only be cases that the metric does not apply to.
+    failed = [row for row in rows if row.status == "error"] or rows
+    reasons = Counter(row.reason or "the metric gave no reason" for row in failed)
     return reasons.most_common(1)[0][0] if reasons else "nothing was scored"
 
 

@@ -37,7 +37,7 @@ from agentunit.engine.suite import Suite, SuiteError
 from agentunit.metrics.base import describe_error
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.metrics.usage import recorded_cost
+from agentunit.metrics.usage import recorded_cost, stated_costs
 from agentunit.probes import settings as probes
 from agentunit.store.run_lock import lock_path
 from agentunit.store.sqlite import RunHeader, Store, WrittenRecord
@@ -187,7 +187,10 @@ def plan_run(
                 f"run {header.id} was recorded with version {earlier} of the agent, it is {settings['agent_version']} "
                 "now: resuming it would mix the two (begin a new run, or say --changed-agent)"
             )
-        settings["earlier_agent_versions"] = [*(header.settings.get("earlier_agent_versions") or ()), earlier]
+        if all(each in done for each in wanted):
+            settings["agent_version"] = earlier
+        else:
+            settings["earlier_agent_versions"] = [*(header.settings.get("earlier_agent_versions") or ()), earlier]
     # What others wrote there since, such as facts about metrics that were scored later, stays.
     infos = {**(header.settings.get("metric_infos") or {}), **settings["metric_infos"]}
     settings = {**header.settings, **settings, "metric_infos": infos}
@@ -530,11 +533,13 @@ def _keep(plan: Plan, store: Store, recording: Recording, ended: Sequence[_Ended
 
 def _cost_of(result: AgentResult) -> float:
     """What an attempt says it cost, in US dollars; attempts that failed were paid for too."""
-    metadata = result.trace.metadata
-    if result.outcome.cost is None and isinstance(metadata, dict) and "cost" not in metadata:
+    metadata, events = result.trace.metadata, result.trace.events
+    if result.outcome.cost is None and not events and isinstance(metadata, dict) and "cost" not in metadata:
         return 0.0
     with suppress(InputProblem):
-        return recorded_cost(Item(None, result.trace, result.outcome)) or 0.0
+        item = Item(None, result.trace, result.outcome)
+        total = recorded_cost(item)
+        return stated_costs(item) if total is None else total
     return 0.0
 
 

@@ -207,7 +207,7 @@ def run_until_decided(
 
 def _never(questions: Sequence[Question], n_left: int) -> str | None:
     """Why it is not worth going on: no run is left, or those so far say that far more would be needed."""
-    most = f"at most {MOST_RUNS_A_CASE} runs of each case are made"
+    most = f"at most {MOST_RUNS_A_CASE} runs a case are made, on average"
     if n_left <= 0:
         return most
     for question in questions:

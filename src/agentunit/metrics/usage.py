@@ -216,6 +216,13 @@ def recorded_cost(item: Item) -> float | None:
     return recorded_total(item).cost
 
 
+def stated_costs(item: Item) -> float:
+    """The sum of the costs that a run's tool calls and model calls state, in US dollars; no list price is added."""
+    payloads = [*item.tool_calls, *(payload for _, payload, _ in llm_calls(item))]
+    costs = (number_at("cost", payload["cost"]) for payload in payloads if payload.get("cost") is not None)
+    return sum(cost for cost in costs if cost is not None)
+
+
 def uses_tokens(item: Item) -> bool:
     """Whether a run records that it used tokens; counts that cannot be read record nothing."""
     try:

@@ -156,7 +156,7 @@ def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], c
     if not repeated:
         return
     times = max(row.n_repeats for row in repeated)
-    console.print(f"\n[bold]Repeats[/bold] (each case {times} times; 'scored' counts every repeat)", highlight=False)
+    console.print(f"\n[bold]Repeats[/bold] (a case up to {times} times; 'scored' counts every repeat)", highlight=False)
     for row in repeated:
         unit, k = infos[row.metric].unit, row.n_repeats
         parts = [f"± {number(row.within_case_sd or 0.0, unit)} from run to run of a case"]

@@ -107,13 +107,13 @@ def counted_cases(n_cases: int, n_repeats: int = 1, n_records: int | None = None
     """How large a run is, in cases and repeats.
 
     >>> counted_cases(66, 3, 198), counted_cases(66, 3, 150), counted_cases(1)
-    ('66 cases × 3 repeats', '66 cases × 3 repeats (150 records)', '1 case')
+    ('66 cases × 3 repeats', '66 cases, up to 3 repeats (150 records)', '1 case')
     """
     cases = counted(n_cases, "case")
     if n_repeats <= 1:
         return cases
     uneven = n_records is not None and n_records != n_cases * n_repeats
-    return f"{cases} × {n_repeats} repeats{f' ({n_records:,} records)' if uneven else ''}"
+    return f"{cases}, up to {n_repeats} repeats ({n_records:,} records)" if uneven else f"{cases} × {n_repeats} repeats"
 
 
 def describe_failed(run: ScoredRun) -> str:

@@ -6,6 +6,7 @@ A terminal shows one line that is rewritten in place; the log of a CI job or a f
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -50,11 +51,18 @@ class Progress:
         tick = self.ticker()
         count = 0
         self._touch = lambda: tick(count)
+        # A model may take long before its first result: somebody who waits sees that something goes on.
+        first = threading.Timer(_QUIET_FOR_S, self._touch) if self._stream.isatty() else None
+        if first is not None:
+            first.daemon, first.name = True, "agentunit-progress"
+            first.start()
         try:
             for count, each in enumerate(work, 1):
                 yield each
                 tick(count)
         finally:
+            if first is not None:
+                first.cancel()
             self.clear()
 
     def touch(self) -> None:

@@ -73,10 +73,13 @@ def _swe_record(row: Any, context: RowContext) -> Record:
     info = as_dict(whole.get("info"))
     stats = as_dict(info.get("model_stats"))
     if stats:
-        usage = usage_of(count(stats.get("tokens_sent")), count(stats.get("tokens_received")))
-        if usage:
-            session.metadata["usage"] = usage
-        session.totals(None, stats.get("instance_cost"))
+        sent, received = count(stats.get("tokens_sent")), count(stats.get("tokens_received"))
+        # A model that acted has read something: zeros stand for what was not counted.
+        if sent or not steps:
+            usage = usage_of(sent, received)
+            if usage:
+                session.metadata["usage"] = usage
+            session.totals(None, stats.get("instance_cost"))
     model = as_name(as_dict(as_dict(run.get("agent")).get("model")).get("name"))
     _conclude(session, info, model)
     words = as_name(problem.get("text")) or as_name(problem.get("problem_statement"))
