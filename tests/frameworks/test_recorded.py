@@ -230,7 +230,10 @@ def make_circles(document, chance):
     for span in spans:
         if chance.random() < 0.5:
             span["parentSpanId"] = chance.choice(spans)["spanId"]
-    one, other = chance.sample(spans, 2)
+    # Within one trace: spans of two traces do not hold each other.
+    one = chance.choice(spans)
+    others = [span for span in spans if span["traceId"] == one["traceId"] and span is not one]
+    other = chance.choice(others or [one])
     one["parentSpanId"], other["parentSpanId"] = other["spanId"], one["spanId"]
 
 
