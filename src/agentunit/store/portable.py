@@ -123,7 +123,8 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[Por
         with open(name, "rb") as raw:
             first = _header_decoder.decode(decompressed(raw).readline())
     except (msgspec.DecodeError, UnicodeDecodeError, ZstandardMissing, *BROKEN_STREAM) as error:
-        raise StoreError(f"{name} is not an exported run ({error}); 'agentunit export' writes one, 'agentunit score' reads traces") from None
+        hint = "'agentunit export' writes one, 'agentunit score' reads traces"
+        raise StoreError(f"{name} is not an exported run ({error}); {hint}") from None
     except OSError as error:
         raise StoreError(f"{name}: {(error.strerror or str(error)).lower()}") from None
     if first.agentunit_run != PORTABLE_VERSION:
