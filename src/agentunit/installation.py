@@ -24,6 +24,11 @@ def reinstall_command() -> str:
     return f"pip install --force-reinstall {_quoted(str(folder or _origin()[1] or DISTRIBUTION))}"
 
 
+def remote_install_command() -> str:
+    """The command that installs AgentUnit on another machine: from the repository that it came from, else by name."""
+    return f"pip install {_quoted(_origin()[1] or DISTRIBUTION)}"
+
+
 def _command(extra: str, folder: Path | None, repository: str | None) -> str:
     if folder is not None:
         # The local model is a package of its own in the same checkout, and on no index.
