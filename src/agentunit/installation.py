@@ -25,8 +25,10 @@ def reinstall_command() -> str:
 
 
 def remote_install_command() -> str:
-    """The command that installs AgentUnit on another machine: from the repository that it came from, else by name."""
-    return f"pip install {_quoted(_origin()[1] or DISTRIBUTION)}"
+    """The command that installs AgentUnit and its local model on another machine: from where it came, else by name."""
+    repository = _origin()[1]
+    local = _command(_LOCAL, None, repository)
+    return local if repository is None else local.replace("pip install ", f"pip install {_quoted(repository)} ", 1)
 
 
 def _command(extra: str, folder: Path | None, repository: str | None) -> str:

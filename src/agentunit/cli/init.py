@@ -53,7 +53,7 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
     if existing:
         raise click.UsageError(
             f"{', '.join(map(str, existing))} exist{'s' if len(existing) == 1 else ''} already: "
-            "nothing was written (agentunit init FOLDER writes elsewhere)"
+            f"nothing was written{'' if ci else ' (agentunit init FOLDER writes elsewhere)'}"
         )
     try:
         for path in written:
@@ -73,7 +73,7 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
     if ignoring is not None:
         click.echo(f"added {_IGNORED} to {ignoring}, so that runs stay out of git")
     if ci:
-        click.echo(f"look at its Install step: AgentUnit comes from there by '{remote_install_command()}'")
+        click.echo(f"check its Install step, which says: {remote_install_command()}")
     click.echo(f"next: agentunit run {shlex.quote(str(suite))}")
 
 
