@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agentunit import installation
-from agentunit.installation import install_command, reinstall_command
+from agentunit.installation import install_command, reinstall_command, remote_install_command
 
 ROOT = Path(__file__).parents[1]
 
@@ -58,6 +58,8 @@ def test_installed_from_a_repository(origin: Any) -> None:
     place = "git+https://example.com/a.git@main"
     assert install_command("local") == f'pip install "{place}#subdirectory=packages/agentunit-local"'
     assert install_command("otel") == f'pip install "agentunit-eval[otel] @ {place}"'
+    local = f'"{place}#subdirectory=packages/agentunit-local"'
+    assert remote_install_command() == f'pip install "{place}" {local}'
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,13 @@ def reinstall_command() -> str:
     return f"pip install --force-reinstall {_quoted(str(folder or _origin()[1] or DISTRIBUTION))}"
 
 
+def remote_install_command() -> str:
+    """The command that installs AgentUnit and its local model on another machine: from where it came, else by name."""
+    repository = _origin()[1]
+    local = _command(_LOCAL, None, repository)
+    return local if repository is None else local.replace("pip install ", f"pip install {_quoted(repository)} ", 1)
+
+
 def _command(extra: str, folder: Path | None, repository: str | None) -> str:
     if folder is not None:
         # The local model is a package of its own in the same checkout, and on no index.

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
@@ -307,3 +308,21 @@ def test_export_compares_with_a_baseline_as_run_does(verb):
         add_run(store, "20250104-new", worse, created_at=1.91e9)
     verb("export", "last", "--to", "run.md", "--gate", "cost >= 0 coverage 0", "--baseline", "20250103-old")
     assert "task&#95;success is worse than the baseline" in Path("run.md").read_text()
+
+
+def test_export_takes_what_counts_and_what_cannot_tell_counts_as(verb):
+    records = [Record(DatasetCase(f"q{n}", "?"), TraceLog(), Outcome(success=n > 2, output="a")) for n in range(10)]
+    worse = [Record(each.case, each.trace, Outcome(success=n > 3, output="a")) for n, each in enumerate(records)]
+    with Store(".agentunit/runs.db") as store:
+        add_run(store, "20250103-old", records, created_at=1.9e9)
+        add_run(store, "20250104-new", worse, created_at=1.91e9)
+
+    def verdict(*options: str) -> str:
+        held = ("--gate", "task_success >= 0", "--baseline", "20250103-old", "--on", "task_success", *options)
+        assert verb("export", "last", "--to", "run.md", *held).exit_code == 0
+        return re.search(r"(CANNOT TELL|PASS|FAIL)\n", Path("run.md").read_text()).group(1)
+
+    assert verdict() == "CANNOT TELL"
+    assert verdict("--unsure", "pass") == "PASS"
+    assert verdict("--unsure", "fail") == "FAIL"
+    assert verb("export", "last", "--to", "run.md", "--baseline", "20250103-old", "--on", "coast").exit_code == 2

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from click import ClickException
 from click.testing import CliRunner, Result
 
 from agentunit.cli.init import init
 from agentunit.cli.promote import append_cases, promote
+from agentunit.cli.run import run
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
@@ -166,6 +170,81 @@ def test_a_git_worktree_is_a_repository_too(call):
 def test_without_a_repository_no_gitignore_is_made(call):
     assert "git" not in call(init).output
     assert not Path(".gitignore").exists()
+
+
+# init --ci
+
+
+WORKFLOW = Path(".github/workflows/agentunit.yml")
+
+
+def steps_of(workflow: Path) -> tuple[dict, dict[str, str]]:
+    """The job of a workflow, and the scripts of its steps by name."""
+    (job,) = yaml.safe_load(workflow.read_text(encoding="utf-8"))["jobs"].values()
+    return job, {step["name"]: step["run"] for step in job["steps"] if "run" in step}
+
+
+@pytest.mark.parametrize("folder", [".", "evals"])
+def test_a_workflow_is_written_at_the_root_of_the_repository(call, folder):
+    Path(".git").mkdir()
+    result = call(init, folder, "--ci")
+    assert result.exit_code == 0, result.output
+    content = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
+    # YAML reads the key "on" as a truth value.
+    assert set(content[True]) == {"push", "pull_request"}
+    assert content["permissions"] == {"contents": "read", "actions": "read"}
+    job, scripts = steps_of(WORKFLOW)
+    assert job["env"]["SUITE"] == ("suite.py" if folder == "." else "evals/suite.py")
+    assert scripts["Install"].splitlines()[-1].startswith("pip install ")
+    assert "@SUITE@" not in str(content)
+    assert "@INSTALL@" not in str(content)
+    for script in scripts.values():
+        subprocess.run(["bash", "-n"], input=script, text=True, check=True)
+    (makes,) = [step for step in job["steps"] if step.get("with", {}).get("name") == "agentunit-baseline"]
+    assert makes["if"] == "github.event_name == 'push'"
+
+
+def test_with_a_suite_only_the_workflow_is_written_and_never_twice(call):
+    Path("suite.yaml").write_text("mine")
+    assert call(init, "--ci").exit_code == 0
+    assert not Path("suite.py").exists()
+    assert steps_of(WORKFLOW)[0]["env"]["SUITE"] == "suite.yaml"
+    WORKFLOW.write_text("mine")
+    result = call(init, "--ci")
+    assert result.exit_code == 2
+    assert f"{WORKFLOW} exists already: nothing was written" in result.output
+    assert WORKFLOW.read_text() == Path("suite.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("event", "fork", "has_baseline", "options"),
+    [
+        ("push", "false", True, []),
+        ("pull_request", "false", False, []),
+        ("pull_request", "false", True, ["--baseline", "main-branch/baseline.json", "--unsure", "pass"]),
+        ("pull_request", "true", False, ["--metrics", "contains,tool_success", "--gate", "contains >= 0.5"]),
+    ],
+)
+def test_what_each_event_is_held_to(call, tmp_path, event, fork, has_baseline, options):
+    call(init, "--ci")
+    job, scripts = steps_of(WORKFLOW)
+    Path("agentunit").write_text('#!/bin/sh\nfor each in "$@"; do echo "$each"; done\n')
+    Path("agentunit").chmod(0o755)
+    if has_baseline:
+        Path("main-branch").mkdir()
+        Path("main-branch/baseline.json").touch()
+    known = {**job["env"], "FROM_A_FORK": fork, "GITHUB_EVENT_NAME": event, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    made = subprocess.run(
+        ["bash", "-e", "-c", scripts["Run the suite"]], env=known, capture_output=True, text=True, check=True
+    )
+    assert made.stdout.splitlines() == ["run", "suite.py", "--yes", *options]
+
+
+def test_metrics_that_a_fork_lacks_are_no_regression(call):
+    call(init)
+    assert call(run, "suite.py", "--name", "main", "-m", "contains,exact_match", "-g", "contains >= 0.5").exit_code == 0
+    arguments = ("suite.py", "-m", "contains,tool_success", "-g", "contains >= 0.5", "--baseline", "main")
+    assert call(run, *arguments, "--unsure", "fail").exit_code == 0
 
 
 # promote

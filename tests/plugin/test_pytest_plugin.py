@@ -159,7 +159,7 @@ def test_a_test_with_a_dataset_must_take_the_case(sandbox: Sandbox) -> None:
 def test_a_class_and_its_tests_share_settings(sandbox: Sandbox) -> None:
     result = sandbox.run(
         tests="""
-@pytest.mark.agentunit(dataset="cases.jsonl", gates=["answer_correctness == 1"])
+@pytest.mark.agentunit(dataset="cases.jsonl", gates=["exact_match == 1"])
 class TestAgent:
     def test_by_the_class(self, case, agentunit_eval):
         agentunit_eval(agent, case)
@@ -206,13 +206,13 @@ def test_costs(agentunit_eval):
 def test_the_markers_gates_hold_for_every_evaluation(sandbox: Sandbox) -> None:
     result = sandbox.run(
         tests="""
-@pytest.mark.agentunit(dataset="cases.jsonl", gates=["answer_correctness >= 1"])
+@pytest.mark.agentunit(dataset="cases.jsonl", gates=["exact_match >= 1"])
 def test_gated(case, agentunit_eval):
-    assert set(agentunit_eval(agent, case, metrics=["cost"])) == {"cost", "answer_correctness"}
+    assert set(agentunit_eval(agent, case, metrics=["cost"])) == {"cost", "exact_match"}
 """
     )
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["E*answer_correctness is 0, not >= 1 (case 'sum')", "E*answer: 5"])
+    result.stdout.fnmatch_lines(["E*exact_match is 0, not >= 1 (case 'sum')", "E*answer: 5"])
 
 
 def test_a_gate_may_name_the_backend(sandbox: Sandbox) -> None:
@@ -226,6 +226,31 @@ def test_backend(agentunit_eval):
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*task_success[[]state] has no value: it was scored by outcome (case 'a')"])
+
+
+def test_informational_scores_decide_only_where_the_threshold_names_their_backend(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agentunit.engine.gates.missing_local_model", lambda: "pip install the-local-model")
+    result = sandbox.run(
+        tests="""
+@pytest.mark.agentunit(gates=["answer_correctness >= 0.5"])
+def test_unnamed(agentunit_eval):
+    agentunit_eval(agent, {"id": "a", "query": "Capital of France?", "expected_output": "Paris"})
+
+@pytest.mark.agentunit(gates=["answer_correctness[lexical] >= 0.5"])
+def test_named(agentunit_eval):
+    result = agentunit_eval(agent, {"id": "a", "query": "Capital of France?", "expected_output": "Paris"})
+    assert result["answer_correctness"].status == "informational"
+"""
+    )
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "E*AssertionError: cannot tell: answer_correctness is 1, but informational scores do not decide: "
+            "pip install the-local-model (or name the backend: answer_correctness[[]lexical] >= 0.5) (case 'a')"
+        ]
+    )
 
 
 @pytest.mark.parametrize(
@@ -265,7 +290,7 @@ def test_mistaken(agentunit_eval):
 def test_any_kind_of_agent_is_run_from_a_sync_test(sandbox: Sandbox, agent: str) -> None:
     result = sandbox.run(
         tests=f"""
-@pytest.mark.agentunit(dataset="cases.jsonl", gates=["answer_correctness == 1"])
+@pytest.mark.agentunit(dataset="cases.jsonl", gates=["exact_match == 1"])
 def test_agent(case, agentunit_eval):
     agentunit_eval({agent}, case)
 """

@@ -6,12 +6,12 @@ import os
 
 import click
 
-from agentunit.cli.compare import compare_as_asked
+from agentunit.cli.compare import compare_as_asked, unsure_option
 from agentunit.cli.gate import gates_for
 from agentunit.cli.options import open_store, show_personal_data_option, store_option
 from agentunit.cli.references import find_reported_run, load_run, run_argument, unreadable_runs_fail
 from agentunit.engine.comparison import Comparison
-from agentunit.engine.decision import decide_run, stored_min_coverage
+from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.figures import counted_cases
@@ -38,6 +38,8 @@ from agentunit.store.portable import export_run
 )
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the run's own.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run, as 'agentunit run --baseline' does.")
+@click.option("--on", "on", multiple=True, metavar="METRIC", help="A metric that counts against the baseline.")
+@unsure_option
 @show_personal_data_option
 @store_option
 def export(
@@ -46,6 +48,8 @@ def export(
     format_name: str | None,
     gates: tuple[str, ...],
     baseline: str | None,
+    on: tuple[str, ...],
+    unsure: Unsure | None,
     show_personal_data: bool,
     store_path: str,
 ) -> None:
@@ -74,15 +78,15 @@ def export(
             with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
                 old = None if baseline is None else load_run(baseline, store_path)
                 decided_by = gates_for(reported.run, gates)
-                comparison = None if old is None else _compared(reported.run, old, decided_by)
-                reported.decision = decide_run(reported.run, decided_by, comparison)
+                comparison = None if old is None else _compared(reported.run, old, decided_by, on)
+                reported.decision = count_unsure(decide_run(reported.run, decided_by, comparison), unsure)
                 written = reporter_named(chosen).write(reported, target)
     if target != STDOUT:
         click.echo(f"{target}: {written}")
 
 
-def _compared(run: ScoredRun, baseline: ScoredRun, gates: list[Gate]) -> Comparison:
-    return compare_as_asked(run, baseline, gates=gates, min_coverage=stored_min_coverage(run.header.settings))
+def _compared(run: ScoredRun, baseline: ScoredRun, gates: list[Gate], on: tuple[str, ...]) -> Comparison:
+    return compare_as_asked(run, baseline, on=on, gates=gates, min_coverage=stored_min_coverage(run.header.settings))
 
 
 def _known(format_name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from importlib.resources import files
 from pathlib import Path
@@ -9,7 +10,10 @@ from pathlib import Path
 import click
 
 from agentunit.cli.options import InputFailure
+from agentunit.installation import remote_install_command
 
+_SUITES = ("suite.py", "suite.yaml", "suite.yml")
+_WORKFLOW = Path(".github", "workflows", "agentunit.yml")
 _IGNORED = ".agentunit/"
 _ALREADY_IGNORED = {".agentunit", ".agentunit/", "/.agentunit", "/.agentunit/", "**/.agentunit", "**/.agentunit/"}
 
@@ -17,42 +21,60 @@ _ALREADY_IGNORED = {".agentunit", ".agentunit/", "/.agentunit", "/.agentunit/", 
 @click.command()
 @click.argument("folder", default=".", metavar="[FOLDER]", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--yaml", "as_yaml", is_flag=True, help="Write the suite as YAML instead of Python.")
-def init(folder: Path, as_yaml: bool) -> None:
+@click.option("--ci", is_flag=True, help="Write a workflow for GitHub Actions that compares with main's baseline.")
+def init(folder: Path, as_yaml: bool, ci: bool) -> None:
     """Write a small working suite: an agent with one tool and one bug, cases that find it, gates that say so.
 
-    It runs offline. Nothing is ever overwritten.
+    It runs offline. Nothing is ever overwritten. With --ci, a suite that is there already stays, and the workflow runs
+    it.
 
     \b
     agentunit init
     agentunit init evals --yaml
+    agentunit init --ci
     """
-    suite = "suite.yaml" if as_yaml else "suite.py"
+    suite = folder / ("suite.yaml" if as_yaml else "suite.py")
     written = {
         suite: "what is run, how it is measured, what is good enough",
-        "my_agent.py": "the agent: put your own in its place",
-        "dataset.jsonl": "the cases, one a line",
+        folder / "my_agent.py": "the agent: put your own in its place",
+        folder / "dataset.jsonl": "the cases, one a line",
     }
-    existing = [name for name in written if _exists(folder / name)]
+    filled: dict[str, str] = {}
+    if ci:
+        root = _repository(folder) or folder
+        root = Path() if root == Path.cwd() else root
+        own = next((path for path in (suite, *(folder / name for name in _SUITES)) if _exists(path)), None)
+        if own is not None:
+            suite, written = own, {}
+        written[root / _WORKFLOW] = "evaluates every pull request against main"
+        inside = suite.resolve().relative_to(root.resolve()).as_posix()
+        filled = {"@SUITE@": json.dumps(inside), "@INSTALL@": remote_install_command()}
+    existing = [path for path in written if _exists(path)]
     if existing:
         raise click.UsageError(
-            f"{', '.join(str(folder / name) for name in existing)} exist{'s' if len(existing) == 1 else ''} already: "
-            "nothing was written (agentunit init FOLDER writes elsewhere)"
+            f"{', '.join(map(str, existing))} exist{'s' if len(existing) == 1 else ''} already: "
+            f"nothing was written{'' if ci else ' (agentunit init FOLDER writes elsewhere)'}"
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in written:
-            template = files("agentunit.cli").joinpath("templates").joinpath(f"{name}.txt")
+        for path in written:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            text = files("agentunit.cli").joinpath("templates").joinpath(f"{path.name}.txt").read_text(encoding="utf-8")
+            for place, value in filled.items():
+                text = text.replace(place, value)
             # "x" fails where a file has appeared meanwhile, so that nothing is overwritten even then.
-            with open(folder / name, "x", encoding="utf-8", newline="\n") as stream:
-                stream.write(template.read_text(encoding="utf-8"))
+            with open(path, "x", encoding="utf-8", newline="\n") as stream:
+                stream.write(text)
         ignoring = keep_runs_out_of_git(folder)
     except OSError as error:
         raise InputFailure(f"cannot write {error.filename}: {(error.strerror or str(error)).lower()}") from None
-    for name, meaning in written.items():
-        click.echo(f"wrote {folder / name!s:<{len(str(folder)) + 16}} {meaning}")
+    width = max(len(str(folder)) + 16, *(len(str(path)) + 2 for path in written))
+    for path, meaning in written.items():
+        click.echo(f"wrote {path!s:<{width}} {meaning}")
     if ignoring is not None:
         click.echo(f"added {_IGNORED} to {ignoring}, so that runs stay out of git")
-    click.echo(f"next: agentunit run {shlex.quote(str(folder / suite))}")
+    if ci:
+        click.echo(f"check its Install step, which says: {remote_install_command()}")
+    click.echo(f"next: agentunit run {shlex.quote(str(suite))}")
 
 
 def keep_runs_out_of_git(folder: Path) -> Path | None:
@@ -60,8 +82,7 @@ def keep_runs_out_of_git(folder: Path) -> Path | None:
 
     A folder outside any repository, or one where runs are ignored already, is left alone.
     """
-    here = folder.resolve()
-    root = next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
+    root = _repository(folder)
     if root is None:
         return None
     file = root / ".gitignore"
@@ -73,6 +94,11 @@ def keep_runs_out_of_git(folder: Path) -> Path | None:
     with open(file, "a", encoding="utf-8") as stream:
         stream.write(f"{newline}{_IGNORED}\n")
     return file
+
+
+def _repository(folder: Path) -> Path | None:
+    here = folder.resolve()
+    return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
 
 
 def _exists(path: Path) -> bool:

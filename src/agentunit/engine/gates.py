@@ -137,15 +137,21 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     return _undecided(judged, run.header.id) if is_informational and gate.backend is None else judged
 
 
+def why_undecided(gate: Gate, backend: str, rescore: str | None = None) -> str:
+    """Why scores that are informational do not decide about a gate, and what would help.
+
+    ``rescore`` is the command that scores again once the local model is installed.
+    """
+    commands = [missing_local_model(), rescore] if LEXICAL in backend.split("+") else []
+    helps = " && ".join(command for command in commands if command)
+    named = replace(gate, backend=backend)
+    return f"informational scores do not decide{f': {helps}' if helps else ''} (or name the backend: {named})"
+
+
 def _undecided(verdict: GateVerdict, run_id: str) -> GateVerdict:
     """A gate on informational scores: what it would say, and the one command that would let it decide."""
-    gate, backend = verdict.gate, verdict.backend or ""
-    named = replace(gate, backend=backend)
-    means = "informational scores do not decide"
-    if LEXICAL in backend.split("+"):
-        install = missing_local_model()
-        means += f": {f'{install} && ' if install else ''}agentunit score {run_id} --backend local"
-    reason = f"{verdict.reason}, but {means} (or name the backend: {named})"
+    rescore = f"agentunit score {run_id} --backend local"
+    reason = f"{verdict.reason}, but {why_undecided(verdict.gate, verdict.backend or '', rescore)}"
     return replace(verdict, verdict="cannot tell", reason=reason, cases=())
 
 

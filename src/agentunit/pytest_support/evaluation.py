@@ -16,6 +16,7 @@ from agentunit.core.results import InputError, Score, encode_json
 from agentunit.datasets.rows import RowError, case_of_fields
 from agentunit.engine.agent_view import AgentView
 from agentunit.engine.gate_expressions import Gate
+from agentunit.engine.gates import why_undecided
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.scoring import score
 from agentunit.engine.suite import SuiteError
@@ -66,7 +67,8 @@ class Evaluation(Mapping[str, Score]):
     def check(self, *thresholds: str) -> None:
         """Fail the test unless every threshold holds: ``result.check("cost <= 0.02", "task_success == 1")``.
 
-        A metric that gave no value meets no threshold.
+        A metric that gave no value meets no threshold. Informational scores meet one only if it names their backend:
+        ``result.check("faithfulness[lexical] >= 0.5")``.
         """
         __tracebackhide__ = True
         try:
@@ -226,7 +228,14 @@ def _spend_usd(record: Record) -> float | None:
 
 
 def _meets(gate: Gate, each: Score) -> bool:
-    return each.value is not None and gate.backend in (None, each.backend) and gate.holds(each.value)
+    if each.value is None or _is_undecided(gate, each):
+        return False
+    return gate.backend in (None, each.backend) and gate.holds(each.value)
+
+
+def _is_undecided(gate: Gate, each: Score) -> bool:
+    """Whether the score is no ground to decide by: a skipped test would look like a green one, so this one fails."""
+    return each.status == "informational" and gate.backend is None
 
 
 def _describe_miss(gate: Gate, each: Score) -> str:
@@ -234,6 +243,8 @@ def _describe_miss(gate: Gate, each: Score) -> str:
         return f"{gate.subject} has no value and cannot be {gate.operator} {gate.threshold:g}"
     if gate.backend not in (None, each.backend):
         return f"{gate.subject} has no value: it was scored by {each.backend}"
+    if _is_undecided(gate, each):
+        return f"cannot tell: {gate.subject} is {each.value:.6g}, but {why_undecided(gate, each.backend)}"
     return f"{gate.subject} is {each.value:.6g}, not {gate.operator} {gate.threshold:g}"
 
 
