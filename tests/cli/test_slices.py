@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from agentunit.engine.slices import MOST_SLICES, NO_VALUE, OTHER, Slices, check_field, field_values
+from agentunit.engine.case_fields import check_field, field_values
+from agentunit.engine.slices import MOST_SLICES, NO_VALUE, OTHER, Slices
 from agentunit.metrics.base import MetricInfo
 
 INFO = MetricInfo("m", "custom", "", range=(0.0, 1.0))

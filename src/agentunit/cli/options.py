@@ -60,7 +60,7 @@ def by_option(command: _Command) -> _Command:
     """``--by``: the table also by slice."""
 
     def check(_: click.Context, __: click.Parameter, field: str | None) -> str | None:
-        from agentunit.engine.slices import check_field
+        from agentunit.engine.case_fields import check_field
 
         try:
             return None if field is None else check_field(field)

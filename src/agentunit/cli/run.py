@@ -247,6 +247,11 @@ def _run(
 
 def _questions(suite: Suite, base: ScoredRun | None) -> list[Question]:
     """What a run until decided is to answer; nothing to answer is a mistake."""
+    if suite.cluster is not None:
+        raise click.UsageError(
+            "--repeats auto takes cases for independent, and the suite says by 'cluster' that they are not: "
+            "give --repeats a number, or take 'cluster' out"
+        )
     infos = {metric.name: describe(metric) for metric in suite.metrics}
     gates = [parse_gate(expression) for expression in suite.gates]
     questions = gate_questions(gates, infos.__getitem__)

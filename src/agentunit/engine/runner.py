@@ -27,6 +27,7 @@ from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
 from agentunit.engine.agent_view import AgentView, agent_view
+from agentunit.engine.case_fields import clusters_of
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.known_failures import marks_of, unmarked
@@ -160,6 +161,9 @@ def plan_run(
         "grader_fields": list(suite.grader_fields),
         "agent_fields": None if suite.agent_fields is None else list(suite.agent_fields),
     }
+    if suite.cluster is not None:
+        numbers = clusters_of((case.metadata for case in cases), suite.cluster)
+        settings["cluster"] = {"field": suite.cluster, "by_position": numbers}
     if judged_metrics(metrics):
         settings["judge"] = judge_described()
     if header is None:

@@ -13,66 +13,19 @@ from math import fsum, inf, sqrt
 from operator import attrgetter
 from typing import Any
 
-from agentunit.core.results import Score, Status, encode_json
+from agentunit.core.results import Score, Status
+from agentunit.engine.case_fields import check_field, field_values
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.known_failures import set_aside, without_cases
 from agentunit.engine.margins import are_shares, possible_range
-from agentunit.engine.paired_scores import scores_by_backend
+from agentunit.engine.paired_scores import clusters_by_case, scores_by_backend
 from agentunit.engine.scored_run import ScoredRun
-from agentunit.formulas.running import RunningStatistics
+from agentunit.formulas.running import ClusterTotals, RunningStatistics
 from agentunit.metrics.base import MetricInfo
 
 FEWEST_CASES = 5
 MOST_SLICES = 200
 NO_VALUE, OTHER = "(none)", "(other)"
-_LONGEST_NAME = 80
-_TAG = "tag"
-
-
-def check_field(field: str) -> str:
-    """A field that cases can be told apart by; another is a ValueError.
-
-    >>> check_field("metadata.customer.tier"), check_field("tag")
-    ('metadata.customer.tier', 'tag')
-    """
-    prefix, _, path = field.partition(".")
-    if field != _TAG and (prefix != "metadata" or not all(part.strip() for part in path.split("."))):
-        raise ValueError(f"a field of cases must be metadata.NAME, metadata.NAME.NAME or tag; received {field!r}")
-    return field
-
-
-def field_values(metadata: Any, field: str) -> tuple[str, ...]:
-    """The values that a case has in a field: none where it lacks it, several where it is a list.
-
-    ``tag`` stands for ``metadata.tags``, or ``metadata.tag`` where there are none.
-
-    >>> field_values({"customer": {"tier": 3}}, "metadata.customer.tier"), field_values({"tags": ["a", "b"]}, "tag")
-    (('3',), ('a', 'b'))
-    >>> field_values({"user.id": "u1"}, "metadata.user.id"), field_values({}, "metadata.category")
-    (('u1',), ())
-    """
-    if field == _TAG:
-        return field_values(metadata, "metadata.tags") or field_values(metadata, "metadata.tag")
-    found = _at(metadata, field.partition(".")[2])
-    values = found if isinstance(found, (list, tuple)) else [found]
-    return tuple(dict.fromkeys(_as_text(value) for value in values if value is not None and value != ""))
-
-
-def _at(data: Any, path: str) -> Any:
-    if not isinstance(data, Mapping):
-        return None
-    if path in data:
-        return data[path]
-    # A key may itself hold a dot, as attributes of spans do.
-    for cut in (place for place, sign in enumerate(path) if sign == "."):
-        if path[:cut] in data and (found := _at(data[path[:cut]], path[cut + 1 :])) is not None:
-            return found
-    return None
-
-
-def _as_text(value: Any) -> str:
-    text = value if isinstance(value, str) else encode_json(value).decode("utf-8", "replace")
-    return text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…"
 
 
 @dataclass(frozen=True)
@@ -99,6 +52,20 @@ class SliceRow:
     too_small: bool = False
 
 
+class _Part:
+    """The values of one metric on one slice."""
+
+    def __init__(self) -> None:
+        self.statistics = RunningStatistics(1)
+        self.clusters: ClusterTotals | None = None
+
+    def add(self, value: float, cluster: int | None) -> None:
+        self.statistics.add(value)
+        if cluster is not None:
+            self.clusters = self.clusters or ClusterTotals()
+            self.clusters.add(cluster, value)
+
+
 class Slices:
     """What the scores of each slice add up to, in memory that does not grow with the number of cases.
 
@@ -111,7 +78,7 @@ class Slices:
         self._n_cases: dict[str, int] = {}
         self._infos: dict[str, MetricInfo] = {}
         self._whole: dict[tuple[str, str, Status], RunningStatistics] = {}
-        self._parts: dict[tuple[str, str, Status], dict[str, RunningStatistics]] = {}
+        self._parts: dict[tuple[str, str, Status], dict[str, _Part]] = {}
 
     def begin_case(self, metadata: Any) -> tuple[str, ...]:
         """Count a case, and return the names of the slices that it belongs to."""
@@ -125,9 +92,16 @@ class Slices:
         return tuple(names)
 
     def add(
-        self, names: Iterable[str], metric: str, info: MetricInfo, backend: str, status: Status, value: float
+        self,
+        names: Iterable[str],
+        metric: str,
+        info: MetricInfo,
+        backend: str,
+        status: Status,
+        value: float,
+        cluster: int | None = None,
     ) -> None:
-        """Take the value of a case; what is a balance of the whole run is not cut into slices."""
+        """Take the value of a case, of this cluster if any; a balance of the whole run is not cut into slices."""
         if info.aggregate == "last":
             return
         self._infos[metric] = info
@@ -138,8 +112,8 @@ class Slices:
         self._whole[key].add(value)
         for name in names:
             if name not in parts:
-                parts[name] = RunningStatistics(1)
-            parts[name].add(value)
+                parts[name] = _Part()
+            parts[name].add(value, cluster)
 
     def add_scores(self, metadata: Any, scores: Mapping[str, Score], infos: Mapping[str, MetricInfo]) -> None:
         """Take all scores of a case."""
@@ -163,11 +137,12 @@ class Slices:
         spread = sqrt(whole.sample_variance or 0.0)
         for name, n_cases in self._n_cases.items():
             row = SliceRow(metric, backend, status, name, n_cases, 0, too_small=True)
-            part = self._parts[key].get(name)
-            if part is None or part.mean is None:
+            found = self._parts[key].get(name)
+            if found is None or found.statistics.mean is None:
                 yield row
                 continue
-            interval = part.interval(shares=are_shares(info) and not differences)
+            part = found.statistics
+            interval = (found.clusters or part).interval(shares=are_shares(info) and not differences)
             least, most = (None, None) if differences else possible_range(info, part.minimum, part.maximum)
             rest = (total - (part.total or 0.0)) / (n - part.n) if n > part.n else None
             yield replace(
@@ -178,7 +153,11 @@ class Slices:
                 high=None if interval is None else min(inf if most is None else most, interval.high),
                 interval=None if interval is None else interval.method,
                 rest_mean=rest,
-                difference=None if rest is None else (part.mean - rest) / spread if spread else 0.0,
+                difference=None
+                if rest is None or part.mean is None
+                else (part.mean - rest) / spread
+                if spread
+                else 0.0,
                 too_small=part.n < FEWEST_CASES,
             )
 
@@ -187,6 +166,7 @@ def slices_of_run(run: ScoredRun, field: str) -> list[SliceRow]:
     """The rows of a run by a field of its cases, which is read from its records. Repeats of a case count as one."""
     slices = Slices(field)
     names = {position: found for position, _, found in _sliced(run, slices)}
+    clusters = run.clusters
     for metric, rows in run.metrics.items():
         info = run.info(metric)
         for position, of_case in groupby(rows, key=attrgetter("position")):
@@ -195,7 +175,9 @@ def slices_of_run(run: ScoredRun, field: str) -> list[SliceRow]:
                 if row.value is not None:
                     values.setdefault((row.backend, row.status), []).append(row.value)
             for (backend, status), repeats in values.items():
-                slices.add(names.get(position, ()), metric, info, backend, status, fsum(repeats) / len(repeats))
+                value = fsum(repeats) / len(repeats)
+                cluster = None if clusters is None else clusters.of_case(position)
+                slices.add(names.get(position, ()), metric, info, backend, status, value, cluster)
     return slices.rows()
 
 
@@ -210,6 +192,7 @@ def slices_of_comparison(
     candidate, baseline = without_cases(candidate, aside), without_cases(baseline, aside)
     slices = Slices(field)
     names = {case_id: found for _, case_id, found in _sliced(candidate, slices)}
+    clusters = clusters_by_case(candidate, baseline) or {}
     for each in comparison.metrics:
         if each.verdict == "not compared" or each.backend is None:
             continue
@@ -221,8 +204,9 @@ def slices_of_comparison(
         status: Status = "informational" if old.informational or new.informational else "ok"
         for case_id, value in new.values.items():
             if case_id in old.values:
-                info = candidate.info(each.metric)
-                slices.add(names.get(case_id, ()), each.metric, info, each.backend, status, value - old.values[case_id])
+                change = value - old.values[case_id]
+                info, cluster = candidate.info(each.metric), clusters.get(case_id)
+                slices.add(names.get(case_id, ()), each.metric, info, each.backend, status, change, cluster)
     return slices.rows(differences=True)
 
 
