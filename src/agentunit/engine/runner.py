@@ -114,14 +114,15 @@ def plan_run(
     limit: int | None = None,
     name: str | None = None,
     tags: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
     changed_agent: bool = False,
     before: Callable[[Sequence[DatasetCase], int], None] = lambda cases, n_open: None,
 ) -> Plan:
     """Begin a run, or take one up where it stopped: no finished case is repeated, none is lost.
 
     ``before`` is told the cases and how many runs of them are open. What it raises leaves the store as it was.
-    A new run gets ``name`` in place of the suite's and ``tags``. One that another version of the agent has begun is
-    taken up only with ``changed_agent``.
+    A new run gets ``name`` in place of the suite's, ``tags``, and a note of the ``variables`` it was set to. One that
+    another version of the agent has begun is taken up only with ``changed_agent``.
     """
     header = store.find_run(resume) if resume is not None else None
     if header is not None:
@@ -167,7 +168,9 @@ def plan_run(
     if judged_metrics(metrics):
         settings["judge"] = judge_described()
     if header is None:
-        settings["tags"] = dict(tags or {})
+        settings["tags"] = {**(variables or {}), **(tags or {})}
+        if variables:
+            settings["set"] = dict(variables)
         before(cases, len(wanted))
         header = store.create_run(
             name or suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)
