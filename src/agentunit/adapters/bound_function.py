@@ -17,6 +17,8 @@ from agentunit.core.trace import TraceLog
 CANCEL_GRACE_S = 0.5
 """How long a cancelled agent may take to clean up."""
 NAMES = ("query", "case", "context", "trace", "seed", "tools", "metadata")
+SET_PREFIX = "AGENTUNIT_SET_"
+"""How environment variables begin that hold a value of ``agentunit run --set``."""
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -24,7 +26,7 @@ _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 class BoundFunction:
     """A callable together with what each of its parameters gets."""
 
-    __slots__ = ("function", "is_async", "name", "named", "positional")
+    __slots__ = ("chosen", "function", "is_async", "name", "named", "positional")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -33,6 +35,8 @@ class BoundFunction:
         # (what it gets, or None to leave it alone; the default that stands in for an unknown value)
         self.positional: list[tuple[str, Any]] = []
         self.named: list[tuple[str, str, Any]] = []
+        # What ``--set`` says, for parameters of that name.
+        self.chosen: dict[str, str] = {}
         self._plan()
 
     def __call__(self, case: DatasetCase, trace: TraceLog, seed: int | None) -> Any:
@@ -44,7 +48,8 @@ class BoundFunction:
             return default if found is None else found
 
         positional = [value(source, default) for source, default in self.positional]
-        return self.function(*positional, **{name: value(source, default) for name, source, default in self.named})
+        named = {name: value(source, default) for name, source, default in self.named}
+        return self.function(*positional, **named, **self.chosen)
 
     def _plan(self) -> None:
         try:
@@ -55,6 +60,8 @@ class BoundFunction:
             return
         settled = _settled_names(self.function)
         parameters = [each for each in parameters if each.name not in settled]
+        self.chosen = _chosen_values(parameters)
+        parameters = [each for each in parameters if each.name not in self.chosen]
         single = _takes_query(parameters)
         unknown = [each.name for each in parameters if _is_required(each) and each.name not in NAMES and each != single]
         if unknown:
@@ -99,6 +106,14 @@ def _settled_names(function: Any) -> set[str]:
         names.update(function.keywords)
         function = function.func
     return names
+
+
+def _chosen_values(parameters: list[inspect.Parameter]) -> dict[str, str]:
+    """The values of ``--set`` for parameters of that name, other than those that a case fills."""
+    takes_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    named = [each.name for each in parameters if each.kind in takes_name and each.name not in NAMES]
+    found = {name: os.environ.get(f"{SET_PREFIX}{name.upper()}") for name in named}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:

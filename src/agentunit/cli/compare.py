@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
-from agentunit.cli.options import json_option, show_personal_data_option, store_option
-from agentunit.cli.references import load_run, next_command
+from agentunit.cli.options import all_rows_option, by_option, json_option, show_personal_data_option, store_option
+from agentunit.cli.references import load_run, next_command, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
 from agentunit.engine.comparison import Comparison
@@ -18,11 +18,13 @@ from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE
 from agentunit.engine.margins import Margin, parse_margin
 from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.slices import slices_as_data, slices_of_comparison
 from agentunit.reports.console import Terminal
 from agentunit.reports.decision_console import print_variants, print_verdict
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
 from agentunit.reports.reported_run import Mask
+from agentunit.reports.slice_table import masked_slices, print_slices
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -72,6 +74,8 @@ unsure_option = click.option(
     "Only these, separated by commas (NAME or NAME[backend]); all of them count, unless --on says which. "
     "Default: all, of which those count that have gates; without gates all but informational ones and clock time."
 )
+@by_option
+@all_rows_option
 @unsure_option
 @json_option("Print the comparison as JSON.")
 @show_personal_data_option
@@ -82,6 +86,8 @@ def compare(
     on: tuple[str, ...],
     margins: tuple[str, ...],
     alpha: float,
+    by: str | None,
+    all_rows: bool,
     unsure: Unsure | None,
     as_json: bool,
     show_personal_data: bool,
@@ -97,6 +103,7 @@ def compare(
     \b
     agentunit compare last~1 last
     agentunit compare main.json variant-a variant-b
+    agentunit compare last~1 last --by metadata.category
     agentunit compare main.json last --on task_success --on cost --margin cost=5%
 
     Exit codes: 0 nothing got worse or nothing changed, 1 a metric got worse, 4 the data cannot tell (--unsure turns it
@@ -106,24 +113,36 @@ def compare(
         raise click.UsageError("name at least two runs: the old one first")
     old, *new = (load_run(reference, store_path) for reference in references)
     mask = Mask(show_all=show_personal_data)
-    decisions = []
+    decisions, slices = [], []
     for run in new:
         comparison = compare_as_asked(run, old, names, margins, alpha / len(new), on=on)
         decisions.append(mask.decision(count_unsure(decide_comparison(comparison), unsure)))
+        if by is not None:
+            slices.append(masked_slices(sliced_as_asked(slices_of_comparison, comparison, run, old, by), mask))
     exit_code = strictest(decision.exit_code for decision in decisions)
     remember_exit_code(exit_code)
     if as_json:
         data = [decision_as_data(decision) for decision in decisions]
+        for each, rows in zip(data, slices, strict=False):
+            each["slices"] = slices_as_data(by or "", rows)
         click.echo(printable_json(data[0] if len(data) == 1 else {"comparisons": data, "exit_code": exit_code}))
-    elif len(new) == 1:
+        _leave(exit_code)
+    for run, rows in zip(new, slices, strict=False):
+        infos = {row.metric: run.info(row.metric) for row in rows}
+        title = by or "" if len(new) == 1 else f"{by}, {run.header.id}"
+        print_slices(rows, title, infos, Terminal(), all_rows=all_rows, differences=True)
+    if len(new) == 1:
         print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]))
     else:
         worst = next(place for place, each in enumerate(decisions) if each.exit_code == exit_code)
         print_variants(
             decisions, Terminal(), shlex.join(["agentunit", "compare", references[0], references[worst + 1]])
         )
-    if exit_code:
-        raise click.exceptions.Exit(exit_code)
+    _leave(exit_code)
+
+
+def _leave(exit_code: int) -> NoReturn:
+    raise click.exceptions.Exit(exit_code)
 
 
 def compare_as_asked(

@@ -56,6 +56,26 @@ def all_rows_option(command: _Command) -> _Command:
     return click.option("--all", "all_rows", is_flag=True, help="Show every row of the table, not only ten.")(command)
 
 
+def by_option(command: _Command) -> _Command:
+    """``--by``: the table also by slice."""
+
+    def check(_: click.Context, __: click.Parameter, field: str | None) -> str | None:
+        from agentunit.engine.case_fields import check_field
+
+        try:
+            return None if field is None else check_field(field)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return click.option(
+        "--by",
+        "by",
+        metavar="FIELD",
+        callback=check,
+        help="Also a table by slice: metadata.category, metadata.a.b or tag. The slices that differ most come first.",
+    )(command)
+
+
 def show_personal_data_option(command: _Command) -> _Command:
     """``--show-personal-data``: reports as they were before masking."""
     return click.option(

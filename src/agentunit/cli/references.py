@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from typing import Any
 
 import click
 
@@ -15,6 +16,7 @@ from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.codec import RecordError
 from agentunit.engine.decision import Decision
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
+from agentunit.engine.slices import SliceRow
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
@@ -39,6 +41,15 @@ def load_run(reference: str, store_path: str) -> ScoredRun:
             return run_from_file(reference)
         with open_store(store_path, read_only=True) as store:
             return find_scored_run(reference, store)
+
+
+def sliced_as_asked(slices_of: Callable[..., list[SliceRow]], *arguments: Any) -> list[SliceRow]:
+    """The rows by slice that a command line asks for; a run that cannot be sliced, or read, fails in one line."""
+    with unreadable_runs_fail():
+        try:
+            return slices_of(*arguments)
+        except ValueError as error:
+            raise InputFailure(str(error)) from None
 
 
 def find_reported_run(reference: str, store_path: str, *, show_personal_data: bool) -> ReportedRun:

@@ -9,6 +9,7 @@ from dataclasses import replace
 import click
 
 from agentunit.cli.judge_options import JudgeChoice, judge_options
+from agentunit.cli.matrix import recorded_variables, set_variables
 from agentunit.cli.options import InputFailure, json_option, open_store, show_personal_data_option, store_option
 from agentunit.cli.references import run_argument, unknown_case
 from agentunit.cli.run import (
@@ -87,6 +88,7 @@ def _rerun(
         path = suite_path or header.settings.get("suite")
         if not isinstance(path, str) or not path:
             raise InputFailure(f"run {header.id} does not say which suite made it: name it with --suite")
+        set_variables(recorded_variables(header))
         suite = with_recorded_metrics(adjusted_suite(path, recorded_settings(header), choice), header)
         suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
 

@@ -14,6 +14,7 @@ import click
 from agentunit.cli.compare import unsure_option
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_STOPPED
+from agentunit.cli.matrix import KeepsArguments, recorded_variables, run_matrix, set_variables, variants_from
 from agentunit.cli.options import (
     InputFailure,
     all_rows_option,
@@ -67,7 +68,7 @@ from agentunit.store.sqlite import RunHeader, ScoreRow, Store
 _MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(cls=KeepsArguments, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("suite_path", metavar="SUITE")
 @click.option("--resume", metavar="RUN", help="Go on with a run that was stopped: an id, its beginning, or 'last'.")
 @click.option("--retry-failed", is_flag=True, help="With --resume: run cases in which the agent failed once more.")
@@ -76,6 +77,14 @@ _MAX_COST = "Begin no case once the traces say that this call spent so much. Wha
     "--name", metavar="NAME", help="A name for the run, in place of the suite's; other commands find it by it."
 )
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="A note kept with the run: --tag model=x.")
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="NAME=VALUE,…",
+    help="One run for each value, tagged with it: --set model=a,b. The agent gets it as its parameter of that name, "
+    "and in AGENTUNIT_SET_MODEL.",
+)
 @click.option(
     "--repeats",
     metavar="N|auto",
@@ -100,13 +109,16 @@ _MAX_COST = "Begin no case once the traces say that this call spent so much. Wha
 @media_root_option
 @judge_options
 @store_option
+@click.pass_context
 def run(
+    context: click.Context,
     suite_path: str,
     resume: str | None,
     retry_failed: bool,
     changed_agent: bool,
     name: str | None,
     tags: tuple[str, ...],
+    sets: tuple[str, ...],
     repeats: str | None,
     concurrency: int | None,
     timeout_s: float | None,
@@ -132,14 +144,15 @@ def run(
     \b
     agentunit run suite.py
     agentunit run suite.py --repeats 3 --gate "task_success pass^3 >= 0.7"
+    agentunit run suite.py --set model=small,large
     agentunit run suite.py --resume last
     """
     if retry_failed and resume is None:
         raise click.UsageError("--retry-failed goes with --resume RUN")
     if changed_agent and resume is None:
         raise click.UsageError("--changed-agent goes with --resume RUN")
-    if (name is not None or tags) and resume is not None:
-        raise click.UsageError("--name and --tag go with a new run, not with --resume")
+    if (name is not None or tags or sets) and resume is not None:
+        raise click.UsageError("--name, --tag and --set go with a new run, not with --resume")
     if name is not None and (not name.strip() or name.startswith("last")):
         raise click.BadParameter(
             f"must be a word that does not begin with 'last'; received {name!r}", param_hint="--name"
@@ -149,6 +162,11 @@ def run(
         raise click.UsageError("--repeats auto goes with a new run, not with --resume")
     if repeats is not None and not until_decided and not (repeats.isdecimal() and int(repeats) > 0):
         raise click.BadParameter(f"must be a number above 0, or auto; received {repeats!r}", param_hint="--repeats")
+    variants = variants_from(sets)
+    if len(variants) > 1:
+        shared = {"as_json": as_json, "show_personal_data": show_personal_data}
+        run_matrix(context, variants, store_path, shared)
+    set_variables(variants[0])
     given = {
         "repeats": None if repeats is None else 1 if until_decided else int(repeats),
         "concurrency": concurrency,
@@ -165,6 +183,7 @@ def run(
         "limit": limit,
         "name": name,
         "tags": tags_from(tags),
+        "variables": variants[0],
     }
     with open_store(store_path, must_exist=resume is not None) as store:
         caps = Caps(max_cost, None if max_time is None else seconds_from(max_time))
@@ -203,6 +222,7 @@ def _run(
     resume = planned["resume"]
     try:
         if resume is not None:
+            set_variables(recorded_variables(store.find_run(resume)))
             earlier = recorded_settings(store.find_run(resume))
             given = {name: earlier.get(name) if value is None else value for name, value in given.items()}
         suite = adjusted_suite(suite_path, given, choice, names)
@@ -247,6 +267,11 @@ def _run(
 
 def _questions(suite: Suite, base: ScoredRun | None) -> list[Question]:
     """What a run until decided is to answer; nothing to answer is a mistake."""
+    if suite.cluster is not None:
+        raise click.UsageError(
+            "--repeats auto takes cases for independent, and the suite says by 'cluster' that they are not: "
+            "give --repeats a number, or take 'cluster' out"
+        )
     infos = {metric.name: describe(metric) for metric in suite.metrics}
     gates = [parse_gate(expression) for expression in suite.gates]
     questions = gate_questions(gates, infos.__getitem__)

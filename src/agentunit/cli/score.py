@@ -11,6 +11,7 @@ from itertools import chain, islice
 from typing import IO, Any
 
 import click
+from msgspec import structs
 
 import agentunit
 from agentunit.backends.judge.settings import why_not_configured
@@ -19,6 +20,7 @@ from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.options import (
     InputFailure,
+    by_option,
     end_signals_interrupt,
     media_root_option,
     metrics_from,
@@ -27,6 +29,7 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
+from agentunit.cli.references import sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
@@ -48,12 +51,14 @@ from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.scoring import Run
 from agentunit.engine.scoring import score as score_records
+from agentunit.engine.slices import SliceRow, Slices, slices_as_data, slices_of_run
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters
 from agentunit.reports.console import Terminal, error_line, print_run
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask
+from agentunit.reports.slice_table import masked_slices, print_slices
 from agentunit.reports.trace_console import print_reading
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
@@ -84,6 +89,8 @@ _READ_BEFORE_ASKING = 1000
 )
 @click.option("--errors", "errors_file", type=click.Path(dir_okay=False), help="Write what could not be read here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run's summary as JSON instead of a table.")
+@by_option
+@click.option("--all", "all_rows", is_flag=True, help="With --by: every row of the table by slice, not only ten.")
 @click.option("--strict", is_flag=True, help="Stop at the first record that cannot be read.")
 @click.option(
     "--max-errors",
@@ -106,6 +113,8 @@ def score(
     out: str | None,
     errors_file: str | None,
     as_json: bool,
+    by: str | None,
+    all_rows: bool,
     strict: bool,
     max_errors: int,
     again: bool,
@@ -129,6 +138,7 @@ def score(
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score last --metrics response_time
+    agentunit score traces.jsonl --by metadata.category
     agentunit score traces.jsonl --metrics faithfulness --backend judge
     """
     choice.configure()
@@ -140,6 +150,8 @@ def score(
             store_path,
             again=again,
             as_json=as_json,
+            by=by,
+            all_rows=all_rows,
             max_errors=max_errors,
             yes=choice.yes,
             show_personal_data=show_personal_data,
@@ -158,6 +170,11 @@ def score(
         if judged_metrics(metrics):
             records, n_cases = _asked_about(records, source, metrics, choice)
         run = score_records(records, metrics, strict=strict)
+        infos = {metric.name: describe(metric) for metric in metrics}
+        slices = None if by is None else Slices(by)
+        if slices is not None:
+            counted = slices
+            run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
         try:
             # What a metric prints must not get between the lines of --json or --out -.
             with redirect_stdout(sys.stderr):
@@ -170,12 +187,16 @@ def score(
             raise click.exceptions.Exit(_INTERRUPTED) from None
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
-    summary = Mask(show_all=show_personal_data).summary(summary)
+    mask = Mask(show_all=show_personal_data)
+    summary = mask.summary(summary)
+    rows = None if slices is None else masked_slices(slices.rows(), mask)
     if as_json:
         print_reading(source, Terminal(stderr=True))
-        click.echo(printable_json(_run_record(files, metrics, summary)))
+        click.echo(printable_json(_run_as_data(files, metrics, summary, by, rows)))
     else:
         print_reading(source, Terminal(stderr=out == STDIN))
+        if rows is not None and by is not None and summary.n_cases:
+            print_slices(rows, by, infos, Terminal(stderr=out == STDIN), all_rows=all_rows)
         _print(summary, metrics, out, errors_file, files)
     _leave(decision, summary, as_json)
 
@@ -205,6 +226,8 @@ def score_stored_run(
     *,
     again: bool = False,
     as_json: bool = False,
+    by: str | None = None,
+    all_rows: bool = False,
     max_errors: int = 0,
     yes: bool = False,
     show_personal_data: bool = False,
@@ -229,13 +252,17 @@ def score_stored_run(
         finally:
             progress.clear()
         scored = run_from_store(store, header.id)
-        summary = Mask(show_all=show_personal_data).summary(scored.summary())
+        mask = Mask(show_all=show_personal_data)
+        summary = mask.summary(scored.summary())
+        rows = None if by is None else masked_slices(sliced_as_asked(slices_of_run, scored, by), mask)
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
     if as_json:
-        click.echo(printable_json(_run_record([header.id], metrics, summary)))
+        click.echo(printable_json(_run_as_data([header.id], metrics, summary, by, rows)))
     else:
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
+        if rows is not None and by is not None:
+            print_slices(rows, by, infos, Terminal(), all_rows=all_rows)
         print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
     _leave(decision, summary, as_json)
 
@@ -287,14 +314,21 @@ def _write_scores(run: Run, source: TraceFiles, out: str | None, n_cases: int | 
     finish_output(unfinished, out, keep=run.n_cases > 0)
 
 
-def _run_record(files: Sequence[str], metrics: Sequence[Any], summary: RunSummary) -> RunRecord:
-    return RunRecord(
+def _run_as_data(
+    files: Sequence[str],
+    metrics: Sequence[Any],
+    summary: RunSummary,
+    by: str | None,
+    rows: Sequence[SliceRow] | None,
+) -> dict[str, Any]:
+    record = RunRecord(
         agentunit_version=agentunit.__version__,
         created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         sources=list(files),
         metrics=[MetricUse(metric.name, describe(metric).version, parameters(metric)) for metric in metrics],
         summary=summary,
     )
+    return {**structs.asdict(record), **({} if by is None or rows is None else {"slices": slices_as_data(by, rows)})}
 
 
 def _print(

@@ -8,8 +8,22 @@ from collections.abc import Sequence
 
 import click
 
-from agentunit.cli.options import InputFailure, all_rows_option, json_option, show_personal_data_option, store_option
-from agentunit.cli.references import find_reported_run, run_argument, unknown_case, unreadable_runs_fail
+from agentunit.cli.options import (
+    InputFailure,
+    all_rows_option,
+    by_option,
+    json_option,
+    show_personal_data_option,
+    store_option,
+)
+from agentunit.cli.references import (
+    find_reported_run,
+    run_argument,
+    sliced_as_asked,
+    unknown_case,
+    unreadable_runs_fail,
+)
+from agentunit.engine.slices import slices_as_data, slices_of_run
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
 from agentunit.reports.console import Terminal, print_line
@@ -17,6 +31,7 @@ from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
+from agentunit.reports.slice_table import masked_slices
 
 
 @click.command()
@@ -24,6 +39,7 @@ from agentunit.reports.run_console import print_stored_run
 @click.argument("case_id", required=False, metavar="[CASE]")
 @click.option("--repeat", type=click.IntRange(min=1), metavar="N", help="Which repeat of the case, counted from 1.")
 @click.option("--full", is_flag=True, help="Show long texts whole.")
+@by_option
 @all_rows_option
 @json_option("Print it as JSON.")
 @show_personal_data_option
@@ -33,6 +49,7 @@ def show(
     case_id: str | None,
     repeat: int | None,
     full: bool,
+    by: str | None,
     all_rows: bool,
     as_json: bool,
     show_personal_data: bool,
@@ -45,22 +62,30 @@ def show(
 
     \b
     agentunit show last
+    agentunit show last --by metadata.category
     agentunit show last desk-016
     agentunit show last desk-016 --repeat 2 --full
     """
     if repeat is not None and case_id is None:
         raise click.UsageError("--repeat needs a CASE")
+    if by is not None and case_id is not None:
+        raise click.UsageError("--by goes with a whole run, not with a CASE")
     with (
         unreadable_runs_fail(),
         find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported,
     ):
         if case_id is not None:
             _show_case(reported, case_id, repeat, full=full, as_json=as_json)
-        elif as_json:
-            click.echo(printable_json(run_as_data(reported)))
+            return
+        slices = (
+            None if by is None else (by, masked_slices(sliced_as_asked(slices_of_run, reported.run, by), reported.mask))
+        )
+        if as_json:
+            sliced = {} if slices is None else {"slices": slices_as_data(*slices)}
+            click.echo(printable_json({**run_as_data(reported), **sliced}))
         else:
             next_steps = _next_steps(reported, run_reference, store_path)
-            print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows)
+            print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows, slices=slices)
 
 
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:

@@ -163,7 +163,8 @@ class RunSummary(Struct):
     """The aggregate of a run: one row a metric and backend, what was not scored, and what could not be read.
 
     ``n_cases`` were recorded up to ``n_repeats`` times each, ``n_records`` in all, of which ``n_without_content`` hold
-    neither an answer nor an event. ``judge`` is what a judge took, where one was asked.
+    neither an answer nor an event. ``judge`` is what a judge took, where one was asked. Where intervals are over
+    clusters of cases, ``clustered_by`` is the field that makes them, and ``n_clusters`` how many there are.
     """
 
     n_cases: int
@@ -177,6 +178,8 @@ class RunSummary(Struct):
     n_records: int = 0
     n_repeats: int = 1
     n_without_content: int = 0
+    clustered_by: str | None = None
+    n_clusters: int | None = None
 
 
 class MetricUse(Struct):

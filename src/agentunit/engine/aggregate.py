@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from math import fsum, inf, sqrt
 from operator import attrgetter
@@ -13,7 +13,7 @@ from agentunit.core.results import AmountSummary, JudgeSpread, MetricSummary, Sc
 from agentunit.engine.judging import JudgeTally
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.formulas.repeats import JudgeVariance, between_within_variance
-from agentunit.formulas.running import RunningStatistics
+from agentunit.formulas.running import ClusterTotals, RunningStatistics
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 
@@ -60,11 +60,23 @@ class WorstCases:
 class _Backend:
     """What one backend's scores of a metric add up to."""
 
-    __slots__ = ("amounts", "elapsed_s", "judge", "last", "n_scored", "records", "repeated", "statistics", "worst")
+    __slots__ = (
+        "amounts",
+        "clusters",
+        "elapsed_s",
+        "judge",
+        "last",
+        "n_scored",
+        "records",
+        "repeated",
+        "statistics",
+        "worst",
+    )
 
     def __init__(self, info: MetricInfo) -> None:
         # The mean and its interval are over cases; where cases were repeated, everything else is over the records.
         self.statistics = RunningStatistics()
+        self.clusters: ClusterTotals | None = None
         self.records = RunningStatistics()
         self.amounts = None if info.amount is None else RunningStatistics()
         self.repeated: list[list[float]] = []
@@ -73,6 +85,12 @@ class _Backend:
         self.elapsed_s = 0.0
         self.n_scored = 0
         self.last: float | None = None
+
+    def add_to_cluster(self, cluster: int, value: float) -> None:
+        """Take a case's value also as one of its cluster."""
+        if self.clusters is None:
+            self.clusters = ClusterTotals()
+        self.clusters.add(cluster, value)
 
 
 class MetricAggregate:
@@ -103,17 +121,24 @@ class MetricAggregate:
         if backend is not None:
             backend.elapsed_s += score.elapsed
 
-    def add_rows(self, rows: Iterable[ScoreRow], *, repeated: bool) -> None:
+    def add_rows(
+        self, rows: Iterable[ScoreRow], *, repeated: bool, clusters: Callable[[int], int] | None = None
+    ) -> None:
         """Take the scores of a run. Where it is ``repeated``, those of one case count once, by their mean.
 
-        Runs of the same case are alike, so counting each would make the interval narrower than it is.
+        Runs of the same case are alike, so counting each would make the interval narrower than it is. ``clusters``
+        tells the cluster of a position, where cases are alike too.
         """
         if repeated:
-            for _, of_case in groupby(rows, key=attrgetter("position")):
-                self._add_repeats(list(of_case))
+            for position, of_case in groupby(rows, key=attrgetter("position")):
+                self._add_repeats(list(of_case), None if clusters is None else clusters(position))
             return
         for row in rows:
-            self._add_value(row.case_id, row.value, row.status, row.backend, row.reason, row.judged, row.amount)
+            backend = self._add_value(
+                row.case_id, row.value, row.status, row.backend, row.reason, row.judged, row.amount
+            )
+            if clusters is not None and backend is not None and row.value is not None:
+                backend.add_to_cluster(clusters(row.position), row.value)
 
     def _add_value(
         self,
@@ -147,7 +172,7 @@ class MetricAggregate:
             worst.add(case_id, value)
         return backend
 
-    def _add_repeats(self, rows: Sequence[ScoreRow]) -> None:
+    def _add_repeats(self, rows: Sequence[ScoreRow], cluster: int | None) -> None:
         values: dict[tuple[str, Status], list[float]] = {}
         amounts: dict[tuple[str, Status], list[float]] = {}
         said: dict[tuple[str, Status], list[tuple[float, ...]]] = {}
@@ -170,6 +195,8 @@ class MetricAggregate:
                 backend = self._backends[key] = _Backend(self.info)
             mean = fsum(repeats) / len(repeats)
             backend.statistics.add(mean)
+            if cluster is not None:
+                backend.add_to_cluster(cluster, mean)
             backend.last = repeats[-1]
             for value in repeats:
                 backend.records.add(value)
@@ -222,7 +249,8 @@ class MetricAggregate:
         statistics = scored.statistics
         records = scored.records if scored.records.n else statistics
         is_last = self.info.aggregate == "last"
-        interval = None if is_last else statistics.interval(shares=are_shares(self.info))
+        sampled = scored.clusters or statistics
+        interval = None if is_last else sampled.interval(shares=are_shares(self.info))
         allowed = possible_range(self.info, records.minimum, records.maximum)
         repeats = _repeats(scored.repeated)
         if is_last and repeats:
@@ -249,18 +277,19 @@ class MetricAggregate:
             worst_cases=scored.worst.case_ids(),
             **repeats,
             elapsed_s=scored.elapsed_s,
-            amount=self._amount(scored.amounts),
+            amount=self._amount(scored.amounts, clustered=scored.clusters is not None),
             judge=_judge_spread(scored.judge),
             aggregate=self.info.aggregate,
         )
 
-    def _amount(self, amounts: RunningStatistics | None) -> AmountSummary | None:
+    def _amount(self, amounts: RunningStatistics | None, *, clustered: bool) -> AmountSummary | None:
         if amounts is None or self.info.amount is None:
             return None
         mean, p95, total = amounts.mean, amounts.quantile(0.95), amounts.total
         if mean is None or p95 is None or total is None:
             return None
-        interval = amounts.interval(shares=False)
+        # Amounts are not kept by cluster, and an interval over cases would claim too much.
+        interval = None if clustered else amounts.interval(shares=False)
         # An amount (energy, carbon) cannot be negative; Student's t does not know that.
         low, high = (None, None) if interval is None else (max(0.0, interval.low), interval.high)
         return AmountSummary(self.info.amount[1], mean, low, high, p95, total, amounts.exact)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -18,6 +18,7 @@ from agentunit.engine.paired_scores import (
     answered_scores,
     case_ids,
     check_names,
+    clusters_by_case,
     scores_by_backend,
     wanted_backends,
 )
@@ -78,6 +79,7 @@ def compare_runs(
     aside = set_aside(candidate)
     candidate, baseline = without_cases(candidate, aside), without_cases(baseline, aside)
     held_to = _gates_of(candidate, gates)
+    clusters = clusters_by_case(candidate, baseline)
     scores = [
         (
             name,
@@ -94,13 +96,15 @@ def compare_runs(
     settings = ComparisonSettings(margin, alpha, min_coverage, resamples)
     ways = list(_ways_to_count(settings, metrics, on, held_to))
     for settings in ways:
-        found = [each for facts in scores for each in _compare_metric(*facts, settings, refused.get(facts[0]))]
+        found = [
+            each for facts in scores for each in _compare_metric(*facts, settings, refused.get(facts[0]), clusters)
+        ]
         if any(each.comparison.gated for each in found):
             break
     if recorded and (asked_for or failed):
         old, new = answered_scores(baseline), answered_scores(candidate)
         counted = replace(settings, counted_by="named", counted=frozenset([ANSWERED.name]))
-        found += _compare_metric(ANSWERED.name, ANSWERED, old, new, set(), counted)
+        found += _compare_metric(ANSWERED.name, ANSWERED, old, new, set(), counted, None, clusters)
     baseline_cases, candidate_cases = case_ids(baseline), case_ids(candidate)
     shared = baseline_cases & candidate_cases
     differences, n_by_kind, tools, not_compared = case_differences(
@@ -121,6 +125,7 @@ def compare_runs(
                 *(["the datasets differ: cases of the same id may not be the same case"] * (len(fingerprints) > 1)),
                 *_rescored_note(rescored, before, baseline),
                 *([not_compared] if not_compared else []),
+                *_clusters_note(candidate, baseline, shared, clusters),
             ]
         )
         or None,
@@ -193,6 +198,15 @@ def _rescored_note(names: Sequence[str], before: ScoredRun, after: ScoredRun) ->
         yield f"the baseline was scored again from its records with newer metrics: {', '.join(changes)}"
 
 
+def _clusters_note(
+    candidate: ScoredRun, baseline: ScoredRun, shared: Collection[str], clusters: Mapping[str, int] | None
+) -> Iterable[str]:
+    """That clusters were tested, not cases."""
+    if clusters is not None:
+        n_clusters = len({clusters[case_id] for case_id in shared if case_id in clusters})
+        yield f"intervals and tests are over {n_clusters:,} {candidate.clusters or baseline.clusters}, not over cases"
+
+
 def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:
     if informational:
         return f"informational: {describe_trust(info, backend)}"
@@ -223,6 +237,7 @@ def _compare_metric(
     wanted: set[str | None],
     settings: ComparisonSettings,
     not_rescored: str | None = None,
+    clusters: Mapping[str, int] | None = None,
 ) -> list[Measured]:
     """One comparison for each backend that scored in both runs; the others say why there is none."""
     # Sorted where they come from a set: a report must not depend on the order of hashes.
@@ -251,7 +266,7 @@ def _compare_metric(
         elif info.aggregate == "last":
             compared.append(Measured(_last_values(start, old[backend], new[backend]), info))
         else:
-            compared.append(measure(start, info, old[backend], new[backend], settings))
+            compared.append(measure(start, info, old[backend], new[backend], settings, clusters))
     missing = [backend for backend in backends if backend not in shared]
     if missing or not backends:
         before = ", ".join(backend for backend in old if backend not in shared)

@@ -20,12 +20,19 @@ _LEAST_ALPHA = 1e-6
 class Sample:
     """The gains of one metric by case, higher being better, and how its test counts them.
 
-    ``width`` is that of the metric's range, ``None`` for a quantity; ``is_pass_fail`` picks McNemar's test.
+    ``width`` is that of the metric's range, ``None`` for a quantity; ``is_pass_fail`` picks McNemar's test. Where cases
+    come in clusters, ``by_cluster`` are the gains that are tested in place of those of cases.
     """
 
     gains: Sequence[float]
     width: float | None
     is_pass_fail: bool
+    by_cluster: Sequence[float] | None = None
+
+    @property
+    def tested(self) -> Sequence[float]:
+        """The independent gains."""
+        return self.gains if self.by_cluster is None else self.by_cluster
 
     @property
     def n_changed(self) -> int:
@@ -34,7 +41,7 @@ class Sample:
 
     def can_show(self, alpha: float) -> bool:
         """Whether any choice of signs is significant: k changed cases have no p-value below 2^-k."""
-        return bool(0.5**self.n_changed < alpha)
+        return bool(0.5 ** sum(abs(gain) > ROUNDING for gain in self.tested) < alpha)
 
     def smallest_detectable(self, alpha: float) -> float | None:
         """The mean loss that the test finds with a chance of 80 %; ``None`` where no loss is found that often.
@@ -42,13 +49,13 @@ class Sample:
         A loss is taken to come all at once, in few cases: that is how agents break, and it is the hardest to find. A
         quantity has no worst value, so all its cases are taken to shift alike.
         """
-        n, alpha = len(self.gains), max(alpha, _LEAST_ALPHA)
+        n, alpha = len(self.tested), max(alpha, _LEAST_ALPHA)
         if self.is_pass_fail:
             gained = sum(gain > 0.0 for gain in self.gains)
             return smallest_detectable_drop(gained, self.n_changed - gained, n, alpha=alpha, power=POWER)
         if 0.5**n >= alpha:
             return None
-        sd = spread(self.gains) or 0.0
+        sd = spread(self.tested) or 0.0
         if self.width is None:
             return smallest_detectable_effect(sd, n, alpha=alpha, power=POWER) if sd else None
         least = smallest_detectable_drop(0, 0, n, alpha=alpha, power=POWER)
@@ -66,7 +73,7 @@ class Sample:
         assert self.width is not None
         # Cases that lose the whole width, as many as make up the loss, add their own spread.
         both = math.sqrt(sd * sd + loss * (self.width - loss))
-        return smallest_detectable_effect(both, len(self.gains), alpha=alpha, power=POWER) <= loss
+        return smallest_detectable_effect(both, len(self.tested), alpha=alpha, power=POWER) <= loss
 
 
 def spread(differences: Sequence[float]) -> float | None:

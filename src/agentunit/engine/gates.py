@@ -13,8 +13,9 @@ from agentunit.backends.quality import LEXICAL, missing_local_model
 from agentunit.engine.gate_expressions import Gate, GateError, nearest_name, parse_gate
 from agentunit.engine.known_failures import counted_part
 from agentunit.engine.margins import are_shares, possible_range
-from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.scored_run import Clusters, ScoredRun
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
+from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
@@ -124,7 +125,7 @@ def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         elsewhere = {row.position for row in rows if row.value is not None} - by_case.keys()
         verdict = replace(verdict, n_expected=_planned_cases(run) - len(elsewhere))
         by_case = _tries(run, rows, backend, elsewhere)
-    verdict = _measured(verdict, by_case, info)
+    verdict = _measured(verdict, by_case, info, run.clusters)
     if verdict.verdict == "error":
         return verdict
     worst_first = {">": 1.0, ">=": 1.0, "<": -1.0, "<=": -1.0}.get(
@@ -155,9 +156,22 @@ def _undecided(verdict: GateVerdict, run_id: str) -> GateVerdict:
     return replace(verdict, verdict="cannot tell", reason=reason, cases=())
 
 
-def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], info: MetricInfo) -> GateVerdict:
+def _measured(
+    verdict: GateVerdict, values_by_case: Mapping[int, list[float]], info: MetricInfo, clusters: Clusters | None
+) -> GateVerdict:
     """The verdict with the number to compare and its interval; it does not hold the number to the threshold yet."""
     gate = verdict.gate
+
+    def interval_of(values: Sequence[float | None], *, shares: bool = True) -> Interval | None:
+        """The interval of the mean of what each case has, over clusters where there are some."""
+        if clusters is None:
+            return mean_interval([value for value in values if value is not None], shares=shares)
+        totals = ClusterTotals()
+        for position, value in zip(values_by_case, values, strict=True):
+            if value is not None:
+                totals.add(clusters.of_case(position), value)
+        return totals.interval(shares=shares)
+
     by_case = list(values_by_case.values())
     values = [value for case in by_case for value in case]
     interval: Interval | None = None
@@ -171,20 +185,20 @@ def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], i
             most_tries = max(len(case) for case in by_case)
             reason = f"no case has {k} scored repeats, the most is {most_tries}: run with --repeats {k} or more"
             return replace(verdict, verdict="error", reason=reason)
-        value, interval = fsum(known) / len(known), _within(mean_interval(known), (0.0, 1.0))
+        value, interval = fsum(known) / len(known), _within(interval_of(of_cases), (0.0, 1.0))
     elif gate.aggregate == "mean" and info.aggregate == "last":
         value = values_by_case[max(values_by_case)][-1]
     elif gate.aggregate == "mean":
         means = [fsum(case) / len(case) for case in by_case]
         value = fsum(means) / len(means)
         allowed = possible_range(info, min(values), max(values))
-        interval = _within(mean_interval(means, shares=are_shares(info)), allowed)
+        interval = _within(interval_of(means, shares=are_shares(info)), allowed)
     elif gate.aggregate in ("all", "any"):
         value = sum(gate.holds(each) for each in values) / len(values)
     elif gate.aggregate == "sum":
         totals = [fsum(case) for case in by_case]
         value = fsum(totals)
-        mean = mean_interval(totals, shares=False)
+        mean = interval_of(totals, shares=False)
         if mean is not None:
             least, most = (None if end is None else len(values) * end for end in info.range)
             spread = Interval(len(totals) * mean.low, len(totals) * mean.high, mean.method)
@@ -198,7 +212,8 @@ def _measured(verdict: GateVerdict, values_by_case: Mapping[int, list[float]], i
         value = quantile(ordered, share)
         # Woodruff's interval: where the quantile's rank may lie, as a share of independent cases.
         ranks = wilson_interval(round(share * len(by_case)), len(by_case))
-        interval = Interval(quantile(ordered, ranks.low), quantile(ordered, ranks.high), "rank")
+        if clusters is None:
+            interval = Interval(quantile(ordered, ranks.low), quantile(ordered, ranks.high), "rank")
     if interval is None:
         return replace(verdict, value=value)
     near = interval.low <= gate.threshold <= interval.high and interval.low < interval.high

@@ -92,6 +92,13 @@ def case_ids(run: ScoredRun) -> set[str]:
     return {record.case_id for record in run.records} | {row.case_id for rows in run.metrics.values() for row in rows}
 
 
+def clusters_by_case(candidate: ScoredRun, baseline: ScoredRun) -> dict[str, int] | None:
+    """The cluster of each case of a run; as the baseline says where the run itself says none."""
+    run = candidate if candidate.clusters is not None else baseline
+    clusters = run.clusters
+    return None if clusters is None else {row.case_id: clusters.of_case(row.position) for row in run.records}
+
+
 def wanted_backends(name: str, metrics: Sequence[str] | None) -> set[str | None] | None:
     """The backends of a metric that were named (None: whichever); nothing when it was not, empty when none were."""
     if metrics is None:

@@ -19,6 +19,7 @@ from agentunit.formulas.paired import (
     paired_permutation_test,
 )
 from agentunit.formulas.proportions import bounded_mean_test, paired_proportion_interval, paired_proportion_test
+from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import Interval
 from agentunit.metrics.base import MetricInfo
 
@@ -60,8 +61,12 @@ def measure(
     old: BackendScores,
     new: BackendScores,
     settings: ComparisonSettings,
+    clusters: Mapping[str, int] | None = None,
 ) -> Measured:
-    """All numbers of a comparison; the verdict waits until Holm has seen the other metrics."""
+    """All numbers of a comparison; the verdict waits until Holm has seen the other metrics.
+
+    Where cases belong to ``clusters``, what is tested is the sum of each cluster: a cluster is lost or won as a whole.
+    """
     shared = [(case_id, value) for case_id, value in old.values.items() if case_id in new.values]
     paired = [CaseChange(case_id, value, new.values[case_id]) for case_id, value in shared]
     n_lost = len(old.values) - len(paired)
@@ -80,12 +85,25 @@ def measure(
     scale = abs(baseline_mean) or abs(candidate_mean) or 1.0
     margin = margin_in_unit(start.metric, start.backend, settings.margin, width, scale)
     worst = max(width or max(WORST_GROWTH * scale, 2.0 * margin), -min(gains))
-    sample = Sample(gains, width, pass_or_fail)
+    tested, times = gains, 1.0
+    totals: ClusterTotals | None = None
+    if clusters is not None:
+        totals = ClusterTotals()
+        for place, (change, gain) in enumerate(zip(paired, gains, strict=True)):
+            totals.add(clusters.get(change.case_id, -1 - place), gain)
+        tested, times = totals.scaled_totals()
+        # A cluster's sum is neither a pass nor a failure.
+        pass_or_fail = False
+    sample = Sample(gains, width, pass_or_fail, None if totals is None else tested)
     interval: Interval | None
     p_less = p_more = p_either = p_no_worse = None
     if pass_or_fail:
         b, c = gains.count(1.0), gains.count(-1.0)
         interval = paired_proportion_interval(differences.count(1.0), differences.count(-1.0), n)
+    elif totals is not None:
+        interval = totals.interval()
+        if interval is not None and sign < 0.0:
+            interval = Interval(-interval.high, -interval.low, interval.method)
     else:
         resamples = 1000 if settings.resamples is None else settings.resamples
         interval = paired_bootstrap_interval(differences, resamples=resamples)
@@ -94,9 +112,9 @@ def measure(
         p_either = mcnemar_test(b, c)
         p_no_worse = paired_proportion_test(b, c, n, margin=margin)
     elif start.gated:
-        p_less, p_more = _sign_flip(gains, "less", settings), _sign_flip(gains, "greater", settings)
-        p_either = _sign_flip(gains, "two-sided", settings) if not one_way else 1.0
-        p_no_worse = bounded_mean_test(gains, margin=margin, worst=worst)
+        p_less, p_more = _sign_flip(tested, "less", settings), _sign_flip(tested, "greater", settings)
+        p_either = _sign_flip(tested, "two-sided", settings) if not one_way else 1.0
+        p_no_worse = bounded_mean_test(tested, margin=margin, worst=worst * times)
     limit = math.inf if width is None else width
     measured = replace(
         start,
@@ -123,7 +141,9 @@ def measure(
     if not one_way or not start.gated:
         reason = "described, not tested" if one_way else "neither way is better, so it cannot get worse"
         return Measured(replace(measured, verdict="shown only", reason=reason), info, old, new, sample)
-    needed = cases_to_settle(measured, spread(differences), None if pass_or_fail else worst, settings.alpha)
+    needed = None
+    if totals is None:
+        needed = cases_to_settle(measured, spread(differences), None if pass_or_fail else worst, settings.alpha)
     return Measured(replace(measured, verdict="cannot tell", cases_needed=needed), info, old, new, sample)
 
 

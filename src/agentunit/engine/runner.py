@@ -27,6 +27,7 @@ from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
 from agentunit.engine.agent_view import AgentView, agent_view
+from agentunit.engine.case_fields import clusters_of
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.known_failures import marks_of, unmarked
@@ -113,14 +114,15 @@ def plan_run(
     limit: int | None = None,
     name: str | None = None,
     tags: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
     changed_agent: bool = False,
     before: Callable[[Sequence[DatasetCase], int], None] = lambda cases, n_open: None,
 ) -> Plan:
     """Begin a run, or take one up where it stopped: no finished case is repeated, none is lost.
 
     ``before`` is told the cases and how many runs of them are open. What it raises leaves the store as it was.
-    A new run gets ``name`` in place of the suite's and ``tags``. One that another version of the agent has begun is
-    taken up only with ``changed_agent``.
+    A new run gets ``name`` in place of the suite's, ``tags``, and a note of the ``variables`` it was set to. One that
+    another version of the agent has begun is taken up only with ``changed_agent``.
     """
     header = store.find_run(resume) if resume is not None else None
     if header is not None:
@@ -160,10 +162,15 @@ def plan_run(
         "grader_fields": list(suite.grader_fields),
         "agent_fields": None if suite.agent_fields is None else list(suite.agent_fields),
     }
+    if suite.cluster is not None:
+        numbers = clusters_of((case.metadata for case in cases), suite.cluster)
+        settings["cluster"] = {"field": suite.cluster, "by_position": numbers}
     if judged_metrics(metrics):
         settings["judge"] = judge_described()
     if header is None:
-        settings["tags"] = dict(tags or {})
+        settings["tags"] = {**(variables or {}), **(tags or {})}
+        if variables:
+            settings["set"] = dict(variables)
         before(cases, len(wanted))
         header = store.create_run(
             name or suite.name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,6 +21,32 @@ from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.portable import read_portable
 from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store, StoredRecord
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """The field by which cases belong together, and the number of each case's cluster, by position."""
+
+    field: str
+    by_position: Sequence[int]
+
+    def of_case(self, position: int) -> int:
+        """The cluster of a case; one that is not known is a cluster of its own."""
+        return self.by_position[position] if position < len(self.by_position) else -1 - position
+
+    def count(self, positions: Iterable[int]) -> int:
+        """How many clusters these cases are."""
+        return len({self.of_case(position) for position in positions})
+
+    def __str__(self) -> str:
+        return f"clusters of {self.field}"
+
+
+def recorded_clusters(settings: Mapping[str, Any]) -> Clusters | None:
+    """The clusters that a run was recorded with. It may come from a file: what is no such thing is left out."""
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(settings["cluster"], Clusters) if settings.get("cluster") else None
+    return None
 
 
 @dataclass
@@ -52,6 +78,11 @@ class ScoredRun:
         """How many scores are errors."""
         return sum(row.status == "error" for rows in self.metrics.values() for row in rows)
 
+    @property
+    def clusters(self) -> Clusters | None:
+        """Which cases belong together, where the suite says so."""
+        return recorded_clusters(self.header.settings)
+
     def info(self, name: str) -> MetricInfo:
         """The facts about a metric of this run."""
         return self.infos.get(name) or info_of(name)
@@ -67,10 +98,10 @@ class ScoredRun:
 
     def _aggregated(self) -> RunSummary:
         aggregates = []
-        n_repeats = self.n_repeats
+        n_repeats, clusters = self.n_repeats, self.clusters
         for name, rows in self.metrics.items():
             aggregate = MetricAggregate(name, self.info(name))
-            aggregate.add_rows(rows, repeated=n_repeats > 1)
+            aggregate.add_rows(rows, repeated=n_repeats > 1, clusters=None if clusters is None else clusters.of_case)
             aggregates.append(aggregate)
         return RunSummary(
             n_cases=self.n_cases,
@@ -85,6 +116,8 @@ class ScoredRun:
             ),
             n_records=self.n_records,
             n_repeats=n_repeats,
+            clustered_by=None if clusters is None else clusters.field,
+            n_clusters=None if clusters is None else clusters.count(record.position for record in self.records),
             n_without_content=len(
                 {
                     (row.position, row.repeat)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
 from agentunit.core.codec import RecordError, as_record
-from agentunit.core.results import CaseScores, InputError, RunSummary
+from agentunit.core.results import CaseScores, InputError, RunSummary, Score
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
 from agentunit.engine.judging import total_spend
 from agentunit.engine.scorer import Scorer, StartedBatch, now
@@ -55,7 +55,8 @@ def score(
 class Run:
     """A run of metrics over records. Iterating yields each case's scores as they are made, once.
 
-    One that is not ``aggregated`` only yields scores: its summary says nothing about its metrics.
+    One that is not ``aggregated`` only yields scores: its summary says nothing about its metrics. ``on_scored`` is
+    called with each item and its scores.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Run:
         self.n_cases = 0
         self.n_without_content = 0
         self.judge_problems: list[str] = []
+        self.on_scored: Callable[[Item, dict[str, Score]], None] | None = None
         self._n_read = 0
         self._batch_size = batch_size
         self._strict = strict
@@ -127,6 +129,8 @@ class Run:
                     self.n_cases += 1
                     self.n_without_content += not item.has_content
                     self._elapsed_s = now() - start
+                    if self.on_scored is not None:
+                        self.on_scored(item, scores)
                     yield CaseScores(index, case_id, scores)
                 if chunk.refused is not None:
                     raise chunk.refused

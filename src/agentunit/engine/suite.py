@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from agentunit.adapters.base import ISOLATIONS, Isolation
+from agentunit.engine.case_fields import check_field
 from agentunit.metrics.registry import DEFAULT_METRICS
 
 
@@ -28,7 +29,8 @@ class Suite:
     the answer keys of metrics): ``grader_fields`` names more fields that only graders read, ``agent_fields`` lists
     all the metadata that agents receive. ``isolation`` says where a Python function runs: ``process`` (worker
     processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes, objects in this one).
-    ``agent_version`` is kept with the run, in place of a hash of the agent's source.
+    ``agent_version`` is kept with the run, in place of a hash of the agent's source. ``cluster`` names a field of the
+    metadata (``metadata.customer``) by which cases are alike: intervals and tests are over its values, not over cases.
     """
 
     dataset: Any
@@ -48,6 +50,7 @@ class Suite:
     agent_fields: Sequence[str] | None = None
     isolation: Isolation = "auto"
     agent_version: str | None = None
+    cluster: str | None = None
     folder: str = "."
 
     def __post_init__(self) -> None:
@@ -74,6 +77,11 @@ class Suite:
             if isinstance(self.agent_version, (bool, list, dict)) or not str(self.agent_version).strip():
                 raise SuiteError(f"Suite: agent_version must be a text; received {self.agent_version!r:.80}")
             self.agent_version = str(self.agent_version)
+        if self.cluster is not None:
+            try:
+                check_field(str(self.cluster))
+            except ValueError as error:
+                raise SuiteError(f"Suite: cluster: {error}") from None
         self.metrics = _as_metrics(self.metrics)
         self.gates = _as_gates(self.gates)
 

@@ -11,6 +11,7 @@ from agentunit.formulas.statistics import (
     LARGEST_MAGNITUDE,
     Interval,
     check_confidence,
+    cluster_mean_interval,
     mean_interval,
     normal_interval,
     quantile,
@@ -188,6 +189,40 @@ class RunningStatistics:
         if self._threshold >= 1.0:
             return 0
         return int(math.log(1.0 - source.random()) / math.log1p(-self._threshold))
+
+
+class ClusterTotals:
+    """The sum and the number of values of each cluster: all that the interval over clusters needs.
+
+    >>> answers = ClusterTotals()
+    >>> for customer, value in ((1, 0.0), (1, 0.0), (2, 2.0), (2, 2.0)):
+    ...     answers.add(customer, value)
+    >>> answers.interval()
+    Interval(low=-11.706204736174705, high=13.706204736174705, method='cluster t')
+    """
+
+    def __init__(self) -> None:
+        self._totals: dict[int, list[float]] = {}
+        self._sizes: dict[int, int] = {}
+
+    def add(self, cluster: int, value: float) -> None:
+        """Take one more value of a cluster."""
+        self._totals[cluster] = _exact_sum([*self._totals.get(cluster, ()), value])
+        self._sizes[cluster] = self._sizes.get(cluster, 0) + 1
+
+    def interval(self, *, shares: bool = False) -> Interval | None:
+        """As `cluster_mean_interval`."""
+        return cluster_mean_interval(
+            [math.fsum(parts) for parts in self._totals.values()], list(self._sizes.values()), shares=shares
+        )
+
+    def scaled_totals(self) -> tuple[list[float], float]:
+        """The totals as values whose mean is that of all values, and how many times a value the largest of them can be.
+
+        With G clusters of N values: total · G / N, and the greatest size · G / N.
+        """
+        scale = len(self._sizes) / sum(self._sizes.values())
+        return [math.fsum(parts) * scale for parts in self._totals.values()], max(self._sizes.values()) * scale
 
 
 def _exact_sum(terms: list[float]) -> list[float]:

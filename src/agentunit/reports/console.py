@@ -19,6 +19,7 @@ from agentunit.reports.figures import (
     INTERVAL_HEADING,
     counted,
     counted_cases,
+    describe_clusters,
     describe_failed,
     describe_spending,
     describe_spread,
@@ -86,6 +87,8 @@ def print_run(
         if len(shown) < len(summary.metrics):
             left_out = counted(len(summary.metrics) - len(shown), "more row")
             console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
+        if clusters := describe_clusters(summary):
+            print_line(printable_line(clusters), console, "dim")
         _print_informational(shown, console)
         _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console)

@@ -116,6 +116,13 @@ def counted_cases(n_cases: int, n_repeats: int = 1, n_records: int | None = None
     return f"{cases}, up to {n_repeats} repeats ({n_records:,} records)" if uneven else f"{cases} × {n_repeats} repeats"
 
 
+def describe_clusters(summary: RunSummary) -> str | None:
+    """The line under a table whose intervals are over clusters."""
+    if summary.clustered_by is None:
+        return None
+    return f"intervals are over {summary.n_clusters or 0:,} clusters of {summary.clustered_by}, not over cases"
+
+
 def describe_failed(run: ScoredRun) -> str:
     """On how much of a run the agent failed."""
     n_cases = len({record.position for record in run.records if record.failed})

@@ -26,6 +26,7 @@ from agentunit.reports.figures import (
     INTERVAL_HEADING,
     better_direction,
     counted_cases,
+    describe_clusters,
     describe_direction,
     describe_failed,
     describe_mean,
@@ -195,6 +196,8 @@ def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str
     body = "".join(_metric_row(row, reported.infos[row.metric], verdicts) for row in reported.summary.metrics)
     notes = informational_notes(reported.summary.metrics)
     note = "".join(f'<p class="soft">i: {html_text(each)}</p>\n' for each in notes)
+    if clusters := describe_clusters(reported.summary):
+        note = f'<p class="soft">{html_text(clusters)}</p>\n{note}'
     table = f'<table class="metrics wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
     return f'<div class="card">{table}</div>\n{note}'
 

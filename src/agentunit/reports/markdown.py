@@ -34,6 +34,7 @@ from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
     counted_cases,
+    describe_clusters,
     describe_failed,
     describe_mean,
     describe_reason,
@@ -156,6 +157,8 @@ def _metric_table(reported: ReportedRun) -> str:
             named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
             cells.append("<br>".join(_rule_and_word(verdict) for verdict in named))
         lines.append("| " + " | ".join(cells) + " |")
+    if clusters := describe_clusters(reported.summary):
+        lines += ["", inline(clusters)]
     for note in informational_notes(rows):
         lines += ["", f"_i_: {inline(note)}"]
     return "\n".join(lines)

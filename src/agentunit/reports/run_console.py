@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from agentunit.core.results import MetricSummary, RunSummary
+from agentunit.engine.slices import SliceRow
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
 from agentunit.reports.console import plain_table, print_line, print_run
@@ -20,6 +21,7 @@ from agentunit.reports.figures import describe_failed, quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.run_facts import origin_facts, run_tags
+from agentunit.reports.slice_table import print_slices
 from agentunit.store.sqlite import RunHeader
 
 _WORST_SHOWN = 5
@@ -28,9 +30,17 @@ _WIDE, _NAME_WIDTH = 90, 14
 
 
 def print_stored_run(
-    reported: ReportedRun, console: Console, *, next_steps: Sequence[str] = (), all_rows: bool = True
+    reported: ReportedRun,
+    console: Console,
+    *,
+    next_steps: Sequence[str] = (),
+    all_rows: bool = True,
+    slices: tuple[str, Sequence[SliceRow]] | None = None,
 ) -> None:
-    """Print a run: header, metric table, gates, failed cases, worst cases, the decision, next commands."""
+    """Print a run: header, metric table, slices, gates, failed cases, worst cases, the decision, next commands.
+
+    ``slices`` are the field and the rows of the table by slice.
+    """
     run, header = reported.run, reported.run.header
     title = Text(printable_line(header.name), style="bold")
     facts = (
@@ -45,6 +55,9 @@ def print_stored_run(
     console.print()
     gated = {verdict.gate.metric for verdict in reported.decision.gates}
     print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
+    if slices is not None:
+        field, rows = slices
+        print_slices(rows, field, reported.infos, console, all_rows=all_rows)
     print_gates(reported.decision.gates, console)
     if run.n_failed:
         console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)

@@ -1,0 +1,112 @@
+"""``agentunit run --set model=a,b``: one run for each value, each in a process of its own, then one table of all.
+
+A fresh process a run, because modules keep what they read when they are imported: the second run of one process could
+be that of the first value.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import product
+from typing import Any
+
+import click
+
+from agentunit.adapters.bound_function import SET_PREFIX
+from agentunit.cli.compare import compare
+from agentunit.cli.options import open_store
+from agentunit.cli.streams import remember_exit_code
+from agentunit.engine.decision import strictest
+from agentunit.store.sqlite import RunHeader
+
+_ARGUMENTS = "agentunit.arguments"
+_VERDICTS = (0, 1, 3, 4)
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class KeepsArguments(click.Command):
+    """A command that remembers what it was called with, to call itself again."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse, after taking note."""
+        ctx.meta[_ARGUMENTS] = list(args)
+        return super().parse_args(ctx, args)
+
+
+def variants_from(sets: Sequence[str]) -> list[dict[str, str]]:
+    """Every combination of the values of ``--set NAME=VALUE,VALUE``; without any, one that sets nothing."""
+    values: dict[str, list[str]] = {}
+    for each in sets:
+        name, _, listed = each.partition("=")
+        found = list(dict.fromkeys(value.strip() for value in listed.split(",") if value.strip()))
+        if not _NAME.fullmatch(name.strip()) or not found:
+            raise click.BadParameter(
+                f"must be NAME=VALUE,VALUE, such as model=a,b; received {each!r}", param_hint="--set"
+            )
+        if name.strip() in values:
+            raise click.BadParameter(f"names {name.strip()} twice; list its values with commas", param_hint="--set")
+        values[name.strip()] = found
+    return [dict(zip(values, chosen, strict=True)) for chosen in product(*values.values())]
+
+
+def set_variables(chosen: Mapping[str, str]) -> None:
+    """Hand the values of a run to its agent, and to whatever the suite starts, through the environment."""
+    for name, value in chosen.items():
+        os.environ[f"{SET_PREFIX}{name.upper()}"] = value
+
+
+def recorded_variables(header: RunHeader) -> dict[str, str]:
+    """What a run was recorded with; nothing for a run that came with a file."""
+    chosen = header.settings.get("set")
+    if header.is_foreign or not isinstance(chosen, Mapping):
+        return {}
+    return {str(name): str(value) for name, value in chosen.items() if _NAME.fullmatch(str(name))}
+
+
+def run_matrix(
+    context: click.Context, variants: Sequence[Mapping[str, str]], store_path: str, comparison: Mapping[str, Any]
+) -> None:
+    """Run each variant, compare the others with the first, and leave with the strictest exit code of the runs."""
+    arguments = _without_sets(context.meta[_ARGUMENTS])
+    run_ids, codes = [], []
+    for chosen in variants:
+        known = _run_ids(store_path, chosen)
+        sets = [word for name, value in chosen.items() for word in ("--set", f"{name}={value}")]
+        click.echo(" ".join(sets[1::2]), err=True)
+        sys.stdout.flush()
+        code = subprocess.run([sys.executable, "-m", "agentunit", "run", *arguments, *sets]).returncode
+        made = [run_id for run_id in _run_ids(store_path, chosen) if run_id not in known]
+        if code not in _VERDICTS or not made:
+            # A wrong suite is wrong for every value, and who pressed Ctrl-C wants no further run.
+            raise click.exceptions.Exit(code or 3)
+        run_ids.append(made[0])
+        codes.append(code)
+    # Which variant is better is what was asked, so a worse one is no failure: the gates of the runs decide.
+    with suppress(click.exceptions.Exit):
+        context.invoke(compare, references=tuple(run_ids), store_path=store_path, **comparison)
+    exit_code = strictest(codes)
+    remember_exit_code(exit_code)
+    raise click.exceptions.Exit(exit_code)
+
+
+def _run_ids(store_path: str, chosen: Mapping[str, str]) -> list[str]:
+    if not os.path.exists(store_path):
+        return []
+    with open_store(store_path, read_only=True) as store:
+        return [header.id for header in store.runs() if header.settings.get("set") == dict(chosen)]
+
+
+def _without_sets(arguments: Sequence[str]) -> list[str]:
+    kept: list[str] = []
+    waiting = iter(arguments)
+    for each in waiting:
+        if each == "--set":
+            next(waiting, None)
+        elif not each.startswith("--set="):
+            kept.append(each)
+    return kept

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agentunit.adapters.bound_function import BoundFunction
+from agentunit.cli.matrix import variants_from
+from agentunit.core.case import DatasetCase
+from agentunit.core.trace import TraceLog
+
+SUITE = """
+import os
+
+from agentunit import Suite
+
+import matrix_agent
+
+cases = [{"id": f"c{n}", "query": str(n), "expected_output": str(n)} for n in range(20)]
+suite = Suite(cases, matrix_agent.answer, metrics=["exact_match"], gates=["exact_match >= 0.8"])
+"""
+AGENT = """
+import os
+
+AT_IMPORT = os.environ["AGENTUNIT_SET_MODEL"]
+
+
+def answer(query, model="none"):
+    return query if model == AT_IMPORT != "bad" else "no"
+"""
+
+
+@pytest.fixture
+def agentunit(tmp_path: Path):
+    (tmp_path / "suite.py").write_text(SUITE)
+    (tmp_path / "matrix_agent.py").write_text(AGENT)
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {name: value for name, value in os.environ.items() if name != "AGENTUNIT_SET_MODEL"}
+        command = [sys.executable, "-m", "agentunit", *arguments]
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    return call
+
+
+def test_each_value_is_a_run_and_all_are_compared(agentunit):
+    result = agentunit("run", "suite.py", "--set=model=good,bad,fine", "--json")
+    assert result.returncode == 1, result.stderr  # the gate of one run fails
+    *runs, compared = map(json.loads, result.stdout.splitlines())
+    assert [run["run"]["settings"]["tags"] for run in runs] == [{"model": model} for model in ("good", "bad", "fine")]
+    # Each agent got its own value, as a parameter and from the environment at import.
+    assert [run["summary"]["metrics"][0]["mean"] for run in runs] == [1.0, 0.0, 1.0]
+    assert [each["decision"]["verdict"] for each in compared["comparisons"]] == ["fail", "pass"]
+    assert len(agentunit("runs", "--tag", "model=bad", "--json").stdout.splitlines()) == 1
+
+
+def test_the_table_of_all_runs_is_printed_and_a_worse_variant_is_no_failure(agentunit):
+    result = agentunit("run", "suite.py", "--set", "model=good,bad,fine", "--gate", "exact_match >= 0")
+    assert result.returncode == 0, result.stderr
+    assert "Each against" in result.stdout
+
+
+def test_a_run_goes_on_with_its_value(agentunit):
+    assert agentunit("run", "suite.py", "--set", "model=good", "--limit", "5").returncode == 0
+    assert agentunit("rerun", "last", "c1").returncode == 0
+    assert agentunit("run", "suite.py", "--resume", "last").returncode == 0
+    assert agentunit("run", "suite.py", "--resume", "last", "--set", "model=bad").returncode == 2
+
+
+def test_what_is_wrong_for_every_value_is_said_once(agentunit):
+    result = agentunit("run", "nowhere.py", "--set", "model=good,bad")
+    assert result.returncode == 2
+    assert result.stderr.count("no such file") == 1
+
+
+def test_every_combination_is_a_variant(invoke):
+    assert variants_from(["a=1,2", "b=x"]) == [{"a": "1", "b": "x"}, {"a": "2", "b": "x"}]
+    assert variants_from([]) == [{}]
+    for wrong in ("model", "model=", "=a", "a b=1"):
+        assert invoke("run", "suite.py", "--set", wrong).exit_code == 2
+    assert invoke("run", "suite.py", "--set", "a=1", "--set", "a=2").exit_code == 2
+
+
+def test_a_parameter_of_that_name_gets_the_value(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AGENTUNIT_SET_MODEL", "large")
+    monkeypatch.setenv("AGENTUNIT_SET_QUERY", "no")
+    case = DatasetCase("c", "question")
+    assert BoundFunction(lambda text, model: (text, model))(case, TraceLog(), None) == ("question", "large")
+    assert BoundFunction(lambda query, *, model="x": (query, model))(case, TraceLog(), None) == ("question", "large")
+    assert BoundFunction(lambda query: query)(case, TraceLog(), None) == "question"
