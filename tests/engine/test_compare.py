@@ -102,7 +102,7 @@ def test_a_rate_that_should_be_low_is_pass_and_fail_the_other_way_round():
     assert only.p_worse == pytest.approx(0.5**12)
     assert only.difference == pytest.approx(0.2)
     assert only.low > 0.0
-    assert len(only.got_worse) == 5
+    assert len(only.got_worse) == 12
 
 
 def test_repeats_of_a_case_are_averaged():
