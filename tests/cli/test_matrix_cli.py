@@ -61,7 +61,8 @@ def test_each_value_is_a_run_and_all_are_compared(agentunit):
 def test_the_table_of_all_runs_is_printed_and_a_worse_variant_is_no_failure(agentunit):
     result = agentunit("run", "suite.py", "--set", "model=good,bad,fine", "--gate", "exact_match >= 0")
     assert result.returncode == 0, result.stderr
-    assert "Each against" in result.stdout
+    assert "Each against model=good" in result.stdout
+    assert "metric       model=good  model=bad        model=fine" in result.stdout
 
 
 def test_a_run_goes_on_with_its_value(agentunit):

@@ -20,7 +20,7 @@ from agentunit.store.sqlite import Store
 def test_an_interval_over_clusters_by_hand():
     # Clusters {0, 0, 0} and {1} and {1, 1}: m = 3/6; total − size · m = −1.5, 0.5, 1; squares 2.25 + 0.25 + 1 = 3.5;
     # √(3/2 · 3.5) / 6 = 0.38188; t with 2 degrees of freedom is 4.3027.
-    interval = cluster_mean_interval([0.0, 1.0, 2.0], [3, 1, 2], shares=True)
+    interval = cluster_mean_interval([0.0, 1.0, 2.0], [3, 1, 2], pass_fail=True)
     assert interval is not None
     assert interval.low == pytest.approx(0.5 - 4.30265 * 0.381881, abs=1e-4)
     assert interval.high == pytest.approx(0.5 + 4.30265 * 0.381881, abs=1e-4)
@@ -37,9 +37,15 @@ def test_clusters_of_one_value_are_plain_values():
 
 
 def test_nothing_but_passes_counts_each_cluster_once():
-    clustered, plain = cluster_mean_interval([5.0, 3.0, 2.0], [5, 3, 2], shares=True), wilson_interval(3, 3)
+    clustered, plain = cluster_mean_interval([5.0, 3.0, 2.0], [5, 3, 2], pass_fail=True), wilson_interval(3, 3)
     assert clustered is not None
     assert (clustered.low, clustered.high, clustered.method) == (plain.low, plain.high, "cluster wilson")
+
+
+def test_clusters_that_happen_to_be_alike_do_not_claim_certainty():
+    clustered, plain = cluster_mean_interval([3.0] * 10, [4] * 10, pass_fail=True), wilson_interval(30, 40)
+    assert clustered is not None
+    assert (clustered.low, clustered.high) == (plain.low, plain.high)
 
 
 def test_one_cluster_has_no_interval_and_sizes_are_checked():

@@ -24,6 +24,7 @@ from agentunit.reports.decision_console import print_variants, print_verdict
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
 from agentunit.reports.reported_run import Mask
+from agentunit.reports.run_facts import run_tags
 from agentunit.reports.slice_table import masked_slices, print_slices
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -135,10 +136,15 @@ def compare(
         print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]))
     else:
         worst = next(place for place, each in enumerate(decisions) if each.exit_code == exit_code)
-        print_variants(
-            decisions, Terminal(), shlex.join(["agentunit", "compare", references[0], references[worst + 1]])
-        )
+        next_step = shlex.join(["agentunit", "compare", references[0], references[worst + 1]])
+        print_variants(decisions, Terminal(), next_step, names=_names_by_tag([old, *new]))
     _leave(exit_code)
+
+
+def _names_by_tag(runs: Sequence[ScoredRun]) -> dict[str, str]:
+    """What tells runs apart for a person: their tags, where all have different ones."""
+    names = {run.header.id: " ".join(f"{key}={value}" for key, value in run_tags(run.header).items()) for run in runs}
+    return names if all(names.values()) and len(set(names.values())) == len(runs) else {}
 
 
 def _leave(exit_code: int) -> NoReturn:

@@ -104,6 +104,10 @@ def measure(
         interval = totals.interval()
         if interval is not None and sign < 0.0:
             interval = Interval(-interval.high, -interval.low, interval.method)
+        if interval is not None and all(value in (0.0, 1.0) for value in values):
+            # Clusters that happen to change alike must not claim ± 0.
+            plain = paired_proportion_interval(differences.count(1.0), differences.count(-1.0), n)
+            interval = Interval(min(interval.low, plain.low), max(interval.high, plain.high), interval.method)
     else:
         resamples = 1000 if settings.resamples is None else settings.resamples
         interval = paired_bootstrap_interval(differences, resamples=resamples)

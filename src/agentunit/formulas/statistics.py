@@ -144,14 +144,15 @@ def normal_interval(mean: float, sample_variance: float, n: int, confidence: flo
 
 
 def cluster_mean_interval(
-    totals: Sequence[float], sizes: Sequence[int], *, shares: bool = False, confidence: float = 0.95
+    totals: Sequence[float], sizes: Sequence[int], *, pass_fail: bool = False, confidence: float = 0.95
 ) -> Interval | None:
     """The interval of the mean of all values where values of one cluster are alike: only clusters are independent.
 
     `totals` and `sizes` are the sum and the number of values of each cluster. With G clusters, N values and the mean
     m = Σ total / N: m ∓ t · √(G / (G − 1) · Σ (total − size · m)²) / N, t being Student's critical value with G − 1
     degrees of freedom (the cluster-robust variance of a mean). Clusters of one value each give Student's interval.
-    `shares` that are all 0 or all 1 have no spread to go by: each cluster counts as one value in Wilson's interval.
+    Where all values are 0 or 1 (`pass_fail`) it is never narrower than Wilson's over the values: clusters that
+    happen to be alike would claim ± 0. Nothing but passes, or failures, have Wilson's with each cluster as one value.
     Few clusters of very different sizes make it too narrow, though far less than counting values does. Fewer than
     two clusters: None.
     Source: Liang and Zeger, "Longitudinal data analysis using generalized linear models", Biometrika 73 (1986).
@@ -171,13 +172,17 @@ def cluster_mean_interval(
     if n_clusters < 2:
         return None
     total = math.fsum(sums)
-    if shares and total in (0.0, float(n)):
+    if pass_fail and total in (0.0, float(n)):
         whole = wilson_interval(n_clusters if total else 0, n_clusters, confidence)
         return Interval(whole.low, whole.high, "cluster wilson")
     mean = total / n
     squares = math.fsum([(each - size * mean) ** 2 for each, size in zip(sums, sizes, strict=True)])
     margin = t_critical_value(confidence, n_clusters - 1) * math.sqrt(n_clusters / (n_clusters - 1) * squares) / n
-    return Interval(mean - margin, mean + margin, "cluster t")
+    low, high = mean - margin, mean + margin
+    if pass_fail:
+        plain = wilson_interval(round(total), n, confidence)
+        low, high = min(low, plain.low), max(high, plain.high)
+    return Interval(low, high, "cluster t")
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -130,11 +130,19 @@ def print_verdict(decision: Decision, console: Console, *next_steps: str) -> Non
     print_decision(decision, console, *next_steps)
 
 
-def print_variants(decisions: Sequence[Decision], console: Console, *next_steps: str) -> None:
-    """Print several comparisons with one baseline: metrics by runs, cases by runs, and each decision."""
+def print_variants(
+    decisions: Sequence[Decision], console: Console, *next_steps: str, names: Mapping[str, str] | None = None
+) -> None:
+    """Print several comparisons with one baseline: metrics by runs, cases by runs, and each decision.
+
+    ``names`` are what to call runs in place of their ids.
+    """
     compared = [each.comparison for each in decisions if each.comparison is not None]
-    runs = [printable_line(each.candidate, 30) for each in compared]
-    baseline = printable_line(compared[0].baseline, 30)
+    names = names or {}
+    baseline, *runs = (
+        printable_line(names.get(run_id, run_id), 30)
+        for run_id in (compared[0].baseline, *(each.candidate for each in compared))
+    )
     rows: dict[str, list[str]] = {}
     for place, comparison in enumerate(compared):
         for label, each in zip(comparison.labels, comparison.metrics, strict=True):
