@@ -57,3 +57,37 @@ def test_repeats_are_a_number_or_auto(invoke, repeats):
     result = invoke("run", "suite.py", f"--repeats={repeats}")
     assert result.exit_code == 2
     assert "a number above 0, or auto" in result.stderr
+
+
+def test_every_later_look_says_the_same_as_the_run(invoke):
+    # 24 of 30 pass: just at the threshold, so that nothing is ever shown.
+    suite = SUITE.replace("range(300)", "range(30)").replace("WRONG", "2").replace("GATES", "('exact_match >= 0.8',)")
+    Path("suite.py").write_text(suite)
+    assert invoke("run", "suite.py", "--repeats", "auto", "--name", "it").exit_code == 4
+    assert invoke("gate", "it").exit_code == 4
+    assert "CANNOT TELL" in invoke("show", "it").stdout
+    for file in ("it.md", "it.html", "it.xml"):
+        invoke("export", "it", "--to", file)
+        text = Path(file).read_text(encoding="utf-8").upper()
+        assert "CANNOT TELL" in text, file
+    invoke("export", "it", "--to", "it.json")
+    assert invoke("gate", "it.json").exit_code == 4
+
+
+def test_a_comparison_keeps_the_evidence_of_the_run(invoke):
+    write_suite(0, ())
+    invoke("run", "suite.py", "--name", "before")
+    write_suite(4, ())
+    invoke("run", "suite.py", "--name", "after", "--repeats", "auto", "--baseline", "before")
+    data = json.loads(invoke("compare", "before", "after", "--json").stdout)
+    (metric,) = [each for each in data["comparison"]["metrics"] if each["metric"] == "exact_match"]
+    assert (metric["verdict"], "shown after" in metric["reason"]) == ("regression", True)
+    assert 0 < metric["p_adjusted"] <= 0.05
+    assert "exact_match fell by" in data["comparison"]["sentence"]
+
+
+def test_evidence_does_not_outlive_further_runs(invoke):
+    write_suite(0)
+    invoke("run", "suite.py", "--repeats", "auto", "--name", "it")
+    result = invoke("run", "suite.py", "--resume", "it", "--json")
+    assert "until_decided" not in json.loads(result.stdout)["run"]["settings"]

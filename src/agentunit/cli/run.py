@@ -35,9 +35,8 @@ from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import Unsure, count_unsure, decide
+from agentunit.engine.decision import Unsure, count_unsure, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
-from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
@@ -45,10 +44,7 @@ from agentunit.engine.suite import Suite, SuiteError, load_suite
 from agentunit.engine.until_decided import (
     Place,
     Question,
-    Watched,
     baseline_questions,
-    decided_comparison,
-    decided_gates,
     gate_questions,
     run_until_decided,
 )
@@ -243,9 +239,8 @@ def _run(
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     again = resume_command(plan.header.id, suite_path, store.path)
-    watched = None
     if until_decided:
-        watched = record_until_decided(plan, store, suite, questions, caps, again)
+        record_until_decided(plan, store, suite, questions, caps, again)
     else:
         recording = record_with_progress(plan, store, caps=caps)
         leave_if_stopped(recording, again)
@@ -260,7 +255,6 @@ def _run(
         as_json=as_json,
         show_personal_data=show_personal_data,
         all_rows=all_rows,
-        watched=watched,
         unsure=unsure,
     )
 
@@ -289,7 +283,7 @@ def _questions(suite: Suite, base: ScoredRun | None) -> list[Question]:
 
 def record_until_decided(
     plan: Plan, store: Store, suite: Suite, questions: Sequence[Question], caps: Caps, again: str
-) -> Watched:
+) -> None:
     """Record and score cases until the questions are answered, a cap is reached, or it is clear that they never are."""
     run_id = plan.header.id
     n_done, spent_usd, began = 0, 0.0, time.monotonic()
@@ -323,12 +317,11 @@ def record_until_decided(
         at_once=suite.concurrency,
         ignored=plan.header.settings.get("known_failures") or (),
     )
-    answers = {str(question.subject): str(question) for question in questions}
+    answers = {question.subject: question.outcome() for question in questions}
     settings = {**store.find_run(run_id).settings, "until_decided": {"ended": str(watched), "answers": answers}}
     store.update_run(run_id, settings, n_planned=n_done)
     store.set_status(run_id, "finished")
     click.echo(str(watched), err=True)
-    return watched
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -492,7 +485,6 @@ def finish(
     as_json: bool,
     show_personal_data: bool = False,
     all_rows: bool = True,
-    watched: Watched | None = None,
     unsure: Unsure | None = None,
 ) -> None:
     """Print a run and what is decided about it, and leave with the exit code that says it."""
@@ -500,11 +492,8 @@ def finish(
     comparison = None
     if base is not None:
         comparison = compare_runs(scored, base, gates=suite.gates, min_coverage=suite.min_coverage)
-    verdicts = evaluate_gates(scored, suite.gates, min_coverage=suite.min_coverage)
-    if watched is not None:
-        verdicts = decided_gates(verdicts, watched)
-        comparison = None if comparison is None else decided_comparison(comparison, watched)
-    decision = count_unsure(decide(scored, verdicts, comparison, max_errors=suite.max_errors), unsure)
+    decision = decide_run(scored, suite.gates, comparison, min_coverage=suite.min_coverage, max_errors=suite.max_errors)
+    decision = count_unsure(decision, unsure)
     reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
     decision = reported.decision
     remember_exit_code(decision.exit_code)

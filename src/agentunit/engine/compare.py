@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agentunit.engine.case_differences import CountedScores, case_differences
-from agentunit.engine.comparison import Comparison, MetricComparison
+from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison
 from agentunit.engine.detectable import describe_result
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.known_failures import set_aside, without_cases
@@ -16,6 +16,7 @@ from agentunit.engine.paired_scores import (
     ANSWERED,
     BackendScores,
     answered_scores,
+    baseline_subject,
     case_ids,
     check_names,
     clusters_by_case,
@@ -24,7 +25,7 @@ from agentunit.engine.paired_scores import (
 )
 from agentunit.engine.paired_tests import ComparisonSettings, Measured, measure, with_verdicts
 from agentunit.engine.rescoring import rescore_baseline
-from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.scored_run import ScoredRun, sequential_answers
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 
@@ -119,7 +120,7 @@ def compare_runs(
         n_only_baseline=len(baseline_cases - candidate_cases),
         n_only_candidate=len(candidate_cases - baseline_cases),
         alpha=alpha,
-        metrics=tuple(with_verdicts(found, too_few, settings)),
+        metrics=tuple(_with_evidence(with_verdicts(found, too_few, settings), candidate, baseline)),
         note="; ".join(
             [
                 *(["the datasets differ: cases of the same id may not be the same case"] * (len(fingerprints) > 1)),
@@ -135,6 +136,23 @@ def compare_runs(
         tested_by=settings.counted_by,
     )
     return replace(comparison, sentence=describe_result(comparison, [_width(each) for each in found]))
+
+
+def _with_evidence(
+    metrics: Iterable[MetricComparison], candidate: ScoredRun, baseline: ScoredRun
+) -> Iterable[MetricComparison]:
+    """Verdicts of a run until decided: a test of fixed size does not hold where the values say when to stop."""
+    shown = sequential_answers(candidate.header.settings)
+    verdicts: dict[str | None, CompareVerdict] = {"yes": "no worse", "no": "regression", None: "cannot tell"}
+    for each in metrics:
+        answer = shown.get(baseline_subject(each.metric, each.backend, baseline.header.id))
+        if answer is None or each.verdict not in ("regression", "no worse", "better", "cannot tell"):
+            yield each
+            continue
+        verdict = verdicts[answer.answer]
+        # Only a loss that is shown has a number to it: which others would have been seen is not known.
+        p_value = answer.p_value if verdict == "regression" else None
+        yield replace(each, verdict=verdict, reason=answer.text, p_adjusted=p_value, cases_needed=None)
 
 
 def _gates_of(run: ScoredRun, gates: Iterable[Gate | str] | None) -> list[Gate]:

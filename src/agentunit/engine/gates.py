@@ -13,7 +13,7 @@ from agentunit.backends.quality import LEXICAL, missing_local_model
 from agentunit.engine.gate_expressions import Gate, GateError, nearest_name, parse_gate
 from agentunit.engine.known_failures import counted_part
 from agentunit.engine.margins import are_shares, possible_range
-from agentunit.engine.scored_run import Clusters, ScoredRun
+from agentunit.engine.scored_run import Clusters, ScoredRun, SequentialAnswer, sequential_answers
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
 from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
@@ -30,7 +30,8 @@ Verdict = Literal["pass", "fail", "error", "cannot tell"]
 @dataclass(frozen=True)
 class GateVerdict:
     """What became of a gate: "error" means that the run cannot answer it, "cannot tell" that its scores are no ground
-    to decide by: they are informational, and the gate does not name their backend.
+    to decide by: they are informational, and the gate does not name their backend, or the evidence of a run until
+    decided leaves it open.
 
     ``value`` is the number compared (for all and any: the share of values that meet the condition), ``low`` and
     ``high`` its 95 % interval where there is one. ``near`` says that the interval holds the threshold: another run
@@ -72,7 +73,19 @@ def evaluate_gates(
         raise ValueError(f"evaluate_gates: min_coverage must be from 0 to 1; received {min_coverage!r}")
     parsed = [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
     run = counted_part(run)
-    return [_evaluate(run, gate, min_coverage if gate.coverage is None else gate.coverage) for gate in parsed]
+    shown = sequential_answers(run.header.settings)
+    verdicts = [_evaluate(run, gate, min_coverage if gate.coverage is None else gate.coverage) for gate in parsed]
+    return [_with_evidence(verdict, shown.get(str(verdict.gate))) for verdict in verdicts]
+
+
+def _with_evidence(verdict: GateVerdict, shown: SequentialAnswer | None) -> GateVerdict:
+    """A verdict that a run until decided was stopped for: what its evidence leaves open is not decided."""
+    if shown is None or verdict.verdict == "error":
+        return verdict
+    reason = f"{verdict.reason}; {shown.text}"
+    if shown.answer is None:
+        return replace(verdict, verdict="cannot tell", reason=reason, cases=())
+    return replace(verdict, reason=reason)
 
 
 def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:

@@ -133,3 +133,8 @@ def check_names(parameter: str, labels: Iterable[str], known: Mapping[str, Itera
 def _near(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def baseline_subject(metric: str, backend: str | None, baseline: str) -> str:
+    """What the evidence of a run until decided calls a metric beside a baseline."""
+    return f"{metric}[{backend}] against {baseline}"

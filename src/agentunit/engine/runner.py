@@ -201,6 +201,8 @@ def plan_run(
     # What others wrote there since, such as facts about metrics that were scored later, stays.
     infos = {**(header.settings.get("metric_infos") or {}), **settings["metric_infos"]}
     settings = {**header.settings, **settings, "metric_infos": infos}
+    # Evidence about the runs so far says nothing once others join them.
+    settings.pop("until_decided", None)
     before(cases, sum(each not in done for each in wanted))
     header.n_planned = len(wanted)
     wanted = [each for each in wanted if each not in done]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -214,6 +214,25 @@ def recorded_infos(settings: Mapping[str, Any]) -> dict[str, MetricInfo]:
                 # Written before metrics said how a run adds up.
                 facts = {**facts, "aggregate": info_of(name).aggregate}
             found[name] = msgspec.convert(facts, MetricInfo)
+    return found
+
+
+class SequentialAnswer(NamedTuple):
+    """What the evidence of a run until decided says about a gate or a baseline; ``None`` where it says nothing."""
+
+    answer: Literal["yes", "no"] | None
+    text: str
+    p_value: float | None
+
+
+def sequential_answers(settings: Mapping[str, Any]) -> dict[str, SequentialAnswer]:
+    """The answers that a run until decided has kept, by what they are about. They count in every report of the run."""
+    stored = settings.get("until_decided")
+    answers = stored.get("answers") if isinstance(stored, Mapping) else None
+    found = {}
+    for subject, each in answers.items() if isinstance(answers, Mapping) else ():
+        with suppress(msgspec.ValidationError):
+            found[str(subject)] = msgspec.convert(each, SequentialAnswer)
     return found
 
 

@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
-from agentunit.engine.comparison import Comparison
 from agentunit.engine.gate_expressions import Gate
-from agentunit.engine.gates import GateVerdict
 from agentunit.engine.margins import margin_in_unit, range_width
-from agentunit.engine.paired_scores import scores_by_backend
-from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.paired_scores import baseline_subject, scores_by_backend
+from agentunit.engine.scored_run import ScoredRun, SequentialAnswer
 from agentunit.formulas.sequential import MeanEvidence
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.sqlite import ScoreRow
@@ -47,7 +45,6 @@ class Question:
     value: Callable[[ScoreRow], float | None]
     yes: Callable[[], MeanEvidence]
     no: Callable[[], MeanEvidence]
-    baseline: bool = False
     no_alpha: float = ALPHA
     answer: Answer | None = None
     about: About = "population"
@@ -80,6 +77,11 @@ class Question:
         shown, refuted = self._evidence
         ways = [shown.values_needed(ALPHA), refuted.values_needed(self.no_alpha)]
         return min((way for way in ways if way is not None), default=None)
+
+    def outcome(self) -> SequentialAnswer:
+        """What is kept with the run."""
+        _, refuted = self._evidence
+        return SequentialAnswer(self.answer, str(self), refuted.p_value if self.answer == "no" else None)
 
     def __str__(self) -> str:
         runs = "1 run" if self.n == 1 else f"{self.n:,} runs"
@@ -121,8 +123,8 @@ def baseline_questions(
             sign = -1.0 if info.direction == "lower" else 1.0
             gain = _gain(scores.values, sign)
             yes, no = _evidence(-margin, "above", -width, width), _evidence(0.0, "below", -width, width)
-            subject = f"{name} against {baseline.header.id}"
-            found.append(Question(subject, name, backend, gain, yes, no, baseline=True))
+            subject = baseline_subject(name, backend, baseline.header.id)
+            found.append(Question(subject, name, backend, gain, yes, no))
     return found
 
 
@@ -217,32 +219,3 @@ def _never(questions: Sequence[Question], n_left: int) -> str | None:
             outlook = "would never be decided" if needed is None else f"would need about {needed:,} more runs"
             return f"{question.subject} {outlook} ({most})"
     return None
-
-
-def decided_gates(verdicts: Iterable[GateVerdict], watched: Watched) -> list[GateVerdict]:
-    """Verdicts on gates, where those that the evidence leaves open are not decided."""
-    asked = {question.subject: question for question in watched.questions if not question.baseline}
-    return [_decided_gate(verdict, asked.get(str(verdict.gate))) for verdict in verdicts]
-
-
-def _decided_gate(verdict: GateVerdict, question: Question | None) -> GateVerdict:
-    if question is None or verdict.verdict == "error":
-        return verdict
-    reason = f"{verdict.reason}; {question}"
-    if question.answer is None:
-        return replace(verdict, verdict="cannot tell", reason=reason, cases=())
-    return replace(verdict, reason=reason)
-
-
-def decided_comparison(comparison: Comparison, watched: Watched) -> Comparison:
-    """A comparison with the verdicts of the evidence: a test of fixed size does not hold for a run that stops early."""
-    asked = {(question.metric, question.backend): question for question in watched.questions if question.baseline}
-    found = []
-    for each in comparison.metrics:
-        question = asked.get((each.metric, each.backend))
-        if question is not None and each.verdict in ("regression", "no worse", "better", "cannot tell"):
-            verdicts = {"yes": "no worse", "no": "regression", None: "cannot tell"}
-            verdict = verdicts[question.answer]
-            each = replace(each, verdict=verdict, reason=str(question), p_adjusted=None, cases_needed=None)  # type: ignore[arg-type]
-        found.append(each)
-    return replace(comparison, metrics=tuple(found))
