@@ -160,7 +160,7 @@ def test_no_control_character_reaches_the_terminal(verb):
 def test_an_unknown_case_suggests_the_nearest(verb, typed, meant):
     result = verb("show", "20250101-aaaa", typed)
     assert result.exit_code == 3
-    assert result.stderr == f"Error: run 20250101-aaaa has no case '{typed}'; did you mean '{meant}'?\n"
+    assert result.stderr == f"Error: run desk (20250101-aaaa) has no case '{typed}'; did you mean '{meant}'?\n"
 
 
 def test_mistakes_in_show_are_one_line(verb):

@@ -96,7 +96,7 @@ def test_nothing_to_decide_is_a_usage_error():
     make_run("run", PERFECT)
     result = invoke(gate)
     assert result.exit_code == 2
-    assert "has no gates of its own: give some with --gate, or a --baseline" in result.output
+    assert "has no gates: give some with --gate, or a --baseline" in result.output
 
 
 def test_errors_beyond_the_allowance():
@@ -203,7 +203,9 @@ def test_compare_says_which_is_which():
     new = make_run("new", {"tool_success": [0.0] * 20 + [1.0] * 60, "exact_match": [1.0] * 80})
     result = invoke(compare, "base", "new")
     assert result.exit_code == 1
-    assert f"Against the baseline {base} → {new}: 80 cases in both" in result.output
+    # By name, and by the end of the id, which other commands take.
+    assert f"Against the baseline base ({base[-4:]}) → new ({new[-4:]}): 80 cases in both" in result.output
+    assert invoke(compare, base[-4:], new[-4:]).exit_code == 1
     lines = result.output.splitlines()
     row = next(line for line in lines if line.startswith("tool_success"))
     assert row.split()[:4] == ["tool_success", "↑", "1.00", "0.75"]
@@ -236,17 +238,25 @@ def undecided():
 def test_several_runs_against_the_first():
     make_run("base", {"tool_success": [1.0] * 80})
     make_run("same", {"tool_success": [1.0] * 80})
-    worse = make_run("worse", {"tool_success": [0.0] * 20 + [1.0] * 60})
+    make_run("worse", {"tool_success": [0.0] * 20 + [1.0] * 60})
     result = invoke(compare, "base", "same", "worse")
     assert result.exit_code == 1
     lines = [line.split() for line in result.output.splitlines()]
     assert ["tool_success", "1.00", "1.00", "no", "change", "0.75", "regression"] in lines
-    assert ["q0", "–", "newly", "failing"] in lines
-    assert f"{worse}: FAIL: tool_success is worse than the baseline" in result.output
-    assert lines[-1] == ["next:", "agentunit", "compare", "base", "worse"]
+    assert ["q0", "ok", "ok", "newly", "failing"] in lines
+    assert "worse: FAIL: tool_success is worse than the baseline" in result.output
+    assert "… and 10 more cases (--all shows them)" in result.output
+    assert "\nq19 " not in result.output
+    assert "\nq19 " in invoke(compare, "base", "same", "worse", "--all").output
+    assert result.output.splitlines()[-1] == "next: agentunit export same worse --baseline base --to report.html"
     data = json.loads(invoke(compare, "base", "same", "worse", "--json").output)
     assert [each["exit_code"] for each in data["comparisons"]] == [0, 1]
     assert (data["exit_code"], data["comparisons"][0]["comparison"]["alpha"]) == (1, 0.025)
+    by_case = [each["comparison"]["cases"] for each in data["comparisons"]]
+    assert [of_run["q0"] for of_run in by_case] == [
+        {"kind": "unchanged", "ok_before": True, "ok_now": True},
+        {"kind": "newly failing", "ok_before": True, "ok_now": False},
+    ]
     assert invoke(compare, "base", "same", "same").exit_code == 0
     assert "name at least two runs" in invoke(compare, "base").output
 

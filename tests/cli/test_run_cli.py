@@ -322,8 +322,9 @@ def test_a_killed_run_is_shown_as_interrupted_with_the_way_on(invoke):
         store.set_status(run_id, "running")
     way_on = f"agentunit run suite.py --resume {run_id}"
     for command in (("runs",), ("show", "last")):
+        for columns in ("100", "80", "60"):
+            assert "interrupted" in invoke(*command, env={"COLUMNS": columns}).stdout
         result = invoke(*command)
-        assert "interrupted" in result.stdout
         assert f"next: {way_on}" in result.stdout
     assert json.loads(invoke("runs", "--json").stdout)[0]["status"] == "interrupted"
     for name in ("run.md", "run.html", "run.xml"):

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.reports import html as html_report
 from agentunit.reports.html import _embedded, _shortened, write_html
-from agentunit.reports.html_overview import html_text
+from agentunit.reports.html_tables import html_text
 from agentunit.reports.reported_run import open_run
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

@@ -10,7 +10,8 @@ from agentunit.engine.decision import decide, decide_run
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import GateVerdict
 from agentunit.reports.figures import describe_value
-from agentunit.reports.markdown import MOST_CHARACTERS, code, inline, run_markdown, write_step_summary
+from agentunit.reports.github_annotations import write_step_summary
+from agentunit.reports.markdown import MOST_CHARACTERS, code, inline, run_markdown
 from agentunit.reports.reported_run import ReportedRun, open_run
 
 GITHUB_LIKE = MarkdownIt("gfm-like", {"linkify": False})
@@ -107,7 +108,7 @@ def test_a_comparison_says_what_became_worse(store, keep):
     old, new = open_run("old", store).run, open_run("new", store).run
     text = run_markdown(ReportedRun(new, decision=decide_run(new, comparison=compare_runs(new, old))))
     assert text.startswith("### <code>desk</code>: ❌ FAIL")
-    assert "**Against <code>old</code>**, 60 cases in both" in text
+    assert "**Against <code>desk &#40;old&#41;</code>**, 60 cases in both" in text
     assert "| <code>task&#95;success</code> outcome | 1.00 | 0.50 | -0.500 &#91;" in text
     assert "**regression**" in text
     same = run_markdown(ReportedRun(new, decision=decide_run(new, comparison=compare_runs(new, new))))

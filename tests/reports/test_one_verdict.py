@@ -16,7 +16,7 @@ from rich.console import Console
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.core.results import MetricResult, Score, encode_json
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide_run
+from agentunit.engine.decision import decide_run, strictest
 from agentunit.engine.scored_run import run_from_store
 from agentunit.reports.decision_console import print_decision
 from agentunit.reports.html import write_html
@@ -116,6 +116,45 @@ def test_no_report_passes_a_run_that_did_not(cases, n_repeats, gates, max_errors
     assert {name.split()[0] for name in bad} == set(decision.failing_cases)
     assert any(True for tag in ("failure", "error") for _ in root.iter(tag)) == (code != 0)
     assert json.loads(made["json"])["decision"]["failing_cases"] == list(decision.failing_cases)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    before=st.lists(st.sampled_from([0.0, 1.0]), min_size=6, max_size=6),
+    runs=st.lists(st.lists(kinds, min_size=1, max_size=6), min_size=2, max_size=3),
+    gates=st.lists(st.sampled_from(GATES), unique=True, max_size=2),
+)
+def test_no_report_of_several_runs_passes_one_that_did_not(before, runs, gates, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    with Store(folder / "runs.db") as store:
+        keep(store, "old", before)
+        old, reported = run_from_store(store, "old"), []
+        for number, cases in enumerate(runs):
+            keep(store, f"new-{number}", cases, n_repeats=2, gates=gates)
+            reported.append(open_run(f"new-{number}", store))
+            comparison = compare_runs(reported[-1].run, old, resamples=99)
+            reported[-1].decision = decide_run(reported[-1].run, comparison=comparison)
+        first = reported[0]
+        first.others, first.baseline_label = tuple(reported[1:]), "old"
+        made = {"markdown": html.unescape(run_markdown(first))}
+        for name, write in (("html", write_html), ("junit", write_junit)):
+            write(first, folder / name)
+            made[name] = (folder / name).read_text(encoding="utf-8")
+    made["html"] = re.sub(r"<style>.*?</style>|<script>.*?</script>|<[^>]+>", "", made["html"], flags=re.DOTALL)
+    decisions = [each.decision for each in reported]
+    assert first.verdict.exit_code == strictest(each.exit_code for each in decisions)
+    for name, text in made.items():
+        text = html.unescape(text)
+        assert all(each.headline[:300] in text for each in decisions), name
+        assert all(case_id in text for each in decisions for case_id in each.failing_cases[:3]), name
+        if not any(each.verdict == "pass" for each in decisions):
+            assert not SAYS_PASS.search(text), name
+    root = ElementTree.fromstring((folder / "junit").read_text(encoding="utf-8"))
+    assert any(True for tag in ("failure", "error") for _ in root.iter(tag)) == (first.verdict.exit_code != 0)
+    for each in reported:
+        cases = next(suite for suite in root if suite.get("name") == f"{each.label}: desk")
+        bad = [case for case in cases if case.find("failure") is not None or case.find("error") is not None]
+        assert {case.get("name").split()[0] for case in bad} == set(each.decision.failing_cases)
 
 
 @pytest.fixture

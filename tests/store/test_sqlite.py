@@ -104,7 +104,7 @@ def test_runs_are_found_by_id_beginning_name_and_last(store: Store) -> None:
     assert store.find_run("2026-aa").id == first.id
     assert store.find_run("2026-ab").id == store.find_run("last").id == store.find_run("desk").id == second.id
     assert store.find_run("last~1").id == first.id
-    with pytest.raises(StoreError, match="'2026' is the beginning of 2 runs"):
+    with pytest.raises(StoreError, match="'2026' is a part of the ids of 2 runs"):
         store.find_run("2026")
     with pytest.raises(StoreError, match="no run is called 'nightly'; the newest is 2026-ab"):
         store.find_run("nightly")

@@ -18,14 +18,14 @@ from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE
 from agentunit.engine.margins import Margin, parse_margin
 from agentunit.engine.scored_run import ScoredRun
-from agentunit.engine.slices import slices_as_data, slices_of_comparison
+from agentunit.engine.slices import slices_of_comparison
 from agentunit.reports.console import Terminal
-from agentunit.reports.decision_console import print_variants, print_verdict
+from agentunit.reports.decision_console import print_verdict
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
 from agentunit.reports.reported_run import Mask
-from agentunit.reports.run_facts import run_tags
-from agentunit.reports.slice_table import masked_slices, print_slices
+from agentunit.reports.several_runs import labels_of, print_several
+from agentunit.reports.slice_table import print_slices
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -119,32 +119,27 @@ def compare(
         comparison = compare_as_asked(run, old, names, margins, alpha / len(new), on=on)
         decisions.append(mask.decision(count_unsure(decide_comparison(comparison), unsure)))
         if by is not None:
-            slices.append(masked_slices(sliced_as_asked(slices_of_comparison, comparison, run, old, by), mask))
+            slices.append(mask.slices(sliced_as_asked(slices_of_comparison, comparison, run, old, by)))
     exit_code = strictest(decision.exit_code for decision in decisions)
     remember_exit_code(exit_code)
     if as_json:
         data = [decision_as_data(decision) for decision in decisions]
-        for each, rows in zip(data, slices, strict=False):
-            each["slices"] = slices_as_data(by or "", rows)
+        for each, table in zip(data, slices, strict=False):
+            each["slices"] = table
         click.echo(printable_json(data[0] if len(data) == 1 else {"comparisons": data, "exit_code": exit_code}))
         _leave(exit_code)
-    for run, rows in zip(new, slices, strict=False):
-        infos = {row.metric: run.info(row.metric) for row in rows}
-        title = by or "" if len(new) == 1 else f"{by}, {run.header.id}"
-        print_slices(rows, title, infos, Terminal(), all_rows=all_rows, differences=True)
+    base, *labels = labels_of([run.header for run in (old, *new)])
+    for run, label, table in zip(new, labels, slices, strict=False):
+        infos = {row.metric: run.info(row.metric) for row in table.rows}
+        print_slices(table, infos, Terminal(), all_rows=all_rows, run=label if len(new) > 1 else None)
     if len(new) == 1:
         print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]))
     else:
-        worst = next(place for place, each in enumerate(decisions) if each.exit_code == exit_code)
-        next_step = shlex.join(["agentunit", "compare", references[0], references[worst + 1]])
-        print_variants(decisions, Terminal(), next_step, names=_names_by_tag([old, *new]))
+        next_step = shlex.join(
+            ["agentunit", "export", *references[1:], "--baseline", references[0], "--to", "report.html"]
+        )
+        print_several(decisions, labels, base, Terminal(), next_step, all_rows=all_rows)
     _leave(exit_code)
-
-
-def _names_by_tag(runs: Sequence[ScoredRun]) -> dict[str, str]:
-    """What tells runs apart for a person: their tags, where all have different ones."""
-    names = {run.header.id: " ".join(f"{key}={value}" for key, value in run_tags(run.header).items()) for run in runs}
-    return names if all(names.values()) and len(set(names.values())) == len(runs) else {}
 
 
 def _leave(exit_code: int) -> NoReturn:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+from contextlib import ExitStack
 
 import click
 
 from agentunit.cli.compare import compare_as_asked, unsure_option
 from agentunit.cli.gate import gates_for
-from agentunit.cli.options import open_store, show_personal_data_option, store_option
-from agentunit.cli.references import find_reported_run, load_run, run_argument, unreadable_runs_fail
-from agentunit.engine.comparison import Comparison
+from agentunit.cli.options import by_option, open_store, show_personal_data_option, store_option
+from agentunit.cli.references import find_reported_run, load_run, sliced_as_asked, unreadable_runs_fail
+from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
-from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.slices import slices_of_comparison, slices_of_run
 from agentunit.reports.figures import counted_cases
+from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.reporters import (
     PORTABLE,
     STDOUT,
@@ -23,11 +25,12 @@ from agentunit.reports.reporters import (
     reporter_named,
     reporter_names,
 )
+from agentunit.reports.several_runs import labels_of
 from agentunit.store.portable import export_run
 
 
 @click.command()
-@run_argument
+@click.argument("references", nargs=-1, required=True, metavar="RUN...")
 @click.option("-o", "--to", "target", required=True, metavar="FILE", help="The file to write; '-' is standard output.")
 @click.option(
     "-f",
@@ -39,26 +42,31 @@ from agentunit.store.portable import export_run
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the run's own.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run, as 'agentunit run --baseline' does.")
 @click.option("--on", "on", multiple=True, metavar="METRIC", help="A metric that counts against the baseline.")
+@by_option
 @unsure_option
 @show_personal_data_option
 @store_option
 def export(
-    run_reference: str,
+    references: tuple[str, ...],
     target: str,
     format_name: str | None,
     gates: tuple[str, ...],
     baseline: str | None,
     on: tuple[str, ...],
+    by: str | None,
     unsure: Unsure | None,
     show_personal_data: bool,
     store_path: str,
 ) -> None:
-    """Write a run to one file.
+    """Write a run, or several against one baseline, to one file.
 
     RUN is an id, the beginning of one, a name, 'last', or a file that was exported before. A .json file holds
     everything and can be imported again; the others are for reading: HTML for people, Markdown for a pull request,
     JUnit XML for CI, CSV and Parquet for tables (one row a case, repeat and metric). An http(s) address gets every
     score as an OpenTelemetry event (OTLP logs, extra otel).
+
+    Several runs need a --baseline, and HTML, Markdown or JUnit: one report with metrics by runs, cases by runs, and
+    everything about each run. The allowed chance of a false alarm is shared among them, as 'agentunit compare' does.
 
     Reports mask e-mail addresses, card numbers, credentials and the like. A .json file keeps them: it is the run itself
     ('agentunit redact' makes records to share).
@@ -67,26 +75,70 @@ def export(
     agentunit export last --to run.html
     agentunit export last --to baseline.json.gz
     agentunit export last --to junit.xml
+    agentunit export variant-a variant-b --baseline main.json --to report.html
     agentunit export last --to http://localhost:4318/v1/logs
     """
     chosen = _known(format_name) if format_name else _format_of(target)
-    _refuse_overwriting(target, run_reference, store_path)
+    for reference in references:
+        _refuse_overwriting(target, reference, store_path)
+    if len(references) > 1 and baseline is None:
+        raise click.UsageError("several runs need --baseline RUN: the run that each of them is compared with")
     with unreadable_runs_fail():
         if chosen == PORTABLE:
-            written = _write_portable(run_reference, target, store_path)
+            written = _write_portable(references, target, store_path, by)
         else:
-            with find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported:
+            reporter = reporter_named(chosen)
+            if len(references) > 1 and not getattr(reporter, "several", False):
+                raise click.UsageError(f"--format {chosen} writes one run; html, markdown and junit take several")
+            with ExitStack() as opened:
+                runs = [
+                    opened.enter_context(
+                        find_reported_run(reference, store_path, show_personal_data=show_personal_data)
+                    )
+                    for reference in references
+                ]
                 old = None if baseline is None else load_run(baseline, store_path)
-                decided_by = gates_for(reported.run, gates)
-                comparison = None if old is None else _compared(reported.run, old, decided_by, on)
-                reported.decision = count_unsure(decide_run(reported.run, decided_by, comparison), unsure)
-                written = reporter_named(chosen).write(reported, target)
+                for reported in runs:
+                    _decide(reported, old, gates, on, by, unsure, DEFAULT_ALPHA / len(runs))
+                if old is not None and len(runs) > 1:
+                    _put_together(runs, old)
+                written = reporter.write(runs[0], target)
     if target != STDOUT:
         click.echo(f"{target}: {written}")
 
 
-def _compared(run: ScoredRun, baseline: ScoredRun, gates: list[Gate], on: tuple[str, ...]) -> Comparison:
-    return compare_as_asked(run, baseline, on=on, gates=gates, min_coverage=stored_min_coverage(run.header.settings))
+def _decide(
+    reported: ReportedRun,
+    baseline: ScoredRun | None,
+    expressions: tuple[str, ...],
+    on: tuple[str, ...],
+    by: str | None,
+    unsure: Unsure | None,
+    alpha: float,
+) -> None:
+    """Decide about a run by its gates and against a baseline, and cut its scores into slices if asked."""
+    run = reported.run
+    gates = gates_for(run, expressions)
+    coverage = stored_min_coverage(run.header.settings)
+    comparison = None
+    if baseline is not None:
+        comparison = compare_as_asked(run, baseline, alpha=alpha, on=on, gates=gates, min_coverage=coverage)
+    reported.decision = count_unsure(decide_run(run, gates, comparison), unsure)
+    if by is not None:
+        if comparison is not None and baseline is not None:
+            reported.add_slices(sliced_as_asked(slices_of_comparison, comparison, run, baseline, by))
+        reported.add_slices(sliced_as_asked(slices_of_run, run, by))
+
+
+def _put_together(runs: list[ReportedRun], baseline: ScoredRun) -> None:
+    """Make one report of runs that were compared with the same baseline."""
+    first, *others = runs
+    if len({reported.run.header.id for reported in runs}) < len(runs):
+        raise click.UsageError("a run is named twice: name each one once")
+    base, *labels = labels_of([baseline.header, *(reported.run.header for reported in runs)])
+    for reported, label in zip(runs, labels, strict=True):
+        reported.label = label
+    first.baseline_label, first.others = base, tuple(others)
 
 
 def _known(format_name: str) -> str:
@@ -115,7 +167,12 @@ def _refuse_overwriting(target: str, reference: str, store_path: str) -> None:
         raise click.UsageError(f"{target} is a folder: name a file")
 
 
-def _write_portable(reference: str, target: str, store_path: str) -> str:
+def _write_portable(references: tuple[str, ...], target: str, store_path: str, by: str | None) -> str:
+    if len(references) > 1:
+        raise click.UsageError("a .json file holds one run with all its records: export each run to its own file")
+    if by is not None:
+        raise click.UsageError("--by is for reports: a .json file holds the run itself ('agentunit show RUN --by')")
+    reference = references[0]
     if target == STDOUT:
         raise click.UsageError("a run with all its records goes to a file, not to standard output")
     if os.path.isfile(reference):

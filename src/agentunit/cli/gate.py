@@ -83,7 +83,7 @@ def gate(
     run = load_run(reference, store_path)
     gates = gates_for(run, expressions)
     if not gates and baseline is None:
-        raise click.UsageError(f"run {run.header.id} has no gates of its own: give some with --gate, or a --baseline")
+        raise click.UsageError(f"run {run.header.label} has no gates: give some with --gate, or a --baseline")
     if min_coverage is None:
         min_coverage = stored_min_coverage(run.header.settings)
     comparison = None

@@ -85,7 +85,7 @@ def _refuse_misuse(case_ids: Sequence[str], target: str, expected: str | None, n
 def _promoted(reported: ReportedRun, case_id: str) -> DatasetCase:
     repeats = reported.case(case_id)
     if not repeats:
-        raise unknown_case(reported.run.header.id, case_id, reported.case_ids())
+        raise unknown_case(reported.label, case_id, reported.case_ids())
     worst = worst_repeat(repeats, reported.infos)
     case = worst.record.case
     origin = _origin(reported.run.header.id, worst, reported.infos)

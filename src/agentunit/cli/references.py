@@ -16,7 +16,7 @@ from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.codec import RecordError
 from agentunit.engine.decision import Decision
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
-from agentunit.engine.slices import SliceRow
+from agentunit.engine.slices import SliceTable
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
@@ -43,8 +43,8 @@ def load_run(reference: str, store_path: str) -> ScoredRun:
             return find_scored_run(reference, store)
 
 
-def sliced_as_asked(slices_of: Callable[..., list[SliceRow]], *arguments: Any) -> list[SliceRow]:
-    """The rows by slice that a command line asks for; a run that cannot be sliced, or read, fails in one line."""
+def sliced_as_asked(slices_of: Callable[..., SliceTable], *arguments: Any) -> SliceTable:
+    """The table by slice that a command line asks for; a run that cannot be sliced, or read, fails in one line."""
     with unreadable_runs_fail():
         try:
             return slices_of(*arguments)
@@ -64,7 +64,7 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
         raise
 
 
-def unknown_case(run_id: str, case_id: str, known: Sequence[str]) -> InputFailure:
+def unknown_case(run: str, case_id: str, known: Sequence[str]) -> InputFailure:
     """The error for a case that a run does not have, with the id that was probably meant."""
 
     def without_zeros(text: str) -> str:
@@ -75,7 +75,7 @@ def unknown_case(run_id: str, case_id: str, known: Sequence[str]) -> InputFailur
     near += get_close_matches(case_id, known, n=1, cutoff=0.5)
     near += [each for each in known if case_id.casefold() in each.casefold()]
     hint = f"; did you mean {printable_line(near[0])!r}?" if near else ""
-    return InputFailure(f"run {run_id} has no case {case_id!r}{hint}")
+    return InputFailure(f"run {run} has no case {case_id!r}{hint}")
 
 
 def next_command(reference: str, run: ScoredRun, decision: Decision) -> str:

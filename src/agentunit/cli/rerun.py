@@ -79,7 +79,7 @@ def _rerun(
         known = store.case_ids(header.id)
         for case_id in case_ids:
             if case_id not in known:
-                raise unknown_case(header.id, case_id, known)
+                raise unknown_case(header.label, case_id, known)
         if header.is_foreign and suite_path is None:
             raise click.UsageError(
                 f"run {header.id} was imported from a file, so the suite that it names is not executed: "
@@ -87,7 +87,7 @@ def _rerun(
             )
         path = suite_path or header.settings.get("suite")
         if not isinstance(path, str) or not path:
-            raise InputFailure(f"run {header.id} does not say which suite made it: name it with --suite")
+            raise InputFailure(f"run {header.label} does not say which suite made it: name it with --suite")
         set_variables(recorded_variables(header))
         suite = with_recorded_metrics(adjusted_suite(path, recorded_settings(header), choice), header)
         suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))

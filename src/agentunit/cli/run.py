@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -53,7 +52,7 @@ from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
 from agentunit.reports.decision_console import print_verdict
 from agentunit.reports.figures import number
-from agentunit.reports.github_annotations import workflow_commands
+from agentunit.reports.github_annotations import workflow_commands, write_step_summary
 from agentunit.reports.json_report import decision_as_data, known_backends
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
@@ -497,11 +496,8 @@ def finish(
     reported = ReportedRun(scored, store=store, decision=decision, show_personal_data=show_personal_data)
     decision = reported.decision
     remember_exit_code(decision.exit_code)
-    if "GITHUB_STEP_SUMMARY" in os.environ:
-        from agentunit.reports.markdown import write_step_summary
-
-        # Before the lines that nobody may read any more.
-        write_step_summary(reported)
+    # Before the lines that nobody may read any more.
+    write_step_summary(reported)
     for line in workflow_commands(reported):
         click.echo(line, err=True)
     failures = describe_failures(reported.failures, scored)

@@ -51,14 +51,14 @@ from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.scoring import Run
 from agentunit.engine.scoring import score as score_records
-from agentunit.engine.slices import SliceRow, Slices, slices_as_data, slices_of_run
+from agentunit.engine.slices import Slices, SliceTable, slices_of_run
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters
 from agentunit.reports.console import Terminal, error_line, print_run
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask
-from agentunit.reports.slice_table import masked_slices, print_slices
+from agentunit.reports.slice_table import print_slices
 from agentunit.reports.trace_console import print_reading
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
@@ -189,14 +189,14 @@ def score(
     remember_exit_code(decision.exit_code)
     mask = Mask(show_all=show_personal_data)
     summary = mask.summary(summary)
-    rows = None if slices is None else masked_slices(slices.rows(), mask)
+    table = None if slices is None or by is None else mask.slices(SliceTable(by, slices.rows()))
     if as_json:
         print_reading(source, Terminal(stderr=True))
-        click.echo(printable_json(_run_as_data(files, metrics, summary, by, rows)))
+        click.echo(printable_json(_run_as_data(files, metrics, summary, table)))
     else:
         print_reading(source, Terminal(stderr=out == STDIN))
-        if rows is not None and by is not None and summary.n_cases:
-            print_slices(rows, by, infos, Terminal(stderr=out == STDIN), all_rows=all_rows)
+        if table is not None and summary.n_cases:
+            print_slices(table, infos, Terminal(stderr=out == STDIN), all_rows=all_rows)
         _print(summary, metrics, out, errors_file, files)
     _leave(decision, summary, as_json)
 
@@ -254,15 +254,15 @@ def score_stored_run(
         scored = run_from_store(store, header.id)
         mask = Mask(show_all=show_personal_data)
         summary = mask.summary(scored.summary())
-        rows = None if by is None else masked_slices(sliced_as_asked(slices_of_run, scored, by), mask)
+        table = None if by is None else mask.slices(sliced_as_asked(slices_of_run, scored, by))
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
     if as_json:
-        click.echo(printable_json(_run_as_data([header.id], metrics, summary, by, rows)))
+        click.echo(printable_json(_run_as_data([header.id], metrics, summary, table)))
     else:
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
-        if rows is not None and by is not None:
-            print_slices(rows, by, infos, Terminal(), all_rows=all_rows)
+        if table is not None:
+            print_slices(table, infos, Terminal(), all_rows=all_rows)
         print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
     _leave(decision, summary, as_json)
 
@@ -318,8 +318,7 @@ def _run_as_data(
     files: Sequence[str],
     metrics: Sequence[Any],
     summary: RunSummary,
-    by: str | None,
-    rows: Sequence[SliceRow] | None,
+    slices: SliceTable | None,
 ) -> dict[str, Any]:
     record = RunRecord(
         agentunit_version=agentunit.__version__,
@@ -328,7 +327,7 @@ def _run_as_data(
         metrics=[MetricUse(metric.name, describe(metric).version, parameters(metric)) for metric in metrics],
         summary=summary,
     )
-    return {**structs.asdict(record), **({} if by is None or rows is None else {"slices": slices_as_data(by, rows)})}
+    return {**structs.asdict(record), **({} if slices is None else {"slices": slices})}
 
 
 def _print(

@@ -23,7 +23,7 @@ from agentunit.cli.references import (
     unknown_case,
     unreadable_runs_fail,
 )
-from agentunit.engine.slices import slices_as_data, slices_of_run
+from agentunit.engine.slices import slices_of_run
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
 from agentunit.reports.console import Terminal, print_line
@@ -31,7 +31,6 @@ from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
-from agentunit.reports.slice_table import masked_slices
 
 
 @click.command()
@@ -77,15 +76,14 @@ def show(
         if case_id is not None:
             _show_case(reported, case_id, repeat, full=full, as_json=as_json)
             return
-        slices = (
-            None if by is None else (by, masked_slices(sliced_as_asked(slices_of_run, reported.run, by), reported.mask))
-        )
+        if by is not None:
+            reported.add_slices(sliced_as_asked(slices_of_run, reported.run, by))
         if as_json:
-            sliced = {} if slices is None else {"slices": slices_as_data(*slices)}
+            sliced = {"slices": reported.slices[0]} if reported.slices else {}
             click.echo(printable_json({**run_as_data(reported), **sliced}))
         else:
             next_steps = _next_steps(reported, run_reference, store_path)
-            print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows, slices=slices)
+            print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows)
 
 
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
@@ -95,7 +93,7 @@ def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full:
         printed = next((each for each in reported.case_ids() if printable_line(each) == case_id), None)
         repeats = [] if printed is None else reported.case(printed)
     if not repeats:
-        raise unknown_case(reported.run.header.id, case_id, reported.case_ids())
+        raise unknown_case(reported.label, case_id, reported.case_ids())
     wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
     if not wanted:
         there = ", ".join(str(case.repeat + 1) for case in repeats)

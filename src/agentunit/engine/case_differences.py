@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
+from typing import Literal
 
 from agentunit.core.codec import RecordError
 from agentunit.core.outcome import outcome_text
@@ -19,6 +20,7 @@ from agentunit.engine.comparison import (
     CaseAnswer,
     CaseDifference,
     CaseKind,
+    CaseStanding,
     ScoreChange,
     ToolChange,
 )
@@ -98,8 +100,8 @@ class _Answers:
 
 def case_differences(
     candidate: ScoredRun, baseline: ScoredRun, cases: Collection[str], counted: Sequence[CountedScores]
-) -> tuple[list[CaseDifference], dict[CaseKind, int], tuple[ToolChange, ...], str | None]:
-    """The cases that changed, how many there are of each kind, the changes of tools, and what could not be read."""
+) -> tuple[list[CaseDifference], dict[str, CaseStanding], tuple[ToolChange, ...], str | None]:
+    """The cases that changed, how every case stands, the changes of tools, and what could not be read."""
     found = dict(_by_scores(cases, counted))
     listed = _listed(found)
     tools: tuple[ToolChange, ...] = ()
@@ -119,15 +121,34 @@ def case_differences(
             sides = old.kept.get(case_id), new.kept.get(case_id)
             difference = replace(difference, same_answer=same, baseline=sides[0], candidate=sides[1])
         differences.append(difference)
+    standings: dict[str, CaseStanding] = {}
+    n_other = 0
+    for case_id in sorted(cases):
+        if case_id in found:
+            kind = found[case_id].kind
+        else:
+            changed = answers is not None and answers[0].digests.get(case_id) != answers[1].digests.get(case_id)
+            kind = "other answer" if changed else "unchanged"
+            n_other += changed
+            if changed and n_other <= MOST_LISTED:
+                differences.append(CaseDifference(case_id, "other answer", same_answer=False))
+        standings[case_id] = CaseStanding(kind, *(_is_ok(case_id, counted, side) for side in ("old", "new")))
+    return differences, standings, tools, note
+
+
+def count_kinds(standings: Mapping[str, CaseStanding]) -> dict[CaseKind, int]:
+    """How many cases there are of each kind."""
     n_by_kind: dict[CaseKind, int] = dict.fromkeys((*LISTED_KINDS, "unchanged"), 0)
-    for each in found.values():
+    for each in standings.values():
         n_by_kind[each.kind] += 1
-    for case_id in sorted(set(cases) - found.keys()):
-        changed = answers is not None and answers[0].digests.get(case_id) != answers[1].digests.get(case_id)
-        n_by_kind["other answer" if changed else "unchanged"] += 1
-        if changed and n_by_kind["other answer"] <= MOST_LISTED:
-            differences.append(CaseDifference(case_id, "other answer", same_answer=False))
-    return differences, n_by_kind, tools, note
+    return n_by_kind
+
+
+def _is_ok(case_id: str, counted: Sequence[CountedScores], side: Literal["old", "new"]) -> bool | None:
+    """Whether a case meets every counted metric of which one can say; ``None`` where one can say it of none."""
+    values = ((each, getattr(each, side).values.get(case_id)) for each in counted if each.info.direction != "none")
+    said = {each.passes(value) for each, value in values if value is not None} - {None}
+    return None if not said else said == {True}
 
 
 def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iterable[tuple[str, _Found]]:
@@ -193,9 +214,9 @@ def _read_both(
                     try:
                         of_tools.add(stored.record)
                     except TooManyTools as error:
-                        too_many = f"tools were not compared: {run.header.id} {error}"
+                        too_many = f"tools were not compared: {run.header.label} {error}"
         except (RecordError, StoreError, OSError) as error:
-            return f"answers and tools were not compared: the records of {run.header.id} cannot be read ({error})"
+            return f"answers and tools were not compared: the records of {run.header.label} cannot be read ({error})"
         answers.append(of_run)
         tools.append(of_tools)
     changed = () if too_many else tuple(tools_changed(*tools))

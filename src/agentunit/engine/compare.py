@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from agentunit.engine.case_differences import CountedScores, case_differences
+from agentunit.engine.case_differences import CountedScores, case_differences, count_kinds
 from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison
 from agentunit.engine.detectable import describe_result
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
@@ -108,7 +108,7 @@ def compare_runs(
         found += _compare_metric(ANSWERED.name, ANSWERED, old, new, set(), counted, None, clusters)
     baseline_cases, candidate_cases = case_ids(baseline), case_ids(candidate)
     shared = baseline_cases & candidate_cases
-    differences, n_by_kind, tools, not_compared = case_differences(
+    differences, standings, tools, not_compared = case_differences(
         candidate, baseline, shared, list(_counted_scores(found, held_to))
     )
     fingerprints = {run.header.settings.get("dataset_fingerprint") for run in (baseline, candidate)} - {None}
@@ -132,8 +132,11 @@ def compare_runs(
         or None,
         tools=tools,
         differences=tuple(differences),
-        n_by_kind=n_by_kind,
+        n_by_kind=count_kinds(standings),
+        cases=standings,
         tested_by=settings.counted_by,
+        baseline_label=baseline.header.label,
+        candidate_label=candidate.header.label,
     )
     return replace(comparison, sentence=describe_result(comparison, [_width(each) for each in found]))
 

@@ -74,6 +74,18 @@ class CaseDifference:
 
 
 @dataclass(frozen=True)
+class CaseStanding:
+    """One case in both runs: what became of it, and whether it meets the counted metrics before and now.
+
+    ``None`` where nothing says which values are good enough.
+    """
+
+    kind: CaseKind
+    ok_before: bool | None = None
+    ok_now: bool | None = None
+
+
+@dataclass(frozen=True)
 class MetricComparison:
     """One metric (of one backend) in both runs.
 
@@ -131,7 +143,9 @@ class Comparison:
 
     ``tools`` are changes of tools over the cases that both runs have; they never count for the exit code.
     ``differences`` are the cases that changed, by kind and the greatest change first, up to a limit for each kind;
-    ``n_by_kind`` counts all. ``tested_by`` says why the gated metrics are those, ``sentence`` what they show.
+    ``n_by_kind`` counts all, and ``cases`` has every case that both runs have. ``tested_by`` says why the gated
+    metrics are those, ``sentence`` what they show. ``baseline`` and ``candidate`` are ids; ``baseline_label`` and
+    ``candidate_label`` are for people.
     """
 
     baseline: str
@@ -145,8 +159,16 @@ class Comparison:
     tools: tuple[ToolChange, ...] = ()
     differences: tuple[CaseDifference, ...] = ()
     n_by_kind: dict[CaseKind, int] = field(default_factory=dict)
+    cases: dict[str, CaseStanding] = field(default_factory=dict)
     tested_by: TestedBy = "all"
     sentence: str = ""
+    baseline_label: str = ""
+    candidate_label: str = ""
+
+    def __post_init__(self) -> None:
+        for side in ("baseline", "candidate"):
+            if not getattr(self, f"{side}_label"):
+                object.__setattr__(self, f"{side}_label", getattr(self, side))
 
     @property
     def is_unchanged(self) -> bool:

@@ -161,6 +161,29 @@ def decide_comparison(comparison: Comparison) -> Decision:
     return _decided(reasons, headlines, passed=_no_worse(comparison), comparison=comparison)
 
 
+def decide_together(decisions: Mapping[str, Decision]) -> Decision:
+    """One decision on several runs, by what each is called: the strictest of them, and the runs that it is due to.
+
+    >>> both = {"a": Decision(0, "pass", "PASS: no worse"), "b": Decision(1, "fail", "FAIL: m is worse")}
+    >>> decide_together(both).headline
+    'FAIL: b: m is worse'
+    """
+    code = strictest(each.exit_code for each in decisions.values())
+    verdict = None if all(each.verdict is None for each in decisions.values()) else _VERDICTS[code]
+    word = "" if verdict is None else f"{verdict.upper()}: "
+    said = "; ".join(
+        f"{label}: {each.headline.removeprefix(f'{each.word}: ')}"
+        for label, each in decisions.items()
+        if each.exit_code == code
+    )
+    reasons = (
+        replace(reason, subject=f"{label}: {reason.subject}")
+        for label, each in decisions.items()
+        for reason in each.reasons
+    )
+    return Decision(code, verdict, f"{word}{said}", tuple(reasons))
+
+
 def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
     """The decision where "cannot tell" counts as a pass or as a failure; any other decision stays as it is.
 
@@ -194,7 +217,7 @@ def strictest(codes: Iterable[int]) -> int:
 
 
 def _no_worse(comparison: Comparison) -> str:
-    return f"no {'change from' if comparison.is_unchanged else 'worse than'} {comparison.baseline}"
+    return f"no {'change from' if comparison.is_unchanged else 'worse than'} {comparison.baseline_label}"
 
 
 def decide_scoring(summary: RunSummary, max_errors: int) -> Decision:

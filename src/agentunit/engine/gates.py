@@ -94,7 +94,7 @@ def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:
         rows = run.metrics.get(gate.metric)
         if rows is None:
             known = nearest_name(gate.metric, run.metrics)
-            raise GateError(f"gate {str(gate)!r}: run {run.header.id} has no scores of {gate.metric!r}; {known}")
+            raise GateError(f"gate {str(gate)!r}: run {run.header.label} has no scores of {gate.metric!r}; {known}")
         backends = dict.fromkeys(row.backend for row in rows)
         if gate.backend is not None and gate.backend not in backends:
             known = nearest_name(gate.backend, backends)

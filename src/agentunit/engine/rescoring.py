@@ -228,7 +228,7 @@ def _why_not(metric: Any | None, wanted: set[str]) -> str | None:
 def _score_again(run: ScoredRun, metrics: Sequence[Any]) -> tuple[dict[str, list[ScoreRow]], str | None]:
     """A run's scores made anew from its records; or why they cannot be."""
     if run.read_records is None:
-        return {}, f"the records of {run.header.id} are not at hand"
+        return {}, f"the records of {run.header.label} are not at hand"
     rows: dict[str, list[ScoreRow]] = {metric.name: [] for metric in metrics}
     infos = {metric.name: describe(metric) for metric in metrics}
     try:
@@ -236,7 +236,7 @@ def _score_again(run: ScoredRun, metrics: Sequence[Any]) -> tuple[dict[str, list
             for name, each in scores.items():
                 rows[name].append(score_row(stored.position, stored.repeat, stored.case_id, each, infos[name]))
     except (RecordError, StoreError, OSError) as error:
-        return {}, f"the records of {run.header.id} cannot be read ({error})"
+        return {}, f"the records of {run.header.label} cannot be read ({error})"
     return rows, None
 
 

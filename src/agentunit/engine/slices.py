@@ -6,7 +6,7 @@ bad by chance, so no p-value is computed: the rows say where to look.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import fsum, inf, sqrt
@@ -50,6 +50,15 @@ class SliceRow:
     rest_mean: float | None = None
     difference: float | None = None
     too_small: bool = False
+
+
+@dataclass(frozen=True)
+class SliceTable:
+    """The rows by a field, those that differ most first. ``differences``: the values are new run − baseline."""
+
+    by: str
+    rows: list[SliceRow]
+    differences: bool = False
 
 
 class _Part:
@@ -162,7 +171,7 @@ class Slices:
             )
 
 
-def slices_of_run(run: ScoredRun, field: str) -> list[SliceRow]:
+def slices_of_run(run: ScoredRun, field: str) -> SliceTable:
     """The rows of a run by a field of its cases, which is read from its records. Repeats of a case count as one."""
     slices = Slices(field)
     names = {position: found for position, _, found in _sliced(run, slices)}
@@ -178,12 +187,10 @@ def slices_of_run(run: ScoredRun, field: str) -> list[SliceRow]:
                 value = fsum(repeats) / len(repeats)
                 cluster = None if clusters is None else clusters.of_case(position)
                 slices.add(names.get(position, ()), metric, info, backend, status, value, cluster)
-    return slices.rows()
+    return SliceTable(field, slices.rows())
 
 
-def slices_of_comparison(
-    comparison: Comparison, candidate: ScoredRun, baseline: ScoredRun, field: str
-) -> list[SliceRow]:
+def slices_of_comparison(comparison: Comparison, candidate: ScoredRun, baseline: ScoredRun, field: str) -> SliceTable:
     """The rows of what changed: for each case its score less that of the baseline, by a field of the new run's cases.
 
     Only metrics whose scores in the two runs were compared as they were kept.
@@ -207,21 +214,16 @@ def slices_of_comparison(
                 change = value - old.values[case_id]
                 info, cluster = candidate.info(each.metric), clusters.get(case_id)
                 slices.add(names.get(case_id, ()), each.metric, info, each.backend, status, change, cluster)
-    return slices.rows(differences=True)
+    return SliceTable(field, slices.rows(differences=True), differences=True)
 
 
 def _sliced(run: ScoredRun, slices: Slices) -> Iterator[tuple[int, str, tuple[str, ...]]]:
     """Position, id and slices of each case, from the records, of which only one is in memory at a time."""
     if run.read_records is None:
-        raise ValueError(f"run {run.header.id} was kept without its records, so the fields of its cases are not known")
+        raise ValueError(f"run {run.header.label} was kept without its records: the fields of its cases are not known")
     wanted = {record.position for record in run.records}
     for stored in run.read_records():
         if stored.position in wanted:
             wanted.remove(stored.position)
             case = stored.record.case
             yield stored.position, stored.case_id, slices.begin_case(getattr(case, "metadata", None))
-
-
-def slices_as_data(field: str, rows: Sequence[SliceRow]) -> dict[str, Any]:
-    """The rows of a field, ready for JSON."""
-    return {"by": field, "rows": list(rows)}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -32,6 +34,8 @@ from agentunit.reports.figures import (
 from agentunit.reports.printable import printable_line
 
 ROWS_SHOWN = 10
+_WORD_WIDTH = 20
+_NARROW, _VALUE_WIDTH = 80, 12
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 10
 _CASES_NAMED = 2
@@ -49,11 +53,23 @@ class Terminal(Console):
         raise BrokenPipeError
 
 
+class _PlainTable(Table):
+    """A table whose words without wrapping keep their width: Rich would cut them where the window is narrow."""
+
+    def add_row(self, *cells: Any, **options: Any) -> None:
+        super().add_row(*cells, **options)
+        for column, cell in zip(self.columns, cells, strict=False):
+            width = cell_len(cell.plain if isinstance(cell, Text) else str(cell))
+            if column.no_wrap and width <= _WORD_WIDTH:
+                column.min_width = max(width, column.min_width or cell_len(str(column.header)))
+
+
 def plain_table(*headings: str, right: Sequence[str] = (), fixed: Sequence[str] = ()) -> Table:
-    """A table without lines. Columns of ``right`` hold numbers; those of ``fixed`` are never wrapped."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    """A table without lines. Columns of ``right`` hold numbers; those of ``fixed`` hold words that stay whole."""
+    table = _PlainTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for heading in headings:
-        table.add_column(heading, justify="right" if heading in right else "left", no_wrap=heading in fixed)
+        justify: Literal["left", "right"] = "right" if heading in right else "left"
+        table.add_column(heading, justify=justify, no_wrap=heading in fixed, overflow="fold")
     return table
 
 
@@ -83,7 +99,7 @@ def print_run(
     """
     if summary.n_cases:
         shown = summary.metrics if all_rows else _first_rows(summary.metrics, gated)
-        console.print(_table(shown, infos))
+        console.print(_table(shown, infos, console.width))
         if len(shown) < len(summary.metrics):
             left_out = counted(len(summary.metrics) - len(shown), "more row")
             console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
@@ -116,9 +132,12 @@ def _first_rows(rows: list[MetricSummary], gated: Collection[str]) -> list[Metri
     return [rows[place] for place in sorted(rank[-1] for rank in sorted(ranked)[:ROWS_SHOWN])]
 
 
-def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo]) -> Table:
+def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: int) -> Table:
     headings = ("metric", INTERVAL_HEADING, "scored", "backend", "trust")
-    table = plain_table(*headings, right=("scored",), fixed=("metric", "scored", "backend", "trust"))
+    # In a narrow window the value needs the room.
+    fixed = ("metric", "scored", "backend", *(("trust",) if width >= _NARROW else ()))
+    table = plain_table(*headings, right=("scored",), fixed=fixed)
+    table.columns[1].min_width = _VALUE_WIDTH
     for row in rows:
         cells = metric_cells(row, infos[row.metric])
         informational = " i" if row.status == "informational" else ""

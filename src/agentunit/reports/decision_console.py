@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -36,7 +36,7 @@ _CASES_LISTED = 10
 _ANSWER_LENGTH = 200
 _KIND_STYLE = {"newly failing": "bold red", "worse": "bold yellow", "fixed": "bold green", "better": "bold green"}
 _KIND_STYLE["other answer"] = "bold"
-_VERDICT_STYLE = {"pass": "bold green", "cannot tell": "bold yellow", None: "bold"}
+VERDICT_STYLE = {"pass": "bold green", "cannot tell": "bold yellow", None: "bold"}
 _WORD_STYLE = {
     "met": "green",
     "FAIL": "bold red",
@@ -83,7 +83,7 @@ def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
     """Print the cases that changed, what the metrics show, and why each verdict that counts is what it is."""
-    runs = f"{printable_line(comparison.baseline)} → {printable_line(comparison.candidate)}"
+    runs = f"{printable_line(comparison.baseline_label)} → {printable_line(comparison.candidate_label)}"
     heading = Text("\nAgainst the baseline ", style="bold")
     console.print(heading.append(f"{runs}: {describe_pairs(comparison)}", style="not bold"), soft_wrap=True)
     if comparison.note:
@@ -130,63 +130,13 @@ def print_verdict(decision: Decision, console: Console, *next_steps: str) -> Non
     print_decision(decision, console, *next_steps)
 
 
-def print_variants(
-    decisions: Sequence[Decision], console: Console, *next_steps: str, names: Mapping[str, str] | None = None
-) -> None:
-    """Print several comparisons with one baseline: metrics by runs, cases by runs, and each decision.
-
-    ``names`` are what to call runs in place of their ids.
-    """
-    compared = [each.comparison for each in decisions if each.comparison is not None]
-    names = names or {}
-    baseline, *runs = (
-        printable_line(names.get(run_id, run_id), 30)
-        for run_id in (compared[0].baseline, *(each.candidate for each in compared))
-    )
-    rows: dict[str, list[str]] = {}
-    for place, comparison in enumerate(compared):
-        for label, each in zip(comparison.labels, comparison.metrics, strict=True):
-            if each.verdict == "not compared" and not each.gated:
-                continue
-            row = rows.setdefault(label, ["–"] * (len(compared) + 1))
-            row[0] = describe_mean(each.baseline_mean, each.unit)
-            verdict = each.verdict if each.gated else "i"
-            row[place + 1] = f"{describe_mean(each.candidate_mean, each.unit)} {verdict}"
-    table = plain_table("metric", baseline, *runs)
-    for label, cells in rows.items():
-        table.add_row(*(Text(printable_line(cell)) for cell in (label, *cells)))
-    console.print(Text(f"\nEach against {baseline}", style="bold"))
-    console.print(table)
-    kinds: dict[str, list[str]] = {}
-    for place, comparison in enumerate(compared):
-        for difference in comparison.differences:
-            if difference.kind != "other answer":
-                kinds.setdefault(difference.case_id, [""] * len(compared))[place] = difference.kind
-    if kinds:
-        # Those that fail in most of the runs first.
-        ordered = sorted(kinds, key=lambda case_id: -sum(kind in ("newly failing", "worse") for kind in kinds[case_id]))
-        cases = plain_table("case", *runs)
-        for case_id in ordered[:_CASES_LISTED]:
-            of_runs = (Text(kind or "–") for kind in kinds[case_id])
-            cases.add_row(Text(printable_line(case_id, 40)), *of_runs)
-        console.print("\n[bold]Cases that changed[/bold]")
-        console.print(cases)
-        if len(ordered) > _CASES_LISTED:
-            console.print(f"… and {len(ordered) - _CASES_LISTED:,} more (--json lists them)", style="dim")
-    for run, decision in zip(runs, decisions, strict=True):
-        print_line(
-            f"\n{run}: {printable_line(decision.headline)}", console, _VERDICT_STYLE.get(decision.verdict, "bold red")
-        )
-    print_next(next_steps, console)
-
-
 def print_decision(decision: Decision, console: Console, *next_steps: str) -> None:
     """The last lines: what was decided, and the next commands."""
     if decision.known_failures:
         console.print("\n[bold]Known failures[/bold]")
     for known in describe_known_failures(decision):
         print_line(f"  {printable_line(known, 300)}", console)
-    style = _VERDICT_STYLE.get(decision.verdict, "bold red")
+    style = VERDICT_STYLE.get(decision.verdict, "bold red")
     line = printable_line(decision.headline)
     print_line(f"\n{line}", console, style)
     print_next(next_steps, console)

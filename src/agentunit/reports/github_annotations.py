@@ -65,3 +65,23 @@ def _escaped(text: str, also: str = "") -> str:
     for sign in "%\r\n" + also:
         text = text.replace(sign, f"%{ord(sign):02X}")
     return text
+
+
+def write_step_summary(reported: ReportedRun) -> bool:
+    """Append a run to the summary of the current step of a GitHub workflow; returns whether there is one.
+
+    Outside GitHub Actions, or when the summary cannot be written, nothing happens: a report that has no place to go
+    must not fail the run it reports.
+    """
+    path = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not path:
+        return False
+    from agentunit.reports.markdown import run_markdown
+
+    markdown = run_markdown(reported, full_cases=False)
+    try:
+        with open(path, "a", encoding="utf-8", errors="replace") as stream:
+            stream.write(markdown.rstrip("\n") + "\n\n")
+    except OSError:
+        return False
+    return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import IO, Any
 
@@ -19,7 +19,8 @@ from agentunit.multiagent.drawing.shapes import STYLE as PICTURE_STYLE
 from agentunit.multiagent.drawing.timeline import draw_lanes
 from agentunit.reports.case_view import plain, view_case
 from agentunit.reports.figures import DIRECTION_MARK, counted_cases
-from agentunit.reports.html_overview import html_text, overview
+from agentunit.reports.html_overview import overview, title_of
+from agentunit.reports.html_tables import html_text
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
@@ -71,7 +72,7 @@ def _head(reported: ReportedRun, style: str, script: str) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{html_text(reported.run.header.name, 80)}: AgentUnit</title>\n"
+        f"<title>{html_text(title_of(reported), 80)}: AgentUnit</title>\n"
         f"<style>{style}</style>\n</head>\n<body>\n"
     )
 
@@ -82,22 +83,28 @@ def _fingerprint(content: str) -> str:
 
 def _case_browser(reported: ReportedRun) -> str:
     """The empty list of cases with its controls; the script fills it."""
-    metrics = list(reported.infos)
+    infos = _all_infos(reported)
+    metrics = list(infos)
     orders = [("", "dataset order"), ("id", "id"), ("slow", "slowest first")]
     orders += [(f"m{at}", f"worst {name}") for at, name in enumerate(metrics) if _has_values(reported, name)]
-    options = "".join(f'<option value="{value}">{html_text(label, 80)}</option>' for value, label in orders)
+    # The same case in several runs is looked at together.
+    orders = [orders[1], orders[0], *orders[2:]] if reported.others else orders
+    options = _options(orders)
     filters = (
         ("all", "all cases"),
         ("imperfect", "below perfect"),
         ("failed", "agent failed"),
         ("errors", "anything broken"),
     )
-    kinds = "".join(f'<option value="{value}">{label}</option>' for value, label in filters)
+    kinds, which = _options(filters), ""
+    if reported.others:
+        runs = _options([("", "all runs"), *((str(at), run.label) for at, run in enumerate(reported.runs))])
+        which = f'<label>Run<select id="which">{runs}</select></label>\n'
     shown = _columns(reported)
     headings = '<th scope="col" data-order="id"><button type="button">case</button></th><th scope="col">question</th>'
     for at, name in enumerate(metrics):
         if name in shown:
-            mark = DIRECTION_MARK[reported.infos[name].direction]
+            mark = DIRECTION_MARK[infos[name].direction]
             title = f'<button type="button" title="worst first">{html_text(name, 60)}{mark}</button>'
             headings += f'<th scope="col" class="num" data-order="m{at}">{title}</th>'
     headings += '<th scope="col" class="num" data-order="slow"><button type="button">time</button></th>'
@@ -106,7 +113,7 @@ def _case_browser(reported: ReportedRun) -> str:
         "offline.</p></noscript>\n"
         '<div id="browser" hidden>\n<div class="tools" role="search" aria-label="Cases">\n'
         '<label class="grow">Search<input id="search" type="search" autocomplete="off" spellcheck="false"></label>\n'
-        f'<label>Show<select id="only">{kinds}</select></label>\n'
+        f'{which}<label>Show<select id="only">{kinds}</select></label>\n'
         f'<label>Order<select id="order">{options}</select></label>\n</div>\n'
         '<p id="count" class="soft" role="status" aria-live="polite"></p>\n'
         f'<div class="card"><table class="cases wide">\n<thead><tr>{headings}</tr></thead>\n'
@@ -116,39 +123,51 @@ def _case_browser(reported: ReportedRun) -> str:
     )
 
 
+def _options(named: Iterable[tuple[str, str]]) -> str:
+    return "".join(f'<option value="{value}">{html_text(label, 80)}</option>' for value, label in named)
+
+
+def _all_infos(reported: ReportedRun) -> dict[str, MetricInfo]:
+    """The metrics of all runs of the report."""
+    return {name: info for run in reversed(reported.runs) for name, info in run.infos.items()}
+
+
 def _columns(reported: ReportedRun) -> list[str]:
     """The metrics that get a column: scores one may decide on first, then the other ones."""
-    rows = {row.metric: row for row in reversed(reported.summary.metrics)}
+    infos = _all_infos(reported)
+    rows = {row.metric: row for run in reversed(reported.runs) for row in reversed(run.summary.metrics)}
 
     def rank(name: str) -> tuple[bool, bool]:
         row = rows.get(name)
-        return row is None or row.status != "ok", reported.infos[name].unit != "score"
+        return row is None or row.status != "ok", infos[name].unit != "score"
 
-    scored = [name for name in reported.infos if _has_values(reported, name)]
+    scored = [name for name in infos if _has_values(reported, name)]
     return sorted(scored, key=rank)[:_MOST_COLUMNS]
 
 
 def _has_values(reported: ReportedRun, metric: str) -> bool:
-    return any(row.metric == metric and row.n_scored for row in reported.summary.metrics)
+    return any(row.metric == metric and row.n_scored for run in reported.runs for row in run.summary.metrics)
 
 
 def _write_bodies(reported: ReportedRun, stream: IO[bytes]) -> dict[str, Any]:
     """Write the body of every case, and return what the list needs to know of them."""
-    metrics = list(reported.infos)
+    infos = _all_infos(reported)
     entries = []
     n_bytes = 0
-    for case in reported.cases():
-        entries.append(_list_entry(case, metrics))
-        if n_bytes < _MOST_BODY_BYTES:
-            n_bytes += _write(stream, _embedded(_body(case)))
-        _write(stream, "\n")
+    for place, run in enumerate(reported.runs):
+        for case in run.cases():
+            entries.append({**_list_entry(case, list(infos)), "run": place})
+            if n_bytes < _MOST_BODY_BYTES:
+                n_bytes += _write(stream, _embedded(_body(case)))
+            _write(stream, "\n")
     shown = _columns(reported)
+    size = counted_cases(reported.run.n_cases, reported.run.n_repeats, len(entries))
     return {
-        "run": reported.run.header.id,
-        "repeated": reported.run.n_repeats > 1,
-        "size": counted_cases(reported.run.n_cases, reported.run.n_repeats, len(entries)),
+        "runs": [{"id": run.run.header.id, "label": run.label} for run in reported.runs],
+        "repeated": any(run.run.n_repeats > 1 for run in reported.runs),
+        "size": f"{len(entries):,} records of {len(reported.runs)} runs" if reported.others else size,
         "entries": _ENTRIES,
-        "metrics": [_metric_entry(name, reported.infos[name], shown) for name in metrics],
+        "metrics": [_metric_entry(name, info, shown) for name, info in infos.items()],
         "cases": entries,
     }
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from html import escape
 
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.engine.comparison import CaseDifference, Comparison
@@ -42,32 +42,65 @@ from agentunit.reports.figures import (
     quantity,
     spread_rows,
 )
-from agentunit.reports.printable import printable, printable_line, xml_safe
+from agentunit.reports.html_tables import html_table, html_text, several_section, slices_section
+from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
+from agentunit.reports.several_runs import describe_several
 
 _IDS_SHOWN, _IDS_LENGTH = 100, 4_000
 _ANSWER_LENGTH = 1_000
+_SECTION_ID = re.compile(r'<h2 id="[a-z-]+">')
 _WORD_CLASS = {"PASS": "pass", "met": "pass", "FAIL": "fail", "ERRORS": "fail", "ERROR": "fail"}
 
 
 def overview(reported: ReportedRun) -> str:
     """The header of the page and everything above the cases."""
-    decision = reported.decision
-    word = f" {_word(decision.word)}" if decision.word else ""
-    parts = [f"<header>\n<h1>{html_text(reported.run.header.name)}{word}</h1>\n"]
-    facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(reported))
-    parts.append(f'<dl class="facts">{facts}</dl>\n</header>\n<main>\n')
-    parts.append(_verdict(decision))
-    parts.append(_differences(decision.comparison))
-    parts.append(_failures(reported))
-    parts.append(_known_failures(decision))
-    parts.append(_gates(decision.gates))
-    parts.append(f'<h2 id="metrics">Metrics</h2>\n{_metric_table(reported, decision.gates)}')
-    parts.append(_comparison(decision.comparison))
-    parts.append(_judge(reported))
-    parts.append(_unscored(reported.summary))
+    verdict = reported.verdict
+    word = f" {_word(verdict.word)}" if verdict.word else ""
+    head = f"<header>\n<h1>{html_text(title_of(reported))}{word}</h1>\n"
+    if not reported.others:
+        return f"{head}{_fact_list(reported)}</header>\n<main>\n{_sections(reported)}"
+    parts = [f"{head}</header>\n<main>\n", _verdict(verdict), several_section(reported)]
+    for run in reported.runs:
+        # Ids name a place of the page once: those of the sections belong to the page of a single run.
+        sections = _SECTION_ID.sub("<h2>", _fact_list(run) + _sections(run))
+        word = _word(run.decision.word) if run.decision.word else ""
+        parts.append(
+            f'<details class="note run"><summary>{html_text(run.label)} {word}</summary>{sections}</details>\n'
+        )
     return "".join(parts)
+
+
+def title_of(reported: ReportedRun) -> str:
+    """What the page is about: a run, or several against a baseline."""
+    if not reported.others:
+        return reported.run.header.name
+    return describe_several([run.label for run in reported.runs], reported.baseline_label)
+
+
+def _fact_list(reported: ReportedRun) -> str:
+    facts = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in _facts(reported))
+    return f'<dl class="facts">{facts}</dl>\n'
+
+
+def _sections(reported: ReportedRun) -> str:
+    """Everything about one run but its cases."""
+    decision = reported.decision
+    return "".join(
+        (
+            _verdict(decision),
+            _differences(decision.comparison),
+            _failures(reported),
+            _known_failures(decision),
+            _gates(decision.gates),
+            f'<h2 id="metrics">Metrics</h2>\n{_metric_table(reported, decision.gates)}',
+            slices_section(reported),
+            _comparison(decision.comparison),
+            _judge(reported),
+            _unscored(reported.summary),
+        )
+    )
 
 
 def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
@@ -139,20 +172,22 @@ def _differences(comparison: Comparison | None) -> str:
     """What became of the cases, before any statistics."""
     if comparison is None:
         return ""
-    title = f'<h2 id="cases-changed">Against {html_text(comparison.baseline)}, {describe_pairs(comparison)}</h2>\n'
+    against = f"{html_text(comparison.baseline_label)}, {describe_pairs(comparison)}"
+    title = f'<h2 id="cases-changed">Against {against}</h2>\n'
     parts = [title, f"<p>{html_text(describe_kinds(comparison))}</p>\n"]
     for kind, heading in KIND_HEADINGS.items():
         listed = comparison.of_kind(kind)
         if not listed:
             continue
         rows = "".join(_difference_row(each) for each in listed)
-        left_out = comparison.n_by_kind[kind] - len(listed)
-        more = f'<p class="soft">… and {left_out:,} more</p>' if left_out > 0 else ""
-        head = "".join(f'<th scope="col">{each}</th>' for each in ("case", "scores", "before", "now"))
-        table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>'
+        known = {each.case_id for each in listed}
+        unlisted = [each for each, found in comparison.cases.items() if found.kind == kind and each not in known]
+        ids = html_text(", ".join(unlisted))
+        more = f'<p class="soft">… and {len(unlisted):,} more: {ids}</p>' if unlisted else ""
+        table = html_table(("case", "scores", "before", "now"), rows)
         is_open = " open" if kind in ("newly failing", "worse") else ""
         summary = f"<summary>{heading} ({comparison.n_by_kind[kind]:,})</summary>"
-        parts.append(f'<details class="note"{is_open}>{summary}<div class="card">{table}</div>{more}</details>\n')
+        parts.append(f'<details class="note"{is_open}>{summary}{table}{more}</details>\n')
     return "".join(parts)
 
 
@@ -175,9 +210,7 @@ def _comparison(comparison: Comparison | None) -> str:
         verdict = each.verdict + ("" if each.gated else " (not gated)")
         cells = (label, *means, describe_difference(each), verdict)
         rows.append(f"<tr>{''.join(f'<td>{html_text(cell)}</td>' for cell in cells)}</tr>\n")
-    headings = ("metric", "baseline", "now", "difference, 95 %", "verdict")
-    head = "".join(f'<th scope="col">{each}</th>' for each in headings)
-    table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{"".join(rows)}</tbody>\n</table>'
+    table = html_table(("metric", "baseline", "now", "difference, 95 %", "verdict"), "".join(rows))
     said = [f"<p><strong>{html_text(comparison.sentence)}</strong></p>\n"] if comparison.sentence else []
     asides = (describe_tested(comparison), comparison.note)
     said += [f'<p class="soft">{html_text(each)}</p>\n' for each in asides if each]
@@ -185,7 +218,7 @@ def _comparison(comparison: Comparison | None) -> str:
     changes = describe_tool_changes(comparison)
     facts = "".join(f"<div><dt>{change}</dt><dd>{html_text(names)}</dd></div>\n" for change, names in changes)
     tools = f'<h3>Tools</h3>\n<dl class="facts">\n{facts}</dl>\n' if facts else ""
-    return f'{title}\n{"".join(said)}<div class="card">{table}</div>\n{tools}'
+    return f"{title}\n{''.join(said)}{table}{tools}"
 
 
 def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str:
@@ -280,9 +313,3 @@ def _unscored(summary: RunSummary) -> str:
 
 def _word(word: str) -> str:
     return f'<span class="word {_WORD_CLASS.get(word, "unsure")}">{html_text(word)}</span>'
-
-
-def html_text(text: str, most: int | None = None) -> str:
-    """Foreign text inside markup, also inside a quoted attribute."""
-    shown = printable(text) if most is None else printable_line(text, most)
-    return escape(xml_safe(shown), quote=True)

@@ -25,6 +25,7 @@ from agentunit.reports.printable import clipped, printable, printable_line, xml_
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
+from agentunit.reports.slice_table import describe_slices, slice_cells
 
 _IN_MEMORY_BYTES = 8_000_000
 _TEXT_LENGTH = 4_000
@@ -45,28 +46,46 @@ class _Counts:
 
 def write_junit(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
     """Write a run as JUnit XML; returns the number of records."""
-    header, decision = reported.run.header, reported.decision
-    # A suite states its counts before its cases: the cases wait in a buffer that moves to disk when it grows.
+    # Suites state their counts before their cases: they wait in a buffer that moves to disk when it grows.
     with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as body, whole_file(path) as stream:
-        cases = _write_cases(reported, body)
-        gates, gate_cases = _gates(decision)
-        verdict, verdict_case = _verdict(reported)
+        counts, n_records = _Counts(), 0
+        for run in reported.runs:
+            of_run, of_cases = _write_suites(run, body, f"{run.label}: " if reported.others else "")
+            counts, n_records = counts + of_run, n_records + of_cases
         _write(stream, '<?xml version="1.0" encoding="UTF-8"?>\n')
-        _write(stream, f"<testsuites{_attributes(name='agentunit', **_counted(cases + gates + verdict))}>\n")
+        _write(stream, f"<testsuites{_attributes(name='agentunit', **_counted(counts))}>\n")
+        body.seek(0)
+        shutil.copyfileobj(body, stream)
+        _write(stream, "</testsuites>\n")
+    return n_records
+
+
+def _write_suites(reported: ReportedRun, stream: IO[bytes], before: str) -> tuple[_Counts, int]:
+    """Write the suites of one run: its cases, its gates and its verdict; returns the counts, and those of its cases.
+
+    ``before`` stands before their names, where there are several runs.
+    """
+    header = reported.run.header
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as body:
+        cases = _write_cases(reported, body, f"{before}{header.name}")
+        gates, gate_cases = _gates(reported.decision, f"{before}gates")
+        verdict, verdict_case = _verdict(reported, f"{before}verdict")
         stamp = datetime.fromtimestamp(header.created_at, timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
-        _write(stream, f"<testsuite{_attributes(name=header.name, timestamp=stamp, **_counted(cases))}>\n")
+        named = _attributes(name=f"{before}{header.name}", timestamp=stamp, **_counted(cases))
+        _write(stream, f"<testsuite{named}>\n")
         _write(stream, _properties(_run_properties(reported)))
         body.seek(0)
         shutil.copyfileobj(body, stream)
         _write(stream, "</testsuite>\n")
         if gates.tests:
-            _write(stream, f"<testsuite{_attributes(name='gates', **_counted(gates))}>\n{gate_cases}</testsuite>\n")
-        _write(stream, f"<testsuite{_attributes(name='verdict', **_counted(verdict))}>\n{verdict_case}</testsuite>\n")
-        _write(stream, "</testsuites>\n")
-    return cases.tests
+            named = _attributes(name=f"{before}gates", **_counted(gates))
+            _write(stream, f"<testsuite{named}>\n{gate_cases}</testsuite>\n")
+        named = _attributes(name=f"{before}verdict", **_counted(verdict))
+        _write(stream, f"<testsuite{named}>\n{verdict_case}</testsuite>\n")
+    return cases + gates + verdict, cases.tests
 
 
-def _write_cases(reported: ReportedRun, stream: IO[bytes]) -> _Counts:
+def _write_cases(reported: ReportedRun, stream: IO[bytes], classname: str) -> _Counts:
     counts = _Counts()
     decision = reported.decision
     blamed: dict[str, list[str]] = {}
@@ -81,8 +100,12 @@ def _write_cases(reported: ReportedRun, stream: IO[bytes]) -> _Counts:
         for each in decision.known_failures
         if each.state in ("still fails", "unknown")
     }
-    listed = () if decision.comparison is None else decision.comparison.differences
-    changed = {each.case_id: each for each in listed}
+    changed: dict[str, CaseDifference] = {}
+    if decision.comparison is not None:
+        # The comparison lists so many of each kind, and has all of them by case.
+        standings = decision.comparison.cases.items()
+        changed = {each: CaseDifference(each, found.kind) for each, found in standings if found.kind != "unchanged"}
+        changed |= {each.case_id: each for each in decision.comparison.differences}
     for case in reported.cases():
         view = view_case(case, brief=True)
         errors, failures = _errors(case, view), blamed.get(case.case_id, [])
@@ -94,7 +117,7 @@ def _write_cases(reported: ReportedRun, stream: IO[bytes]) -> _Counts:
             tag = "failure"
         counts += _Counts(1, tag == "failure", tag == "error", tag == "skipped", case.elapsed_s)
         name = f"{case.case_id} (repeat {view.repeat})" if repeated else case.case_id
-        _write(stream, _testcase(reported, view, name, tag, errors, failures, changed.get(case.case_id)))
+        _write(stream, _testcase(reported, view, (classname, name), tag, errors, failures, changed.get(case.case_id)))
     return counts
 
 
@@ -120,13 +143,14 @@ def _errors(case: ReportedCase, view: CaseView) -> list[tuple[str, str]]:
 def _testcase(
     reported: ReportedRun,
     view: CaseView,
-    name: str,
+    names: tuple[str, str],
     tag: str | None,
     errors: list[tuple[str, str]],
     failures: list[str],
     changed: CaseDifference | None,
 ) -> str:
-    parts = [f"<testcase{_attributes(classname=reported.run.header.name, name=name, time=f'{view.elapsed_s:.3f}')}>\n"]
+    classname, name = names
+    parts = [f"<testcase{_attributes(classname=classname, name=name, time=f'{view.elapsed_s:.3f}')}>\n"]
     against = {} if changed is None else _difference_properties(changed)
     parts.append(_properties({**against, **_score_properties(reported, view)}))
     if tag == "failure":
@@ -175,10 +199,12 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
     comparison = reported.decision.comparison
     if comparison is not None:
         properties["baseline"] = comparison.baseline
+        properties["baseline.name"] = comparison.baseline_label
         properties["baseline.cases"] = describe_kinds(comparison)
         for kind in KIND_HEADINGS:
-            if listed := comparison.of_kind(kind):
-                properties[f"baseline.{kind}"] = ", ".join(each.case_id for each in listed)
+            listed = [case_id for case_id, standing in comparison.cases.items() if standing.kind == kind]
+            if listed:
+                properties[f"baseline.{kind}"] = ", ".join(listed)
         if comparison.sentence:
             properties["baseline.result"] = comparison.sentence
     for row in reported.summary.metrics:
@@ -187,6 +213,11 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
             status = "" if row.status == "ok" else f" ({row.status})"
             scored = f"scored {row.n_scored}/{row.n_cases}"
             properties[f"{row.metric}[{row.backend}].{row.aggregate}{status}"] = f"{row.mean:.6g}{interval}, {scored}"
+    for table in reported.slices:
+        for cells in slice_cells(table, reported.infos):
+            rest = "too small" if cells.difference == "too small" else f"from the rest {cells.difference}"
+            name = f"{describe_slices(table)}: {cells.slice}: {cells.metric}"
+            properties[name] = f"{cells.value}, scored {cells.scored}, {rest}"
     return properties
 
 
@@ -201,11 +232,11 @@ def _score_properties(reported: ReportedRun, view: CaseView) -> dict[str, str]:
     return properties
 
 
-def _gates(decision: Decision) -> tuple[_Counts, str]:
+def _gates(decision: Decision, classname: str) -> tuple[_Counts, str]:
     """A test case for each gate; a gate that the run cannot answer is an error."""
     counts, parts = _Counts(), []
     for verdict in decision.gates:
-        parts.append(f"<testcase{_attributes(classname='gates', name=str(verdict.gate), time='0.000')}>\n")
+        parts.append(f"<testcase{_attributes(classname=classname, name=str(verdict.gate), time='0.000')}>\n")
         word = GATE_WORDS[verdict.verdict]
         if verdict.verdict != "pass":
             message = printable_line(f"{word}: {verdict.reason}", _MESSAGE_LENGTH)
@@ -216,7 +247,7 @@ def _gates(decision: Decision) -> tuple[_Counts, str]:
     return counts, "".join(parts)
 
 
-def _verdict(reported: ReportedRun) -> tuple[_Counts, str]:
+def _verdict(reported: ReportedRun, classname: str) -> tuple[_Counts, str]:
     """The test case of the decision as a whole: whatever it failed for, the file says so."""
     decision = reported.decision
     causes = describe_groups(reported.failures)
@@ -231,7 +262,7 @@ def _verdict(reported: ReportedRun) -> tuple[_Counts, str]:
         message = printable_line(decision.headline, _MESSAGE_LENGTH)
         content = _element(tag, reasons, message=message, type=str(decision.verdict))
     counts = _Counts(1, decision.exit_code == EXIT_FAILED, decision.exit_code not in (0, EXIT_FAILED))
-    attributes = _attributes(classname="verdict", name="verdict", time="0.000")
+    attributes = _attributes(classname=classname, name="verdict", time="0.000")
     return counts, f"<testcase{attributes}>\n{content}</testcase>\n"
 
 

@@ -7,9 +7,8 @@ mentions and links.
 from __future__ import annotations
 
 import html
-import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 
 from agentunit.core.results import MetricSummary, RunSummary
@@ -33,6 +32,7 @@ from agentunit.reports.failure_groups import GROUPS_SHOWN, named_ids
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
+    counted,
     counted_cases,
     describe_clusters,
     describe_failed,
@@ -51,6 +51,8 @@ from agentunit.reports.figures import (
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
+from agentunit.reports.several_runs import cases_by_runs, describe_several, metrics_by_runs
+from agentunit.reports.slice_table import SLICE_HEADINGS, describe_slices, slice_cells, slices_note
 
 MOST_CHARACTERS = 65_000
 """GitHub refuses comments of more than 65,536."""
@@ -58,6 +60,7 @@ MOST_CHARACTERS = 65_000
 _ROOM_FOR_TAIL = 400
 _CASES_SHOWN = 10
 _REASONS_SHOWN = 12
+_ROWS_SHOWN = 100
 _TEXT_LENGTH = 700
 _ANSWER_LENGTH = 300
 _NAME_LENGTH = 120
@@ -69,15 +72,71 @@ _ACTIVE = re.compile(r"[\\`*_{}\[\]()#+!|~:@$^/]|(?<=www)\.")
 
 def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
     """The report of a run in at most ``MOST_CHARACTERS``; without ``full_cases`` the worst cases are only named."""
-    decision = reported.decision
-    blocks = [_heading(reported.run, decision), *_reasons(decision), *_differences(decision.comparison)]
-    blocks += [*_failures(reported), _metric_table(reported), *_known_failures(decision), *_judge(reported)]
-    blocks += _comparison(decision.comparison)
-    blocks += _unscored(reported.summary)
+    if reported.others:
+        return _several_markdown(reported)
+    title = f"### {code(reported.run.header.name)}{_verdict_mark(reported.decision)}"
+    blocks = [title, *_run_blocks(reported)]
     text = "\n\n".join(block for block in blocks if block)
     if len(text) > MOST_CHARACTERS - _ROOM_FOR_TAIL:
         text = text[: text.rfind("\n", 0, MOST_CHARACTERS - _ROOM_FOR_TAIL)] + "\n\n…"
     return _with_worst_cases(text, reported, full_cases=full_cases)
+
+
+def _run_blocks(reported: ReportedRun) -> Iterator[str]:
+    decision = reported.decision
+    yield _facts(reported.run)
+    yield from (*_reasons(decision), *_differences(decision.comparison), *_failures(reported))
+    yield from (_metric_table(reported), *_slices(reported), *_known_failures(decision), *_judge(reported))
+    yield from (*_comparison(decision.comparison), *_unscored(reported.summary))
+
+
+def _several_markdown(reported: ReportedRun) -> str:
+    """Several runs against one baseline: what all of them show, then each run as far as there is room."""
+    runs, verdict = reported.runs, reported.verdict
+    title = inline(describe_several([run.label for run in runs], reported.baseline_label), 300)
+    blocks = [f"### {title}{_verdict_mark(verdict)}", *_reasons(verdict)]
+    compared = [run.decision.comparison for run in runs if run.decision.comparison is not None]
+    labels = [code(label) for label in (reported.baseline_label, *(run.label for run in runs))]
+    rows = [(code(metric), *map(inline, cells)) for metric, cells in metrics_by_runs(compared)]
+    blocks.append(_table(["metric", *labels], rows))
+    cases = cases_by_runs(compared)
+    changed = [row for row in cases if row.is_changed]
+    rows = [(code(row.case_id, 60), inline(row.baseline), *map(inline, row.runs)) for row in changed[:_ROWS_SHOWN]]
+    if rows:
+        blocks += [f"**Cases that changed ({len(changed):,})**", _table(["case", *labels], rows)]
+    left_out = [f"{len(changed) - len(rows):,} more that changed"] if len(changed) > len(rows) else []
+    left_out += [f"{len(cases) - len(changed):,} that changed in no run"] if len(cases) > len(changed) else []
+    blocks.append(f"… and {' and '.join(left_out)}" if left_out else "")
+    for run in runs:
+        body = "\n\n".join(block for block in _run_blocks(run) if block)
+        summary = f"<summary>{code(run.label)}{_verdict_mark(run.decision)}</summary>"
+        blocks.append(f"<details>{summary}\n\n{body}\n\n</details>")
+    text = ""
+    for place, block in enumerate(each for each in blocks if each):
+        if len(text) + len(block) > MOST_CHARACTERS - _ROOM_FOR_TAIL:
+            return f"{text}… and {counted(len(blocks) - place, 'more part')} that have no room here\n"
+        text += f"{block}\n\n"
+    return text.rstrip("\n") + "\n"
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]], align: str = "") -> str:
+    """A table of cells that are Markdown already; ``align`` has an ``r`` for each column of numbers."""
+    rule = "|".join("--:" if each == "r" else "---" for each in align.ljust(len(headings)))
+    lines = (f"| {' | '.join(cells)} |" for cells in (headings, *rows))
+    return "\n".join([next(lines), f"|{rule}|", *lines])
+
+
+def _slices(reported: ReportedRun) -> Iterator[str]:
+    """The tables by slice, what differs most first."""
+    for table in reported.slices:
+        rows = [
+            (code(each.metric), inline(each.slice, 60), *map(inline, each[2:]))
+            for each in slice_cells(table, reported.infos)
+        ]
+        more = [f"… and {counted(len(rows) - _ROWS_SHOWN, 'more row')}"] if len(rows) > _ROWS_SHOWN else []
+        shown = [_table(SLICE_HEADINGS, rows[:_ROWS_SHOWN], "   rr")] if rows else []
+        note = inline(slices_note(table, _ROWS_SHOWN), 300)
+        yield "\n\n".join([f"**{inline(describe_slices(table))}**", *shown, *more, note])
 
 
 def inline(text: str, most: int = _NAME_LENGTH) -> str:
@@ -104,8 +163,11 @@ def _block(text: str) -> str:
     return f"<pre>{html.escape(shown, quote=False)}</pre>"
 
 
-def _heading(run: ScoredRun, decision: Decision) -> str:
-    verdict = f": {_VERDICT_MARK[decision.verdict]}" if decision.verdict else ""
+def _verdict_mark(decision: Decision) -> str:
+    return f": {_VERDICT_MARK[decision.verdict]}" if decision.verdict else ""
+
+
+def _facts(run: ScoredRun) -> str:
     cases = counted_cases(run.n_cases, run.n_repeats, run.n_records)
     failed = f", the agent failed {describe_failed(run)}" if run.n_failed else ""
     when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
@@ -113,8 +175,7 @@ def _heading(run: ScoredRun, decision: Decision) -> str:
     if (resume := how_to_resume(run.header)) is not None:
         unfinished += f" (next: {code(resume)})"
     origin = "".join(f" · {name} {code(text)}" for name, text in origin_facts(run.header))
-    facts = f"{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}{origin}"
-    return f"### {code(run.header.name)}{verdict}\n\n{facts}"
+    return f"{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}{origin}"
 
 
 def _reasons(decision: Decision) -> Iterator[str]:
@@ -190,7 +251,7 @@ def _differences(comparison: Comparison | None) -> Iterator[str]:
     if comparison is None:
         return
     kinds = f": {describe_kinds(comparison)}" if comparison.n_paired else ""
-    yield f"**Against {code(comparison.baseline)}**, {describe_pairs(comparison)}{kinds}"
+    yield f"**Against {code(comparison.baseline_label)}**, {describe_pairs(comparison)}{kinds}"
     for kind, heading in KIND_HEADINGS.items():
         listed = comparison.of_kind(kind)[:_CASES_SHOWN]
         if not listed:
@@ -301,21 +362,3 @@ def _score_line(view: CaseView, reported: ReportedRun) -> str:
             value = quantity(score.value, reported.unit(score.metric))
             scores.append(f"{code(score.metric)} {inline(value)}{why}")
     return " · ".join(scores)
-
-
-def write_step_summary(reported: ReportedRun) -> bool:
-    """Append a run to the summary of the current step of a GitHub workflow; returns whether there is one.
-
-    Outside GitHub Actions, or when the summary cannot be written, nothing happens: a report that has no place to go
-    must not fail the run it reports.
-    """
-    path = os.environ.get("GITHUB_STEP_SUMMARY")
-    if not path:
-        return False
-    markdown = run_markdown(reported, full_cases=False)
-    try:
-        with open(path, "a", encoding="utf-8", errors="replace") as stream:
-            stream.write(markdown.rstrip("\n") + "\n\n")
-    except OSError:
-        return False
-    return True

@@ -24,8 +24,9 @@ from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import RunSummary, Score, encode_json, json_fallback
 from agentunit.engine.comparison import CaseAnswer, Comparison
-from agentunit.engine.decision import Decision, decide_run
+from agentunit.engine.decision import Decision, decide_run, decide_together
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
+from agentunit.engine.slices import SliceTable
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, failure_groups
 from agentunit.reports.printable import clipped, printable_line
@@ -129,6 +130,12 @@ class Mask:
         )
         return replace(comparison, differences=tuple(differences))
 
+    def slices(self, table: SliceTable) -> SliceTable:
+        """A table whose slices are named by no personal data: a value of a field may be an e-mail address."""
+        names = list(dict.fromkeys(row.slice for row in table.rows))
+        shown = dict(zip(names, self.data(names), strict=True))
+        return replace(table, rows=[replace(row, slice=shown[row.slice]) for row in table.rows])
+
     def decision(self, decision: Decision) -> Decision:
         """A decision whose reasons, which may quote a record, and the answers of its comparison are masked."""
         if decision.comparison is not None:
@@ -167,7 +174,9 @@ class Mask:
 class ReportedRun:
     """A run as reports read it, with the decision that they all render.
 
-    Personal data in its cases is masked, unless ``show_personal_data``.
+    Personal data in its cases is masked, unless ``show_personal_data``. ``slices`` are its tables by slice. ``others``
+    are further runs of the same report, compared with the same baseline; ``label`` is what tells this run from them,
+    and ``baseline_label`` what they call the baseline.
     """
 
     def __init__(
@@ -184,6 +193,24 @@ class ReportedRun:
         self._store = store
         self._path = path
         self._decision = None if decision is None else self.mask.decision(decision)
+        self.slices: tuple[SliceTable, ...] = ()
+        self.others: tuple[ReportedRun, ...] = ()
+        self.label = run.header.label
+        self.baseline_label = ""
+
+    @property
+    def runs(self) -> tuple[ReportedRun, ...]:
+        """Every run of the report."""
+        return (self, *self.others)
+
+    @property
+    def verdict(self) -> Decision:
+        """What was decided about all runs of the report together."""
+        return decide_together({run.label: run.decision for run in self.runs}) if self.others else self.decision
+
+    def add_slices(self, table: SliceTable) -> None:
+        """Report a table by slice, masked."""
+        self.slices += (self.mask.slices(table),)
 
     def __enter__(self) -> ReportedRun:
         return self

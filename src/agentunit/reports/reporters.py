@@ -74,7 +74,8 @@ class Reporter(Protocol):
     """What a package implements to write a run in a format of its own.
 
     ``summary`` says what it writes. A file that ends in one of ``endings`` is written by it without ``--format``;
-    endings of AgentUnit's own formats stay with them.
+    endings of AgentUnit's own formats stay with them. One that has ``several = True`` is also called for several runs
+    against one baseline: ``reported.runs`` has all of them, ``reported.verdict`` what they amount to.
     """
 
     @property
@@ -98,11 +99,12 @@ class Reporter(Protocol):
 
 
 class RunReporter(NamedTuple):
-    """A reporter made of a function."""
+    """A reporter made of a function. ``several``: it writes all of ``reported.runs``, not only the first."""
 
     summary: str
     endings: Sequence[str]
     write: Callable[[ReportedRun, str], str]
+    several: bool = False
 
 
 _OWN_REPORTERS = {
@@ -172,7 +174,7 @@ def _adopted(made: Any, plugin: Plugin) -> Reporter:
             raise ReportError(f"{plugin} failed: {type(error).__name__}: {error}") from error
 
     endings = (made.endings,) if isinstance(made.endings, str) else tuple(made.endings)
-    return RunReporter(str(made.summary), endings, write)
+    return RunReporter(str(made.summary), endings, write, several=bool(getattr(made, "several", False)))
 
 
 def _write_junit(reported: ReportedRun, target: str) -> str:
@@ -215,12 +217,14 @@ def _send_events(reported: ReportedRun, target: str) -> str:
 
 
 def _counted(reported: ReportedRun, n_records: int) -> str:
+    if reported.others:
+        return f"{len(reported.runs)} runs, {n_records:,} records"
     return counted_cases(reported.run.n_cases, reported.run.n_repeats, n_records)
 
 
-JUNIT = RunReporter("JUnit XML for CI: one test a case, and one a gate", (".xml",), _write_junit)
-MARKDOWN = RunReporter("Markdown for a pull request", (".md", ".markdown"), _write_markdown)
+JUNIT = RunReporter("JUnit XML for CI: one test a case, and one a gate", (".xml",), _write_junit, several=True)
+MARKDOWN = RunReporter("Markdown for a pull request", (".md", ".markdown"), _write_markdown, several=True)
 CSV = RunReporter("a table: one row a case, repeat and metric", (".csv",), _write_csv)
 PARQUET = RunReporter("the same table as Parquet (extra parquet)", (".parquet",), _write_parquet)
-HTML = RunReporter("one self-contained page for people", (".html", ".htm"), _write_html)
+HTML = RunReporter("one self-contained page for people", (".html", ".htm"), _write_html, several=True)
 OTEL = RunReporter("every score as an OpenTelemetry event, sent to an address (extra otel)", (), _send_events)

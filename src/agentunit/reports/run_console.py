@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from agentunit.core.results import MetricSummary, RunSummary
-from agentunit.engine.slices import SliceRow
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
 from agentunit.reports.console import plain_table, print_line, print_run
@@ -26,7 +25,8 @@ from agentunit.store.sqlite import RunHeader
 
 _WORST_SHOWN = 5
 _HEADLINES = 3
-_WIDE, _NAME_WIDTH = 90, 14
+_WIDE, _NARROW = 90, 76
+_NAME_WIDTH, _SHORT_NAME_WIDTH = 14, 6
 
 
 def print_stored_run(
@@ -35,12 +35,8 @@ def print_stored_run(
     *,
     next_steps: Sequence[str] = (),
     all_rows: bool = True,
-    slices: tuple[str, Sequence[SliceRow]] | None = None,
 ) -> None:
-    """Print a run: header, metric table, slices, gates, failed cases, worst cases, the decision, next commands.
-
-    ``slices`` are the field and the rows of the table by slice.
-    """
+    """Print a run: header, metric table, slices, gates, failed cases, worst cases, the decision, next commands."""
     run, header = reported.run, reported.run.header
     title = Text(printable_line(header.name), style="bold")
     facts = (
@@ -55,9 +51,8 @@ def print_stored_run(
     console.print()
     gated = {verdict.gate.metric for verdict in reported.decision.gates}
     print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
-    if slices is not None:
-        field, rows = slices
-        print_slices(rows, field, reported.infos, console, all_rows=all_rows)
+    for table in reported.slices:
+        print_slices(table, reported.infos, console, all_rows=all_rows)
     print_gates(reported.decision.gates, console)
     if run.n_failed:
         console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
@@ -74,25 +69,26 @@ def print_runs(
     runs: Sequence[tuple[RunHeader, list[MetricSummary]]], infos: dict[str, MetricInfo], console: Console
 ) -> None:
     """Print a listing of runs, one a line."""
-    fixed = ("run", "when", "done", "failed", "status")
-    # In a narrow window the names of the runs come before their scores.
-    is_wide = console.width >= _WIDE
+    # In a narrow window the names of the runs come before their scores; the id says when a run began.
+    is_wide, is_narrow = console.width >= _WIDE, console.width < _NARROW
+    fixed = ("run", "done", "status") if is_narrow else ("run", "when", "done", "failed", "status")
     columns = ("run", "name", *fixed[1:], *(("metrics",) if is_wide else ()))
     table = plain_table(*columns, right=("done", "failed"), fixed=fixed)
     for header, headlines in runs:
         name = Text(printable_line(header.name, 40))
         for key, value in run_tags(header).items():
             name.append(f" {printable_line(f'{key}={value}', 40)}", style="dim")
-        table.add_row(
-            Text(printable_line(header.id)),
-            name,
-            Text(_local_time(header.created_at)),
-            Text(_done(header)),
-            Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
-            Text(header.status, style="" if header.status == "finished" else "yellow"),
-            *([Text(printable_line(_describe_headlines(headlines, infos)))] if is_wide else []),
-        )
-    table.columns[1].min_width = _NAME_WIDTH
+        cells = {
+            "run": Text(printable_line(header.id)),
+            "name": name,
+            "when": Text(_local_time(header.created_at)[0 if is_wide else 5 :]),
+            "done": Text(_done(header)),
+            "failed": Text(str(header.n_failed), style="red" if header.n_failed else "dim"),
+            "status": Text(header.status, style="" if header.status == "finished" else "yellow"),
+            "metrics": Text(printable_line(_describe_headlines(headlines, infos))),
+        }
+        table.add_row(*(cells[column] for column in columns))
+    table.columns[1].min_width = _NAME_WIDTH if is_wide else _SHORT_NAME_WIDTH
     console.print(table)
 
 

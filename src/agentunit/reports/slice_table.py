@@ -1,69 +1,98 @@
-"""The table by slice in the terminal."""
+"""The table by slice: its cells for every report, and the table itself in the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.text import Text
 
-from agentunit.engine.slices import FEWEST_CASES, NO_VALUE, SliceRow
+from agentunit.engine.slices import FEWEST_CASES, NO_VALUE, SliceTable
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line
 from agentunit.reports.figures import INTERVAL_HEADING, counted, with_interval
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import Mask
+
+SLICE_HEADINGS = ("metric", "slice", INTERVAL_HEADING, "scored", "from the rest")
 
 
-def masked_slices(rows: Sequence[SliceRow], mask: Mask) -> list[SliceRow]:
-    """Rows whose slices are named by no personal data: a value of a field may be an e-mail address."""
-    names = list(dict.fromkeys(row.slice for row in rows))
-    shown = dict(zip(names, mask.data(names), strict=True))
-    return [replace(row, slice=shown[row.slice]) for row in rows]
+class SliceCells(NamedTuple):
+    """A row of the table as plain text, in the order of ``SLICE_HEADINGS``."""
+
+    metric: str
+    slice: str
+    value: str
+    scored: str
+    difference: str
+
+
+def describe_slices(table: SliceTable) -> str:
+    """The heading of a table by slice."""
+    return f"By {table.by}{', new run − baseline' if table.differences else ''}"
+
+
+def slice_cells(table: SliceTable, infos: Mapping[str, MetricInfo]) -> list[SliceCells]:
+    """Every row of a table by slice; none where no case has a value of the field."""
+    if all(row.slice == NO_VALUE for row in table.rows):
+        return []
+    backends: dict[str, set[str]] = {}
+    for row in table.rows:
+        backends.setdefault(row.metric, set()).add(row.backend)
+    found = []
+    for row in table.rows:
+        label = row.metric if len(backends[row.metric]) == 1 else f"{row.metric}[{row.backend}]"
+        unit = infos[row.metric].unit
+        difference = "–" if row.difference is None else f"{row.difference:+.2f} sd"
+        found.append(
+            SliceCells(
+                f"{label}{' i' if row.status == 'informational' else ''}",
+                row.slice,
+                "–" if row.mean is None else with_interval(row.mean, row.low, row.high, unit),
+                f"{row.n_scored}/{row.n_cases}",
+                "too small" if row.too_small else difference,
+            )
+        )
+    return found
+
+
+def slices_note(table: SliceTable, n_shown: int | None = None) -> str:
+    """What stands below a table by slice: how to read it, or why it is empty."""
+    if all(row.slice == NO_VALUE for row in table.rows):
+        return f"no scored case has a value of {table.by}"
+    is_small = any(row.too_small for row in table.rows[:n_shown])
+    small_note = f"; too small: fewer than {FEWEST_CASES} values" if is_small else ""
+    return f"from the rest: the mean less that of all other cases, in standard deviations; not tested{small_note}"
 
 
 def print_slices(
-    rows: Sequence[SliceRow],
-    field: str,
+    table: SliceTable,
     infos: Mapping[str, MetricInfo],
     console: Console,
     *,
     all_rows: bool = False,
-    differences: bool = False,
+    run: str | None = None,
 ) -> None:
-    """Print a row for each metric and slice, those that differ most from the rest first; ten unless ``all_rows``."""
-    heading = Text(f"\nBy {printable_line(field)}", style="bold")
-    if differences:
+    """Print a row for each metric and slice, those that differ most from the rest first; ten unless ``all_rows``.
+
+    ``run`` names the run of the table, where there are several.
+    """
+    heading = Text(f"\nBy {printable_line(table.by)}{'' if run is None else f', {printable_line(run)}'}", style="bold")
+    if table.differences:
         heading.append("   new run − baseline", style="not bold dim")
     console.print(heading)
-    if all(row.slice == NO_VALUE for row in rows):
-        print_line(f"no scored case has a value of {printable_line(field)}", console, "yellow")
+    rows = slice_cells(table, infos)
+    if not rows:
+        print_line(printable_line(slices_note(table)), console, "yellow")
         return
-    backends: dict[str, set[str]] = {}
-    for row in rows:
-        backends.setdefault(row.metric, set()).add(row.backend)
     shown = rows if all_rows else rows[:ROWS_SHOWN]
-    table = plain_table(
-        "metric", "slice", INTERVAL_HEADING, "scored", "from the rest", right=("scored", "from the rest")
-    )
-    for row in shown:
-        unit = infos[row.metric].unit
-        label = row.metric if len(backends[row.metric]) == 1 else f"{row.metric}[{row.backend}]"
-        informational = " i" if row.status == "informational" else ""
-        difference = "–" if row.difference is None else f"{row.difference:+.2f} sd"
-        table.add_row(
-            Text(f"{printable_line(label)}{informational}"),
-            Text(printable_line(row.slice, 40)),
-            Text("–" if row.mean is None else with_interval(row.mean, row.low, row.high, unit)),
-            Text(f"{row.n_scored}/{row.n_cases}"),
-            Text("too small" if row.too_small else difference),
-            style="dim" if row.too_small or row.status != "ok" else None,
-        )
-    console.print(table)
+    printed = plain_table(*SLICE_HEADINGS, right=("scored", "from the rest"), fixed=("from the rest",))
+    for row, cells in zip(table.rows, shown, strict=False):
+        is_aside = row.too_small or row.status != "ok"
+        texts = (Text(printable_line(cell, 40 if cell == cells.slice else 200)) for cell in cells)
+        printed.add_row(*texts, style="dim" if is_aside else None)
+    console.print(printed)
     if len(shown) < len(rows):
         left_out = counted(len(rows) - len(shown), "more row")
         console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
-    small_note = f"; too small: fewer than {FEWEST_CASES} values" if any(row.too_small for row in shown) else ""
-    note = f"from the rest: the mean less that of all other cases, in standard deviations; not tested{small_note}"
-    print_line(note, console, "dim")
+    print_line(slices_note(table, len(shown)), console, "dim")

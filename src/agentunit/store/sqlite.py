@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sqlite3
 import time
@@ -28,6 +29,7 @@ DEFAULT_PATH = ".agentunit/runs.db"
 WrittenRecord = tuple[str, int, int, str, int, float, bytes]
 """A row of the table of records: run, position, repeat, case id, whether it failed, seconds, the line itself."""
 
+_OWN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-([0-9a-f]{4})")
 _RECORD_VALUES = "(?, ?, ?, ?, ?, ?, ?)"
 _ROWS_A_STATEMENT = 64
 
@@ -48,6 +50,13 @@ class RunHeader(Struct):
     settings: dict[str, Any]
     n_done: int = 0
     n_failed: int = 0
+
+    @property
+    def label(self) -> str:
+        """What a run is called for a person: its name and, as runs of one suite share it, the end of its id."""
+        made_here = _OWN_ID.fullmatch(self.id)
+        short = made_here[1] if made_here else self.id
+        return short if self.name in ("", self.id) else f"{self.name} ({short})"
 
     @property
     def is_foreign(self) -> bool:
@@ -236,7 +245,7 @@ class Store:
         return header
 
     def find_run(self, reference: str) -> RunHeader:
-        """The run of an id, the beginning of one, a name (the newest of that name), ``last`` or ``last~N``."""
+        """The run of an id, its beginning or last part, a name (the newest of it), ``last`` or ``last~N``."""
         return self._header_of(self._find_id(reference))
 
     def _find_id(self, reference: str) -> str:
@@ -253,10 +262,11 @@ class Store:
             return reference
         found = [run_id for run_id, name in listed if name == reference][:1]
         found = found or [run_id for run_id in ids if run_id.startswith(reference)]
+        found = found or [run_id for run_id in ids if run_id.endswith(f"-{reference}")]
         if len(found) == 1:
             return found[0]
         if found:
-            raise StoreError(f"{reference!r} is the beginning of {len(found)} runs: {', '.join(found[:5])}")
+            raise StoreError(f"{reference!r} is a part of the ids of {len(found)} runs: {', '.join(found[:5])}")
         raise StoreError(f"no run is called {reference!r}; the newest is {ids[0]} ('agentunit runs' lists them)")
 
     def delete_run(self, run_id: str) -> None:

@@ -6,7 +6,8 @@
   const AT_ONCE = 100;
   const byId = (id) => document.getElementById(id);
   const rows = byId("rows"), count = byId("count"), more = byId("more");
-  const search = byId("search"), only = byId("only"), order = byId("order");
+  const search = byId("search"), only = byId("only"), order = byId("order"), which = byId("which");
+  const several = index.runs.length > 1;
 
   function make(tag, className, ...children) {
     const element = document.createElement(tag);
@@ -98,8 +99,10 @@
   function update() {
     const words = search.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const keep = filters[only.value] || filters.all;
+    const run = which && which.value ? Number(which.value) : null;
     listed = [];
     index.cases.forEach((entry, at) => {
+      if (run !== null && entry.run !== run) return;
       if (keep(entry) && words.every((word) => haystack(at).includes(word))) listed.push(at);
     });
     const by = order.value;
@@ -114,7 +117,7 @@
     rows.textContent = "";
     rendered = 0;
     renderMore();
-    const total = index.cases.length.toLocaleString("en-US"), noun = index.repeated ? " records" : " cases";
+    const total = index.cases.length.toLocaleString("en-US"), noun = index.repeated || several ? " records" : " cases";
     count.textContent = listed.length === index.cases.length ? index.size
       : listed.length.toLocaleString("en-US") + " of " + total + noun;
     for (const header of document.querySelectorAll("th[data-order]")) {
@@ -139,6 +142,7 @@
     button.id = "open-" + at;
     button.setAttribute("aria-expanded", "false");
     const identity = make("td", "id", button);
+    if (several) identity.append(" ", make("span", "soft", index.runs[entry.run].label));
     if (index.repeated) identity.append(make("span", "soft", " repeat " + entry.repeat));
     if (entry.failed) identity.append(" ", make("span", "tag", "failed"));
     const question = make("td", "", make("span", "clip", entry.query || ""));
@@ -182,14 +186,15 @@
   }
   function anchor(at) {
     const entry = index.cases[at];
-    return encodeURIComponent(entry.id) + (index.repeated ? "/" + entry.repeat : "");
+    const run = several ? "/" + encodeURIComponent(index.runs[entry.run].id) : "";
+    return encodeURIComponent(entry.id) + run + (index.repeated ? "/" + entry.repeat : "");
   }
   function openFromAddress() {
     const wanted = location.hash.slice(1);
     if (!wanted) return;
     const at = index.cases.findIndex((entry, each) => anchor(each) === wanted || encodeURIComponent(entry.id) === wanted);
     if (at < 0) return;
-    if (!listed.includes(at)) { search.value = ""; only.value = "all"; update(); }
+    if (!listed.includes(at)) { search.value = ""; only.value = "all"; if (which) which.value = ""; update(); }
     while (!byId("open-" + at) && rendered < listed.length) renderMore();
     const button = byId("open-" + at);
     if (!button) return;
@@ -202,7 +207,7 @@
   function sections(at) {
     const view = bodyOf(at);
     if (!view) {
-      const command = "agentunit show " + index.run + " " + index.cases[at].id;
+      const command = "agentunit show " + index.runs[index.cases[at].run].id + " " + index.cases[at].id;
       return [make("p", "soft", "This run is too large for one page: ", make("code", "", command), " shows the case.")];
     }
     const out = [];
@@ -353,6 +358,7 @@
   search.addEventListener("input", () => { clearTimeout(waiting); waiting = setTimeout(update, 150); });
   only.addEventListener("change", update);
   order.addEventListener("change", update);
+  if (which) which.addEventListener("change", update);
   more.addEventListener("click", () => {
     const last = rendered;
     renderMore();

@@ -1,0 +1,130 @@
+"""Several runs against one baseline, as every report shows them: metrics by runs, cases by runs, each decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from agentunit.engine.comparison import CaseStanding, Comparison
+from agentunit.engine.decision import Decision
+from agentunit.reports.comparison_view import describe_scores
+from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line, print_next
+from agentunit.reports.decision_console import VERDICT_STYLE
+from agentunit.reports.figures import counted, describe_mean
+from agentunit.reports.printable import printable_line
+from agentunit.reports.run_facts import run_tags
+from agentunit.store.sqlite import RunHeader
+
+NOT_THERE = "not in this run"
+_LOSSES = ("newly failing", "worse")
+_KIND_STYLE = {"newly failing": "bold red", "fails": "red", "worse": "yellow", "fixed": "green", "better": "green"}
+
+
+@dataclass(frozen=True)
+class CaseByRuns:
+    """One case in all runs: how it stood in the baseline, what became of it in each run, and its scores there."""
+
+    case_id: str
+    baseline: str
+    runs: tuple[str, ...]
+    scores: tuple[str, ...]
+    is_changed: bool
+
+
+def labels_of(headers: Sequence[RunHeader]) -> list[str]:
+    """What tells runs apart for a person: their tags, or else their names, where all have different ones."""
+    tags = [" ".join(f"{key}={value}" for key, value in run_tags(header).items()) for header in headers]
+    for labels in (tags, [header.name for header in headers], [header.label for header in headers]):
+        if all(labels) and len(set(labels)) == len(headers):
+            return labels
+    return [header.id for header in headers]
+
+
+def describe_several(labels: Iterable[str], baseline: str) -> str:
+    """The title of a report on several runs.
+
+    >>> describe_several(["a", "b"], "main")
+    'a, b against main'
+    """
+    return f"{', '.join(labels)} against {baseline}"
+
+
+def metrics_by_runs(comparisons: Sequence[Comparison]) -> list[tuple[str, list[str]]]:
+    """A row a metric: its mean in the baseline, then in each run, with the verdict or ``i`` where it does not count."""
+    rows: dict[str, list[str]] = {}
+    for place, comparison in enumerate(comparisons):
+        for label, each in zip(comparison.labels, comparison.metrics, strict=True):
+            if each.verdict == "not compared" and not each.gated:
+                continue
+            row = rows.setdefault(label, ["–"] * (len(comparisons) + 1))
+            row[0] = describe_mean(each.baseline_mean, each.unit)
+            verdict = each.verdict if each.gated else "i"
+            row[place + 1] = f"{describe_mean(each.candidate_mean, each.unit)} {verdict}"
+    return list(rows.items())
+
+
+def cases_by_runs(comparisons: Sequence[Comparison]) -> list[CaseByRuns]:
+    """A row a case that the baseline shares with a run: those that fail or got worse in most runs first."""
+    scores = [{each.case_id: describe_scores(each) for each in comparison.differences} for comparison in comparisons]
+    rows = []
+    for case_id in dict.fromkeys(case_id for comparison in comparisons for case_id in comparison.cases):
+        standings = [comparison.cases.get(case_id) for comparison in comparisons]
+        before = {each.ok_before for each in standings if each is not None} - {None}
+        rows.append(
+            CaseByRuns(
+                case_id,
+                "–" if not before else "ok" if before == {True} else "fails",
+                tuple(map(_describe_standing, standings)),
+                tuple(of_run.get(case_id, "") for of_run in scores),
+                any(each is not None and each.kind not in ("unchanged", "other answer") for each in standings),
+            )
+        )
+    return sorted(rows, key=lambda row: (-sum(word in _LOSSES for word in row.runs), not row.is_changed))
+
+
+def _describe_standing(standing: CaseStanding | None) -> str:
+    if standing is None:
+        return NOT_THERE
+    if standing.kind not in ("unchanged", "other answer"):
+        return standing.kind
+    another = standing.kind == "other answer"
+    if standing.ok_now is None:
+        return "another answer" if another else "unchanged"
+    return f"{'ok' if standing.ok_now else 'fails'}{', another answer' if another else ''}"
+
+
+def print_several(
+    decisions: Sequence[Decision],
+    labels: Sequence[str],
+    baseline: str,
+    console: Console,
+    *next_steps: str,
+    all_rows: bool = False,
+) -> None:
+    """Print comparisons of runs of these labels with one baseline; ten cases unless ``all_rows``."""
+    compared = [each.comparison for each in decisions if each.comparison is not None]
+    runs = [printable_line(label, 30) for label in labels]
+    base = printable_line(baseline, 30)
+    table = plain_table("metric", base, *runs)
+    for label, cells in metrics_by_runs(compared):
+        table.add_row(*(Text(printable_line(cell)) for cell in (label, *cells)))
+    console.print(Text(f"\nEach against {printable_line(baseline)}", style="bold"))
+    console.print(table)
+    changed = [row for row in cases_by_runs(compared) if row.is_changed]
+    if changed:
+        cases = plain_table("case", base, *runs)
+        for row in changed if all_rows else changed[:ROWS_SHOWN]:
+            words = (Text(word, style=_KIND_STYLE.get(word, "")) for word in (row.baseline, *row.runs))
+            cases.add_row(Text(printable_line(row.case_id, 40)), *words)
+        console.print("\n[bold]Cases that changed[/bold]")
+        console.print(cases)
+        if len(changed) > ROWS_SHOWN and not all_rows:
+            left_out = counted(len(changed) - ROWS_SHOWN, "more case")
+            console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
+    for run, decision in zip(runs, decisions, strict=True):
+        style = VERDICT_STYLE.get(decision.verdict, "bold red")
+        print_line(f"\n{run}: {printable_line(decision.headline)}", console, style)
+    print_next(next_steps, console)

@@ -1,0 +1,143 @@
+"""Several runs against one baseline in files, and scores by slice in files."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from html import unescape
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+SUITE = """
+from agentunit import Suite
+
+KINDS = ["billing", "refund", "login"]
+cases = [
+    {"id": f"c{n:03d}", "query": f"{KINDS[n % 3]} {n}", "expected_output": "yes", "metadata": {"kind": KINDS[n % 3]}}
+    for n in range(60)
+]
+suite = Suite(cases, lambda query: "no" if WRONG(query) else "yes", metrics=["exact_match"])
+"""
+VARIANTS = {"main": "False", "worse": "'refund' in query", "mixed": "query in ('billing 0', 'refund 1')"}
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+
+
+@pytest.fixture
+def three_runs(invoke, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name, wrong in VARIANTS.items():
+        Path("suite.py").write_text(SUITE.replace("WRONG(query)", wrong))
+        assert invoke("run", "suite.py", "--name", name).exit_code == 0
+    return invoke
+
+
+def exported(invoke, *arguments: str) -> str:
+    target = arguments[-1]
+    result = invoke("export", *arguments[:-1], "--to", target)
+    assert result.exit_code == 0, result.output
+    return Path(target).read_text(encoding="utf-8")
+
+
+def test_markdown_has_cases_by_runs(three_runs):
+    text = unescape(exported(three_runs, "worse", "mixed", "--baseline", "main", "report.md"))
+    assert text.startswith("### worse, mixed against main: ❌ FAIL\n\n**FAIL: worse: exact_match is worse than")
+    code = "<code>{}</code>".format
+    assert f"| case | {code('main')} | {code('worse')} | {code('mixed')} |\n|---|---|---|---|\n" in text
+    assert f"| {code('c001')} | ok | newly failing | newly failing |\n" in text
+    assert f"| {code('c000')} | ok | ok | newly failing |\n" in text
+    assert "**Cases that changed (21)**" in text
+    assert "… and 39 that changed in no run" in text
+    # Each run as 'export --baseline' has it, folded.
+    assert f"<details><summary>{code('mixed')}: " in text
+    assert text.count("<details") == text.count("</details>")
+
+
+def test_the_terminal_and_the_files_have_the_same_table(three_runs):
+    printed = three_runs("compare", "main", "worse", "mixed", "--all").output
+    rows = re.findall(r"^(c\d+) +(ok|fails) +([a-z ]+?)  +([a-z ]+?) *$", printed, re.MULTILINE)
+    assert len(rows) == 21
+    text = unescape(exported(three_runs, "worse", "mixed", "--baseline", "main", "report.md"))
+    assert re.findall(r"^\| <code>(c\d+)</code> \| (\w+) \| ([a-z ]+) \| ([a-z ]+) \|$", text, re.MULTILINE) == rows
+    command = printed.splitlines()[-1].removeprefix("next: agentunit ")
+    assert three_runs(*command.split()).exit_code == 0
+
+
+def test_junit_has_the_suites_of_every_run(three_runs):
+    root = ElementTree.fromstring(exported(three_runs, "worse", "mixed", "--baseline", "main", "report.xml"))
+    suites = {suite.get("name"): suite for suite in root}
+    assert list(suites) == ["worse: worse", "worse: verdict", "mixed: mixed", "mixed: verdict"]
+    names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
+    assert len(names) == len(set(names)) == 122
+    changes = {
+        (suite, case.get("name")): each.get("value")
+        for suite in ("worse: worse", "mixed: mixed")
+        for case in suites[suite].iter("testcase")
+        for each in case.iter("property")
+        if each.get("name") == "baseline.change"
+    }
+    assert changes[("worse: worse", "c001")] == "newly failing: exact_match 1.00 → 0.00"
+    assert len(changes) == 22
+
+
+def test_every_changed_case_is_in_the_files_however_many_there_are(invoke, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name, wrong in (("main", "False"), ("all-wrong", "True")):
+        Path("suite.py").write_text(SUITE.replace("WRONG(query)", wrong).replace("range(60)", "range(260)"))
+        invoke("run", "suite.py", "--name", name)
+    page = exported(invoke, "all-wrong", "--baseline", "main", "one.html").partition('<h2 id="metrics">')[0]
+    assert all(f"c{n:03d}" in page for n in range(260))
+    root = ElementTree.fromstring(exported(invoke, "all-wrong", "--baseline", "main", "one.xml"))
+    listed = next(each for each in root.iter("property") if each.get("name") == "baseline.newly failing")
+    assert len(listed.get("value", "").split(", ")) == 260
+
+
+def test_what_cannot_be_one_report_is_refused(three_runs):
+    for arguments, words in (
+        (("worse", "mixed", "--to", "x.html"), "several runs need --baseline"),
+        (("worse", "mixed", "--baseline", "main", "--to", "x.csv"), "--format csv writes one run"),
+        (("worse", "mixed", "--baseline", "main", "--to", "x.json"), "a .json file holds one run"),
+        (("worse", "worse", "--baseline", "main", "--to", "x.html"), "a run is named twice"),
+        (("worse", "--by", "metadata.kind", "--to", "x.json"), "--by is for reports"),
+    ):
+        result = three_runs("export", *arguments)
+        assert (result.exit_code, words in result.output) == (2, True), result.output
+
+
+def test_slices_are_in_every_report(three_runs):
+    arguments = ("worse", "--baseline", "main", "--by", "metadata.kind")
+    row = ("refund", "-1.00 [-1.00, -1.00]", "20/20")
+    text = unescape(exported(three_runs, *arguments, "one.md"))
+    assert "**By metadata.kind, new run − baseline**" in text
+    assert "**By metadata.kind**" in text
+    assert f"| <code>exact_match</code> | {' | '.join(row)} | " in text
+    assert text.index("| refund |") < text.index("| billing |")
+    page = unescape(re.sub(r"<[^>]+>", " ", exported(three_runs, *arguments, "one.html")))
+    assert " ".join(("exact_match", *row)) in " ".join(page.split())
+    root = ElementTree.fromstring(exported(three_runs, *arguments, "one.xml"))
+    values = {each.get("name"): each.get("value") for each in root.iter("property")}
+    assert values["By metadata.kind, new run − baseline: refund: exact_match"].startswith(f"{row[1]}, scored {row[2]}")
+    assert values["By metadata.kind: refund: exact_match"].startswith(
+        "0.00 [0.00, 0.16], scored 20/20, from the rest -"
+    )
+    assert "no scored case has a value of metadata.knd" in exported(three_runs, "worse", "--by", "metadata.knd", "x.md")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_browser_lists_the_cases_of_every_run(three_runs, tmp_path):
+    exported(three_runs, "worse", "mixed", "--baseline", "main", "report.html")
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=3000"]
+    flags += ["--disable-background-networking", "--dump-dom", f"--user-data-dir={tmp_path / 'profile'}"]
+    done = subprocess.run(
+        [str(CHROMIUM), *flags, Path("report.html").resolve().as_uri()], capture_output=True, timeout=60, check=True
+    )
+    page = done.stdout.decode("utf-8", "replace")
+    ids = re.findall(r'class="open mono"[^>]*>(c\d+)</button> <span class="soft">(\w+)', page)
+    assert ids[:4] == [("c000", "worse"), ("c000", "mixed"), ("c001", "worse"), ("c001", "mixed")]
+    assert "120 records of 2 runs" in page
+    every_id = re.findall(r'\sid="([^"]+)"', page)
+    assert len(every_id) == len(set(every_id))

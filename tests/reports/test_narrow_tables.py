@@ -1,0 +1,52 @@
+"""Tables in a narrow window: words of state are whole, and no value is left out."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from agentunit.core.results import MetricSummary, RunSummary
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.console import plain_table, print_run
+from agentunit.reports.run_console import print_runs
+from agentunit.store.sqlite import RunHeader
+
+
+def printed(width: int, show) -> str:
+    out = io.StringIO()
+    show(Console(file=out, width=width))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("status", ["running", "finished", "stopped", "interrupted"])
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+def test_the_state_of_a_run_is_never_cut(status, width):
+    header = RunHeader(
+        "20261115-100338-3288", "a desk", 1.7e9, None, status, 12_000, "1", {"tags": {"model": "x" * 30}}
+    )
+    header.n_done, header.n_failed = 1_200, 1_200
+    text = printed(width, lambda console: print_runs([(header, [])], {}, console))
+    assert status in text
+    assert header.id in text
+    assert "…" not in text
+
+
+@pytest.mark.parametrize("word", ["not compared", "cannot tell", "regression"])
+def test_a_fixed_word_stays_whole_beside_long_texts(word):
+    table = plain_table("metric", "why", "", fixed=("",))
+    table.add_row(Text("m" * 30), Text("because of a long story " * 5), Text(word))
+    assert word in printed(50, lambda console: console.print(table))
+
+
+def test_the_value_of_a_metric_is_shown_in_a_narrow_window():
+    row = MetricSummary("answer_correctness", "patterns", "1", "ok", 65, 61, mean=0.85, low=0.8, high=0.9)
+    row.trust = "strong, agreement 0.82"
+    infos = {"answer_correctness": MetricInfo("answer_correctness", "quality", "", range=(0.0, 1.0))}
+    summary = RunSummary(65, [row], [], 0, [], 0, 1.0)
+    for width in (64, 80):
+        text = printed(width, lambda console: print_run(summary, infos, console))
+        assert "0.85" in text
+        assert "61/65" in text
