@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from agentunit.cli.collect import _stop_signals as collect_signals
 from agentunit.core.codec import decode_record
 from agentunit.installation import install_command
 from agentunit.traces.collector.request import grpc_installed
@@ -325,3 +326,39 @@ def test_killed_under_load_every_acknowledged_span_is_there_once(tmp_path):
     assert len(acknowledged) > 75
     assert {name: kept[name] for name in acknowledged} == dict.fromkeys(acknowledged, 1)
     assert set(kept.values()) == {1}
+
+
+def test_a_second_ctrl_c_ends_it_at_once_and_further_ones_do_nothing():
+    before = signal.getsignal(signal.SIGINT)
+    with collect_signals() as stop:
+        signal.raise_signal(signal.SIGINT)
+        assert stop.is_set()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+QUIET_END = """
+import atexit, signal
+from agentunit.cli import main, streams
+
+def press():
+    signal.raise_signal(signal.SIGINT)
+
+def verb():
+    try:
+        press()
+    except KeyboardInterrupt:
+        press()  # again, while the first one is being answered
+
+atexit.register(press)
+main._run_verb = verb
+main.main()
+"""
+
+
+def test_ctrl_c_while_the_command_ends_prints_no_traceback():
+    done = subprocess.run([sys.executable, "-c", QUIET_END], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -250,3 +251,17 @@ def test_shared_traces(path, n_cases, scope, held):
         assert 0 < remedy.n_cases <= n_cases
     for row in health.metrics:
         assert row.n_scored + sum(each.n_cases for each in row.reasons) == n_cases
+
+
+def test_the_doctor_says_of_groundedness_what_a_run_will_do(invoke, monkeypatch):
+    """Tool results are evidence for a model, not for the lexical fallback."""
+    call = {"type": "tool_call", "payload": {"name": "find", "result": "It opens at nine.", "status": "success"}}
+    record = {"case": {"id": "q", "query": "When?"}, "trace": {"events": [call]}, "outcome": {"output": "At nine."}}
+    Path("runs.jsonl").write_text(json.dumps(record) + "\n")
+    for backend in ("lexical", "local"):
+        monkeypatch.setenv("AGENTUNIT_BACKEND", backend)
+        if backend == "local":
+            monkeypatch.setattr("agentunit.metrics.builtin._QualityMetric._resolved", SimpleNamespace(name="local"))
+        found = json.loads(invoke("doctor", "runs.jsonl", "--json").stdout)
+        row = next(each for each in found["metrics"] if each["metric"] == "faithfulness")
+        assert row["n_scored"] == (0 if backend == "lexical" else 1), row

@@ -520,3 +520,32 @@ def test_scoring_again_without_the_suites_judge_does_not_replace_what_it_said(in
     assert "was scored by judge, and no judge is configured" in " ".join(result.stderr.split())
     assert "judge" in invoke("show", "last", "q0").stdout
     assert invoke("score", "last", "-m", "faithfulness", "--again", "--backend", "lexical").exit_code == 0
+
+
+def test_the_notice_counts_the_cases_of_which_something_is_sent(invoke: Any, server: JudgeServer) -> None:
+    without = {"case": {"id": "none", "query": "Capital?"}, "outcome": {"output": "Paris."}}
+    rows = [record("q0", "Paris"), record("q1", "Lyon"), *({**without, "case": {"id": f"n{k}"}} for k in range(4))]
+    Path("runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server, "--no-cache"))
+    assert " of 2 cases go to judge-1" in result.stderr
+    assert re.search(r"faithfulness ↑ .* 2/6 +judge", result.stdout)
+
+
+def test_an_answer_that_needs_no_judge_is_not_counted(invoke: Any, server: JudgeServer) -> None:
+    same = {"case": {"id": "same", "query": "Capital?", "expected_output": "Paris."}, "outcome": {"output": "Paris."}}
+    Path("runs.jsonl").write_text(json.dumps(same) + "\n", encoding="utf-8")
+    result = invoke("score", "runs.jsonl", "-m", "answer_correctness", *judged(server, "--no-cache"))
+    assert "asks a judge" not in result.stderr
+    assert server.requests == []
+
+
+def test_before_the_agent_ran_cases_that_only_tool_results_could_make_are_an_upper_bound(
+    invoke: Any, server: JudgeServer
+) -> None:
+    write_suite(server)
+    rows = [{"id": "q0", "query": "Capital?", "context": ["The capital is Paris."]}, {"id": "q1", "query": "Capital?"}]
+    Path("cases.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    asked = invoke("run", "suite.yaml", "-m", "faithfulness", "--repeats", "2").stderr
+    assert "of up to 4 cases go to" in asked
+    again = invoke("run", "suite.yaml", "-m", "retrieval_quality", "--repeats", "2").stderr
+    assert "of 2 cases go to" in again

@@ -191,11 +191,16 @@ def _mask_texts() -> MaskTexts:
 
 @contextmanager
 def _stop_signals() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets. The second one ends the command where it stands."""
+    """An event that the first Ctrl-C or SIGTERM sets. The second ends it where it stands; more do nothing.
+
+    Another exception while the command cleans up after the second would leave it half done.
+    """
     stop = threading.Event()
 
     def on_signal(number: int, frame: object) -> None:
         if stop.is_set():
+            for each in before:
+                signal.signal(each, signal.SIG_IGN)
             raise KeyboardInterrupt
         stop.set()
 

@@ -9,7 +9,7 @@ import click
 
 from agentunit.cli.main import EXIT_USAGE
 from agentunit.engine.judge_plan import Sending
-from agentunit.reports.figures import quantity
+from agentunit.reports.figures import counted, quantity
 from agentunit.reports.printable import printable_line
 
 
@@ -43,8 +43,8 @@ def sending_lines(sending: Sending) -> list[str]:
 def _cases(sending: Sending) -> str:
     if sending.n_cases is None:
         return "every case"
-    about = "" if sending.exact else "about "
-    return "1 case" if sending.n_cases == 1 else f"{about}{sending.n_cases:,} cases"
+    about = "up to " if sending.at_most else "" if sending.exact else "about "
+    return f"{about}{counted(sending.n_cases, 'case')}"
 
 
 def _costs(sending: Sending) -> str:

@@ -118,7 +118,11 @@ def main() -> None:
         # A terminal or pipe that cannot show an arrow gets a question mark, not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
-    end_process(_run_verb())
+    try:
+        code = _run_verb()
+    except KeyboardInterrupt:  # pressed again while the first one was being answered
+        code = EXIT_STOPPED
+    end_process(code)
 
 
 def _run_verb() -> int:

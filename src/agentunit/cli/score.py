@@ -214,7 +214,7 @@ def _asked_about(
     read = None if whole else source.fraction()
     # A file that was read ahead to its end says nothing about how much of it has come out so far.
     n_cases = len(readable) if whole else round(len(readable) / read) if read and read < 1 else None
-    sample = readable[:: max(1, len(readable) // SAMPLE_SIZE)]
+    sample = readable if whole else readable[:: max(1, len(readable) // SAMPLE_SIZE)]
     ask_before_sending(plan_sending(metrics, sample, n_cases=n_cases, exact=whole), yes=choice.yes)
     return chain(first, records), n_cases if whole else None
 

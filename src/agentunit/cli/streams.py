@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import io
 import os
+import signal
 import sys
 import threading
 import time
@@ -82,7 +83,11 @@ def forget_output(stream: Any = None) -> None:
 
 
 def end_process(code: int) -> NoReturn:
-    """Leave with this exit code, also when an agent left threads or processes that Python would wait for."""
+    """Leave with this exit code, also when an agent left threads or processes that Python would wait for.
+
+    The command has ended: one more Ctrl-C must not print the traceback of Python's own end.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     flush_output()
     if _left_by_agent():
         for wait_s, end in ((_GRACE_S, _end_politely), (_GRACE_S + _LAST_WORDS_S, os._exit)):

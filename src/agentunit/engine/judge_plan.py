@@ -13,7 +13,7 @@ from agentunit.core.outcome import Outcome
 from agentunit.engine.judging import judged_metrics
 from agentunit.metrics.inputs import InputProblem, Item
 
-SAMPLE_SIZE = 50
+SAMPLE_SIZE = 500
 # What an answer is taken to be like before the agent has given one.
 _ASSUMED_ANSWER = "x" * 600
 _ASSUMED_RESULTS = "x" * 2000
@@ -28,7 +28,8 @@ _CLAIM_REPLY, _VERDICT_REPLY, _PASSAGE_REPLY, _CRITERION_REPLY = 45, 50, 40, 80
 class Sending:
     """What a run would send. ``n_cases``, ``n_calls``, tokens and cost are estimates, ``None`` where unknown.
 
-    ``exact`` says that the number of cases is counted. ``fields`` names the parts of a case that are sent.
+    ``n_cases`` are those of which something is sent: ``exact`` says that they are counted, ``at_most`` that some of
+    them are sent only if the agent does what is not known yet. ``fields`` names the parts of a case that are sent.
     """
 
     metrics: tuple[str, ...]
@@ -44,6 +45,7 @@ class Sending:
     repeats: int
     is_cached: bool
     max_spend_usd: float | None
+    at_most: bool = False
 
 
 def judge_described() -> dict[str, Any] | None:
@@ -64,19 +66,30 @@ def plan_sending(
     if not judged or settings is None or n_cases == 0:
         return None
     items = [item for received in sample if (item := _item(received, answered)) is not None]
+    # Every case was looked at, or every case of which there are several repeats to come.
+    is_whole = n_cases is not None and (
+        len(sample) == n_cases or (not answered and bool(sample) and n_cases % len(sample) == 0)
+    )
     # Metrics with the same measure ask the same questions, which are sent once.
     different = {
         (getattr(each, "measure_asked", each.name), getattr(each, "current_backend", "")): each for each in judged
     }
-    asked = [
-        (each, question)
-        for each in different.values()
-        for item in items
-        if (question := _question(each, item, answered))
-    ]
-    if exact and n_cases is not None and len(sample) >= n_cases and not asked:
+    asked: list[tuple[Any, QualityQuestion]] = []
+    costs: list[tuple[float, float, float]] = []
+    sent, sure = set(), set()
+    for each in different.values():
+        for place, item in enumerate(items):
+            question = _question(each, item, answered)
+            cost = None if question is None else _expected(each, question)
+            if question is None or cost is None or not cost[0]:
+                continue  # nothing to ask, or an answer that needs no judge
+            asked.append((each, question))
+            costs.append(cost)
+            sent.add(place)
+            if answered or not _lacks(each, item):
+                sure.add(place)
+    if exact and is_whole and not asked:
         return None
-    costs = [_expected(metric, question) for metric, question in asked]
     calls, prompt, completion = (sum(column) for column in zip(*costs, strict=True)) if costs else (0, 0, 0)
     share = None if n_cases is None or not items else n_cases / len(items) * settings.repeats
     address = settings.address
@@ -86,8 +99,9 @@ def plan_sending(
         model=settings.model,
         is_encrypted=address.is_tls or address.host in ("localhost", "127.0.0.1", "::1"),
         fields=_fields(asked),
-        n_cases=n_cases,
-        exact=exact,
+        n_cases=n_cases if n_cases is None or not items else round(n_cases * len(sent) / len(items)),
+        exact=exact and is_whole and len(items) == len(sample),
+        at_most=len(sure) < len(sent),
         n_calls=None if share is None else round(calls * share),
         n_tokens=None if share is None else round((prompt + completion) * share),
         cost_usd=None if share is None else _cost(settings, prompt * share, completion * share),
@@ -112,8 +126,7 @@ def _question(metric: Any, item: Item, answered: bool) -> QualityQuestion | None
     """
     awaits_results = not answered and "tools" in getattr(metric, "evidence_kinds", ())
     try:
-        missing = getattr(metric, "missing", None)
-        if callable(missing) and missing(item) and not awaits_results:
+        if _lacks(metric, item) and not awaits_results:
             return None
         question: QualityQuestion = metric.question(item)
     except (InputProblem, AttributeError):
@@ -122,6 +135,12 @@ def _question(metric: Any, item: Item, answered: bool) -> QualityQuestion | None
         context, sources = [*question.context, _ASSUMED_RESULTS], [*question.sources, "tool results"]
         question = replace(question, context=context, sources=sources)
     return question if question.answer and getattr(question, "criteria", True) else None
+
+
+def _lacks(metric: Any, item: Item) -> bool:
+    """Whether an item lacks what a metric asks about."""
+    missing = getattr(metric, "missing", None)
+    return callable(missing) and bool(missing(item))
 
 
 def _expected(metric: Any, question: QualityQuestion) -> tuple[float, float, float]:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct, field
 
 from agentunit.backends.prices import prices_installed
 from agentunit.core.records import Record
-from agentunit.core.results import CaseScores, InputError
+from agentunit.core.results import CaseScores, InputError, MetricResult
 from agentunit.engine.scoring import score
 from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import registry
 from agentunit.traces.native import NATIVE_FORMAT
 from agentunit.traces.reading import TraceFiles
@@ -113,6 +114,29 @@ class TraceHealth(Struct):
     holds: dict[str, int]
     metrics: list[MetricHealth]
     remedies: list[FoundRemedy]
+
+
+@dataclass(frozen=True)
+class _Readiness:
+    """A quality metric as a run has it, with the backend that is in use here: only whether it could score a case.
+
+    Which evidence counts depends on the backend; no model and no judge is asked.
+    """
+
+    metric: Any
+
+    @property
+    def name(self) -> str:
+        return str(self.metric.name)
+
+    @property
+    def info(self) -> MetricInfo:
+        return describe(self.metric)
+
+    def evaluate(self, case: Any, trace: Any, outcome: Any) -> MetricResult:
+        """1.0 where the metric has all that it needs; else why it has not."""
+        reason = self.metric.missing(Item(case, trace, outcome))
+        return MetricResult(self.name, None, {"reason": reason}) if reason else MetricResult(self.name, 1.0, {})
 
 
 class _KindOfCase(Struct, frozen=True):
@@ -215,7 +239,7 @@ def _metrics() -> tuple[list[Any], list[tuple[str, str]]]:
         if not type(metric).__module__.startswith("agentunit."):
             untried.append((name, _UNTRIED.format(name)))
         elif describe(metric).backend == "lexical":
-            tried.append(replace(metric, backend="lexical"))
+            tried.append(_Readiness(metric))
         elif getattr(metric, "asks_service", False):
             untried.append((name, "it asks a judge, and nothing is sent anywhere here"))
         else:
