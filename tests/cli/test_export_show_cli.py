@@ -326,3 +326,23 @@ def test_export_takes_what_counts_and_what_cannot_tell_counts_as(verb):
     assert verdict("--unsure", "pass") == "PASS"
     assert verdict("--unsure", "fail") == "FAIL"
     assert verb("export", "last", "--to", "run.md", "--baseline", "20250103-old", "--on", "coast").exit_code == 2
+
+
+def test_a_case_of_a_record_file_is_shown_with_its_scores(invoke):
+    assert invoke("demo", "--save", "traces.jsonl").exit_code == 0
+    shown = invoke("show", "traces.jsonl", "desk-016", env={"AGENTUNIT_BACKEND": "lexical"})
+    assert shown.exit_code == 0, shown.output
+    assert "desk-016" in shown.stdout
+    assert "tool_success" in shown.stdout
+    wrong = invoke("show", "traces.jsonl", "desk-16")
+    assert (wrong.exit_code, "did you mean 'desk-016'?" in wrong.stderr) == (3, True)
+    whole = invoke("show", "traces.jsonl")
+    assert (whole.exit_code, "'agentunit score traces.jsonl' scores it" in whole.stderr) == (2, True)
+
+
+def test_the_command_that_score_suggests_works(invoke):
+    row = {"case": {"id": "a b", "expected_output": "x"}, "outcome": "y"}
+    Path("traces.jsonl").write_text(json.dumps(row) + "\n")
+    scored = invoke("score", "traces.jsonl", "-m", "exact_match")
+    assert scored.stdout.splitlines()[-1] == "next: agentunit show traces.jsonl 'a b'"
+    assert invoke("show", "traces.jsonl", "a b").exit_code == 0

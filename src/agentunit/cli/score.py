@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
@@ -341,6 +342,8 @@ def _print(
         steps.append(f"all {summary.n_input_errors:,} unreadable parts are listed in {errors_file}")
     if out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
+    elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.isfile(files[0]) else None:
+        steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
     informational = [row.metric for row in summary.metrics if row.status == "informational"]
@@ -348,6 +351,13 @@ def _print(
         steps.append(f"agentunit metrics {informational[0]} tells why it is informational only")
     infos = {metric.name: describe(metric) for metric in metrics}
     print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps)
+
+
+def _worst_case(summary: RunSummary, metrics: Sequence[Any]) -> str | None:
+    """The first of the cases that the table says to look at."""
+    scores = {metric.name for metric in metrics if describe(metric).unit == "score"}
+    rows = (row for row in summary.metrics if row.status == "ok" and row.metric in scores)
+    return next((case for row in rows for case in row.worst_cases), None)
 
 
 def _leave(decision: Decision, summary: RunSummary, as_json: bool) -> None:

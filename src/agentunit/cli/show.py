@@ -23,14 +23,21 @@ from agentunit.cli.references import (
     unknown_case,
     unreadable_runs_fail,
 )
+from agentunit.cli.trace_inputs import trace_files_from
+from agentunit.core.records import Record
+from agentunit.engine.scoring import score
 from agentunit.engine.slices import slices_of_run
+from agentunit.metrics.base import MetricInfo, describe
+from agentunit.metrics.parameters import kept_here
+from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case, worst_repeat
 from agentunit.reports.console import Terminal, print_line
 from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_json, printable_line
-from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
+from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
+from agentunit.store.portable import is_portable
 
 
 @click.command()
@@ -57,18 +64,30 @@ def show(
     """Show a run, or everything about one of its cases.
 
     RUN is an id, the beginning of one, a name, 'last', 'last~1', or an exported file. Of a case that was repeated,
-    the worst repeat is shown.
+    the worst repeat is shown. With a CASE it may be a file of records or traces, too: that case is scored here and now.
 
     \b
     agentunit show last
     agentunit show last --by metadata.category
     agentunit show last desk-016
     agentunit show last desk-016 --repeat 2 --full
+    agentunit show traces.jsonl desk-016
     """
     if repeat is not None and case_id is None:
         raise click.UsageError("--repeat needs a CASE")
     if by is not None and case_id is not None:
         raise click.UsageError("--by goes with a whole run, not with a CASE")
+    if os.path.isfile(run_reference) and not is_portable(run_reference):
+        if case_id is None:
+            raise click.UsageError(
+                f"{run_reference} holds no run: 'agentunit score {shlex.quote(run_reference)}' scores it, and "
+                "'agentunit show FILE CASE' shows one of its cases"
+            )
+        ids, found, infos = _cases_of_file(run_reference, case_id, Mask(show_all=show_personal_data))
+        if not found:
+            raise unknown_case(run_reference, case_id, ids)
+        _print_repeats(found, case_id, repeat, infos, "", full=full, as_json=as_json)
+        return
     with (
         unreadable_runs_fail(),
         find_reported_run(run_reference, store_path, show_personal_data=show_personal_data) as reported,
@@ -94,6 +113,42 @@ def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full:
         repeats = [] if printed is None else reported.case(printed)
     if not repeats:
         raise unknown_case(reported.label, case_id, reported.case_ids())
+    _print_repeats(repeats, case_id, repeat, reported.infos, reported.run.header.id, full=full, as_json=as_json)
+
+
+def _cases_of_file(path: str, case_id: str, mask: Mask) -> tuple[list[str], list[ReportedCase], dict[str, MetricInfo]]:
+    """The ids of the records of a file, those of one case, scored by the default metrics, and the facts about these.
+
+    Nobody was asked whether a judge may see them, so none is.
+    """
+    metrics = [kept for each in resolve_metrics(DEFAULT_METRICS) if (kept := kept_here(each)) is not None]
+    ids: dict[str, None] = {}
+    wanted: list[Record] = []
+    place_of: list[int] = []
+    records = (each for each in trace_files_from([path], None, "trace") if isinstance(each, Record))
+    for position, record in enumerate(records):
+        ids[record.case.id] = None
+        if case_id in (record.case.id, printable_line(record.case.id)):
+            wanted.append(record)
+            place_of.append(position)
+    scored = list(score(wanted, metrics)) if wanted else []
+    found = [
+        ReportedCase(place_of[place], place, record.case.id, False, 0.0, record, case.scores)
+        for place, (record, case) in enumerate(zip(wanted, scored, strict=True))
+    ]
+    return list(ids), list(map(mask.case, found)), {metric.name: describe(metric) for metric in metrics}
+
+
+def _print_repeats(
+    repeats: Sequence[ReportedCase],
+    case_id: str,
+    repeat: int | None,
+    infos: dict[str, MetricInfo],
+    run_id: str,
+    *,
+    full: bool,
+    as_json: bool,
+) -> None:
     wanted = [case for case in repeats if repeat is None or case.repeat + 1 == repeat]
     if not wanted:
         there = ", ".join(str(case.repeat + 1) for case in repeats)
@@ -102,8 +157,8 @@ def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full:
         click.echo(printable_json([view_case(case) for case in wanted]))
         return
     console = Terminal()
-    chosen = worst_repeat(wanted, reported.infos)
-    print_case(view_case(chosen), reported.infos, console, run_id=reported.run.header.id, full=full)
+    chosen = worst_repeat(wanted, infos)
+    print_case(view_case(chosen), infos, console, run_id=run_id, full=full)
     if len(repeats) > 1:
         _print_other_repeats(repeats, chosen, console)
 

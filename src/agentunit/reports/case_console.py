@@ -63,9 +63,9 @@ class _Page:
         self._signs = console.no_color or console.color_system is None
 
     def heading(self, view: CaseView, run_id: str) -> None:
-        facts = [f"case {view.position + 1}", f"repeat {view.repeat}", duration(view.elapsed_s)]
+        facts = [f"case {view.position + 1}"]
         if run_id:
-            facts.append(f"run {printable_line(run_id)}")
+            facts += [f"repeat {view.repeat}", duration(view.elapsed_s), f"run {printable_line(run_id)}"]
         if view.attempts:
             facts.append(f"{view.attempts} attempts")
         line = Text(printable_line(view.case_id), style="bold")
