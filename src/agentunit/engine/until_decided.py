@@ -179,6 +179,7 @@ def answers_by_test(
     *,
     gates: Sequence[str] = (),
     min_coverage: float = 0.8,
+    resamples: int | None = None,
 ) -> dict[str, SequentialAnswer]:
     """What the usual comparison of these runs of cases with a baseline says, by the subject of each question."""
     header = msgspec.structs.replace(
@@ -193,7 +194,7 @@ def answers_by_test(
         },
         records=[row for row in candidate.records if (row.position, row.repeat) in places],
     )
-    comparison = compare_runs(among, baseline, gates=gates, min_coverage=min_coverage, alpha=alpha)
+    comparison = compare_runs(among, baseline, gates=gates, min_coverage=min_coverage, alpha=alpha, resamples=resamples)
     answers: dict[str, Answer] = {"regression": "no", "no worse": "yes", "better": "yes", "no change": "yes"}
     return {
         baseline_subject(each.metric, each.backend, baseline.header.id): SequentialAnswer(
