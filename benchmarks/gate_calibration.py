@@ -17,16 +17,28 @@ from __future__ import annotations
 import argparse
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_comparison
-from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.gate_expressions import parse_gate
+from agentunit.engine.scored_run import ScoredRun, SequentialAnswer, info_of
+from agentunit.engine.until_decided import (
+    ALPHA,
+    PART,
+    Course,
+    Place,
+    Scores,
+    answers_by_test,
+    baseline_questions,
+    gate_questions,
+    run_until_decided,
+)
 from agentunit.formulas.proportions import cases_needed
 from agentunit.formulas.sequential import MeanEvidence
-from agentunit.store.sqlite import RunHeader, ScoreRow
+from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
 
 MARGIN = 0.05
 # Metrics that score from 0 to 1, higher being better; the values are ours.
@@ -138,7 +150,7 @@ def _paired(broken: float, fixed: float, source: random.Random) -> float:
     return 0.0 if drawn < broken else 1.0 if drawn < broken + fixed else 0.5
 
 
-def stopped_at(name: str, loss: float, most: int, source: random.Random, alpha: float = 0.05) -> int | None:
+def stopped_at(name: str, loss: float, most: int, source: random.Random, alpha: float = ALPHA * PART) -> int | None:
     """After how many cases a run that looks after each of them has shown a loss; None if it never has."""
     threshold, draw = SEQUENTIAL[name]
     evidence = MeanEvidence(threshold, "below")
@@ -173,6 +185,69 @@ def print_sequential(runs: int, most: int, seed: int) -> None:
             print(f"| {name} | {loss:g} | {shown:.1%} | {average} | {fixed} |", flush=True)
 
 
+# Whole runs of an agent that did not change: cases, repeats of the baseline (0: a gate just at the truth), and clusters
+# of how many cases.
+WHOLE_RUNS = {
+    "gate at the truth": (66, 0, 1),
+    "gate at the truth, clusters of 5": (200, 0, 5),
+    "baseline, 1 repeat": (66, 1, 1),
+    "baseline, 3 repeats": (66, 3, 1),
+    "baseline, 1 repeat, clusters of 5": (200, 1, 5),
+}
+
+
+def whole_run(name: str, source: random.Random) -> tuple[str | None, int]:
+    """The answer of a run until decided about an agent that did not change, and how many runs of cases it took.
+
+    Cases pass with chances whose mean is 0.8; those of a cluster have the same. The answer "no" is a false alarm, and
+    for a gate so is "yes".
+    """
+    n, repeats, size = WHOLE_RUNS[name]
+    levels = [source.betavariate(2.0, 0.5) for _ in range(n // size)]
+    rows: dict[Place, ScoreRow] = {}
+
+    def draw(place: Place) -> ScoreRow:
+        passed = float(source.random() < levels[place[0] // size])
+        return ScoreRow(*place, f"case-{place[0]}", passed, "ok", "simulated", "1")
+
+    def run_places(places: list[Place]) -> tuple[Scores, str | None]:
+        rows.update({place: draw(place) for place in places})
+        # Repeats decide about these very cases, whose mean is not just the threshold: a gate is asked once.
+        capped = "all are run" if not repeats and len(rows) == n else None
+        return {place: [("contains", rows[place])] for place in places}, capped
+
+    baseline = _run_of("baseline", [draw((case, repeat)) for case in range(n) for repeat in range(repeats)], n, size)
+
+    def test(places: Collection[Place], alpha: float) -> Mapping[str, SequentialAnswer]:
+        candidate = _run_of("candidate", [rows[place] for place in sorted(rows)], n, size)
+        return answers_by_test(candidate, baseline, places, alpha, gates=["contains >= 0.5"], resamples=500)
+
+    asked = baseline_questions(["contains"], info_of, baseline) if repeats else []
+    questions = asked or gate_questions([parse_gate("contains >= 0.8")], info_of)
+    course = Course(n, source.randrange(1 << 31), [case // size for case in range(n)], [repeats] * n)
+    watched = run_until_decided(questions, course, run_places, test=test)
+    return questions[0].answer, watched.n_runs
+
+
+def _run_of(name: str, rows: list[ScoreRow], n: int, size: int) -> ScoredRun:
+    clusters = {"cluster": {"field": "metadata.customer", "by_position": [case // size for case in range(n)]}}
+    header = RunHeader(name, name, 0.0, 1.0, "finished", len(rows), "0", clusters if size > 1 else {})
+    records = [RecordRow(row.position, row.repeat, row.case_id, False) for row in rows]
+    return ScoredRun(header, n, len(rows), 0, {"contains": rows}, records)
+
+
+def print_whole_runs(runs: int, seed: int) -> None:
+    """One row for each kind of whole run: how often it says yes or no."""
+    print("\n| whole run, nothing changed | says worse | says met or no worse | runs on average |")
+    print("|---|---:|---:|---:|")
+    for name in WHOLE_RUNS:
+        source = random.Random(f"{name} {seed}")
+        found = [whole_run(name, source) for _ in range(runs)]
+        said = Counter(answer for answer, _ in found)
+        average = fmean(n_runs for _, n_runs in found)
+        print(f"| {name} | {said['no'] / runs:.1%} | {said['yes'] / runs:.1%} | {average:.0f} |", flush=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print one row for each kind of score, number of cases and true loss."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gate_calibration", description=__doc__.splitlines()[0])
@@ -185,6 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.sequential:
         print_sequential(5 * options.runs, 600, options.seed)
+        print_whole_runs(5 * options.runs, options.seed)
         return 0
     print(f"{options.runs} simulated pairs of runs a row, 3 metrics each, margin 0.05 (cost: 10 %)\n")
     print("| scores | cases | true loss | exit 1 | exit 4 | exit 0 | it passes | mean dropped | by margin |")

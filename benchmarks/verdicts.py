@@ -7,9 +7,8 @@ A seed gives a baseline of version 1 and four candidates: the same run once more
 and version 2, where it breaks nine cases and where it breaks the share that nine of 66 are. The verdict is that of
 ``agentunit compare`` on ``contains``. "listed" counts the broken cases that are listed as newly failing or worse.
 
-Beside it, "mean dropped" fails when the mean is lower than the baseline's. "any fails" is the rule of promptfoo (exit
-code 100 as soon as a test fails, unless a pass rate is set) and of DeepEval (``assert_test`` fails a test below its
-threshold, and with it the session of pytest). We apply their rule; their programs are not run.
+Beside it, "mean dropped" fails when the mean is lower than the baseline's, and "any fails" as soon as one answer does.
+``benchmarks.peer_verdicts`` has promptfoo and DeepEval themselves decide about the same answers.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from benchmarks.gate_calibration import simulated_run
 
 TRIAL = Path(__file__).resolve().parents[1] / "examples" / "trial" / "agent.py"
 KNOWN, MORE, OF = 10, 9, 66
+SAME = "the same run again"
 Passes = list[list[float]]
 _UNHEARD = SimpleNamespace(record=lambda *_args, **_facts: None)
 
@@ -42,18 +42,37 @@ def trial_agent() -> ModuleType:
     return module
 
 
-def passes(trial: ModuleType, cases: Sequence[Mapping[str, Any]], version: str, seed: str, repeats: int) -> Passes:
-    """Whether each case's answer holds the expected text, by case and repeat."""
+def answers(
+    trial: ModuleType, cases: Sequence[Mapping[str, Any]], version: str, seed: str, repeats: int
+) -> list[list[str]]:
+    """What the agent says, by case and repeat."""
     return [
         [
-            float(
-                case["metadata"]["contains"]
-                in trial.answer(case["query"], case["metadata"], _UNHEARD, f"{seed} {case['id']} {repeat}", version)
-            )
+            trial.answer(case["query"], case["metadata"], _UNHEARD, f"{seed} {case['id']} {repeat}", version)
             for repeat in range(repeats)
         ]
         for case in cases
     ]
+
+
+def passes(trial: ModuleType, cases: Sequence[Mapping[str, Any]], version: str, seed: str, repeats: int) -> Passes:
+    """Whether each case's answer holds the expected text, by case and repeat."""
+    said = answers(trial, cases, version, seed, repeats)
+    return [
+        [float(case["metadata"]["contains"] in answer) for answer in repeated]
+        for case, repeated in zip(cases, said, strict=True)
+    ]
+
+
+def candidates(n: int) -> dict[str, tuple[str, int]]:
+    """The version of the agent behind each candidate, and how many of n cases it truly breaks."""
+    share = round(n * MORE / OF)
+    return {
+        SAME: ("1", 0),
+        "only noise": ("1", 0),
+        f"{MORE} more broken": ("2", MORE),
+        f"{share} more broken": ("2", share),
+    }
 
 
 def judged(old: Passes, new: Passes, broken: Sequence[int], resamples: int | None) -> Counter[str]:
@@ -81,21 +100,13 @@ def _total(runs: Passes) -> float:
 def measure(n: int, repeats: int, runs: int, resamples: int | None = None) -> dict[str, tuple[Counter[str], int]]:
     """The verdicts on each candidate over so many seeds, and how many cases it truly breaks."""
     trial = trial_agent()
-    share = round(n * MORE / OF)
     found: dict[str, tuple[Counter[str], int]] = {}
-    for name, version, n_broken in (
-        ("the same run again", "1", 0),
-        ("only noise", "1", 0),
-        (f"{MORE} more broken", "2", MORE),
-        (f"{share} more broken", "2", share),
-    ):
-        if name in found:
-            continue
+    for name, (version, n_broken) in candidates(n).items():
         cases = trial.cases(n, KNOWN, n_broken)
         seen: Counter[str] = Counter()
         for seed in range(runs):
             old = passes(trial, cases, "1", f"old {seed}", repeats)
-            new = old if name == "the same run again" else passes(trial, cases, version, f"new {seed}", repeats)
+            new = old if name == SAME else passes(trial, cases, version, f"new {seed}", repeats)
             seen += judged(old, new, range(KNOWN, KNOWN + n_broken), resamples)
         found[name] = seen, n_broken
     return found

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 from pathlib import Path
 
 import pytest
-from benchmarks import verdicts
+from benchmarks import gate_calibration, peer_verdicts, verdicts
 from click.testing import CliRunner
 
 from agentunit.cli.run import run
@@ -75,3 +76,27 @@ def test_it_prints_a_table(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5
     assert lines[2] == "| 66 | 1 | the same run again | 100.0% | 0.0% | 0.0% |  |  | 0.0% | 100.0% |"
+
+
+def test_other_tools_get_the_same_answers_and_are_skipped_by_name(capsys, monkeypatch, tmp_path):
+    made = {name: (new, old) for name, new, old in peer_verdicts.rows_of(66, 1, seed=0)}
+    for name, (new, old) in made.items():
+        assert peer_verdicts.n_passed(old) == 56 - sum("could not" in answer for _, answer, _ in old[10:]), name
+        assert peer_verdicts.any_fails(new, old), name
+    assert peer_verdicts.mean_dropped(*made["9 more broken"])
+    assert not peer_verdicts.mean_dropped(*made["the same run again"])
+    monkeypatch.setattr(peer_verdicts, "PROMPTFOO", tmp_path / "promptfoo")
+    monkeypatch.setattr(peer_verdicts, "installed_peer", lambda peer: None)
+    assert peer_verdicts.main([]) == 0
+    said = capsys.readouterr()
+    assert (said.out, [line.split(":")[0] for line in said.err.splitlines()]) == (
+        "",
+        ["skipped promptfoo", "skipped deepeval"],
+    )
+
+
+@pytest.mark.parametrize("name", gate_calibration.WHOLE_RUNS)
+def test_whole_runs_of_an_unchanged_agent_are_rarely_called_worse(name):
+    source = random.Random(name)
+    answers = [gate_calibration.whole_run(name, source)[0] for _ in range(20)]
+    assert answers.count("no") <= 2

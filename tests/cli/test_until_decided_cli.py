@@ -1,10 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from agentunit.store.sqlite import Store
 
 SUITE = """
 from agentunit import Suite
@@ -89,5 +94,115 @@ def test_a_comparison_keeps_the_evidence_of_the_run(invoke):
 def test_evidence_does_not_outlive_further_runs(invoke):
     write_suite(0)
     invoke("run", "suite.py", "--repeats", "auto", "--name", "it")
-    result = invoke("run", "suite.py", "--resume", "it", "--json")
+    result = invoke("run", "suite.py", "--resume", "it", "--repeats", "1", "--json")
     assert "until_decided" not in json.loads(result.stdout)["run"]["settings"]
+
+
+KILLED = """
+import os, random, signal
+from agentunit import MetricResult, Suite
+
+
+def die_at(name, n):
+    \"\"\"Kill this process, once, at the nth call that gets here.\"\"\"
+    with open(name, "a") as file:
+        file.write("x")
+    if os.path.getsize(name) == n and os.environ.get("DIES_IN") == name:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def agent(query, seed):
+    die_at("agent", 47)
+    return query if random.Random(seed).random() < 0.9 else "no"
+
+
+class Right:
+    name = "right"
+
+    def evaluate(self, case, trace, outcome):
+        die_at("metric", 47)
+        return MetricResult(self.name, float(outcome.output == case.query))
+
+
+cases = [
+    {"id": f"c{n}", "query": str(n), "expected_output": str(n), "metadata": {"customer": n // 3}} for n in range(30)
+]
+suite = Suite(cases, agent, metrics=["exact_match", Right()], gates=["exact_match >= 0.7"], isolation="thread", CLUSTER)
+"""
+
+
+def result_of(folder: Path):
+    with Store(folder / ".agentunit" / "runs.db") as store:
+        header = store.find_run("last")
+        scores = {(row.position, row.repeat): row.value for name, row in store.score_rows(header.id) if name == "right"}
+        answers = header.settings["until_decided"]["answers"]
+        return header.status, store.finished(header.id) == set(scores), scores, answers
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+@pytest.mark.parametrize(
+    ("dies_in", "status", "cluster"),
+    [("agent", "interrupted", ""), ("metric", "stopped", "cluster='metadata.customer'")],
+)
+def test_a_killed_run_goes_on_with_the_evidence_it_has(invoke, monkeypatch, tmp_path, dies_in, status, cluster):
+    for name in ("whole", "killed"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "suite.py").write_text(KILLED.replace("CLUSTER", cluster))
+    monkeypatch.chdir(tmp_path / "whole")
+    assert invoke("run", "suite.py", "--repeats", "auto", "--seed", "4").exit_code == 0
+    whole = result_of(tmp_path / "whole")
+    monkeypatch.chdir(tmp_path / "killed")
+    command = [sys.executable, "-m", "agentunit", "run", "suite.py", "--repeats", "auto", "--seed", "4"]
+    killed = subprocess.run(command, env={**os.environ, "DIES_IN": dies_in}, capture_output=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    found, _, before, answers = result_of(tmp_path / "killed")
+    assert (found, [answer for answer, *_ in answers.values()]) == (status, [None])
+    # The killed run by itself decides nothing, however good its mean looks.
+    assert invoke("gate", "last").exit_code == 4
+    assert invoke("run", "suite.py", "--resume", "last").exit_code == 0
+    found, is_scored, scores, answers = result_of(tmp_path / "killed")
+    assert (found, is_scored, answers) == ("finished", True, whole[3])
+    assert before.items() <= scores.items()
+    both = scores.keys() & whole[2].keys()
+    assert len(both) == min(len(scores), len(whole[2]))
+    assert all(scores[place] == whole[2][place] for place in both)
+    # Decided is decided: taking it up once more runs nothing.
+    assert invoke("run", "suite.py", "--resume", "last").exit_code == 0
+    assert result_of(tmp_path / "killed")[2:] == (scores, answers)
+
+
+CAPPED = """
+from agentunit import Suite
+
+
+def agent(query, trace):
+    trace.record("llm_call", model="m", cost=0.1)
+    return query if int(query) % 10 >= WRONG else "no"
+
+
+cases = [{"id": f"c{n}", "query": str(n), "expected_output": str(n)} for n in range(300)]
+suite = Suite(cases, agent, metrics=["exact_match"], agent_version="1")
+"""
+
+
+def test_a_capped_run_goes_on_and_keeps_its_baseline(invoke):
+    Path("suite.py").write_text(CAPPED.replace("WRONG", "0"))
+    assert invoke("run", "suite.py", "--name", "before").exit_code == 0
+    Path("suite.py").write_text(CAPPED.replace("WRONG", "4"))
+    first = invoke("run", "suite.py", "--repeats", "auto", "--baseline", "before", "--name", "after", "--max-cost", "1")
+    assert (first.exit_code, "--resume" in first.stderr) == (4, True)
+    result = invoke("run", "suite.py", "--resume", "after", "--json")
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["comparison"]["metrics"][0]["verdict"] == "regression"
+
+
+def test_it_goes_on_with_the_questions_that_it_was_begun_with(invoke):
+    write_suite(0)
+    invoke("run", "suite.py", "--repeats", "auto", "--name", "it")
+    result = invoke("run", "suite.py", "--resume", "it", "--gate", "exact_match >= 0.5")
+    assert (result.exit_code, "goes on with the gates and the baseline" in result.stderr) == (2, True)
+    result = invoke("run", "suite.py", "--resume", "it", "--retry-failed")
+    assert (result.exit_code, "does not go with a run until decided" in result.stderr) == (2, True)
+    invoke("run", "suite.py", "--name", "plain", "--limit", "5")
+    result = invoke("run", "suite.py", "--resume", "plain", "--repeats", "auto")
+    assert (result.exit_code, "was not begun with --repeats auto" in result.stderr) == (2, True)

@@ -149,7 +149,7 @@ def test_nearly_identical_runs_pass_when_there_are_enough_cases(n, code):
     comparison, only = compared([0.0] + [1.0] * (n - 1), [1.0] * (n - 1) + [0.0])
     assert (exit_code(comparison), only.verdict) == (code, "cannot tell" if code else "no worse")
     if code:
-        assert f"about {only.cases_needed} would settle it" in only.reason
+        assert f"about {only.cases_needed} cases would settle it" in only.reason
         assert only.reason.startswith(comparison.sentence.removesuffix("."))
         assert "none was" in only.reason
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -40,13 +39,6 @@ from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
 from agentunit.engine.suite import Suite, SuiteError, load_suite
-from agentunit.engine.until_decided import (
-    Place,
-    Question,
-    baseline_questions,
-    gate_questions,
-    run_until_decided,
-)
 from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
@@ -58,7 +50,7 @@ from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
 from agentunit.reports.reported_run import ReportedRun, resume_command
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import RunHeader, ScoreRow, Store
+from agentunit.store.sqlite import RunHeader, Store
 
 _MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
 
@@ -153,8 +145,6 @@ def run(
             f"must be a word that does not begin with 'last'; received {name!r}", param_hint="--name"
         )
     until_decided = repeats == "auto"
-    if until_decided and resume is not None:
-        raise click.UsageError("--repeats auto goes with a new run, not with --resume")
     if repeats is not None and not until_decided and not (repeats.isdecimal() and int(repeats) > 0):
         raise click.BadParameter(f"must be a number above 0, or auto; received {repeats!r}", param_hint="--repeats")
     variants = variants_from(sets)
@@ -214,9 +204,14 @@ def _run(
     as_json: bool,
     show_personal_data: bool,
 ) -> None:
+    from agentunit.cli.until_decided import begun_until_decided, goal_of, record_until_decided
+
     resume = planned["resume"]
     try:
         if resume is not None:
+            # A run goes on as it was begun, unless a number of repeats makes it one of fixed size.
+            as_begun = given["repeats"] is None and begun_until_decided(store.find_run(resume)) is not None
+            until_decided = until_decided or as_begun
             set_variables(recorded_variables(store.find_run(resume)))
             earlier = recorded_settings(store.find_run(resume))
             given = {name: earlier.get(name) if value is None else value for name, value in given.items()}
@@ -225,8 +220,11 @@ def _run(
         if header is not None:
             suite = with_recorded_metrics(suite, header)
         suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
-        base = find_scored_run(baseline, store) if baseline else None
-        questions = _questions(suite, base) if until_decided else []
+        goal = goal_of(suite, store, baseline, header, retry_failed=planned["retry_failed"]) if until_decided else None
+        if goal is not None:
+            planned, base = {**planned, "until_decided": goal.as_data()}, goal.baseline
+        else:
+            base = find_scored_run(baseline, store) if baseline else None
 
         def before(cases: Sequence[DatasetCase], n_open: int) -> None:
             ask_about_cases(store, header, suite, cases, n_open, choice)
@@ -238,8 +236,8 @@ def _run(
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     again = resume_command(plan.header.id, suite_path, store.path)
-    if until_decided:
-        record_until_decided(plan, store, suite, questions, caps, again)
+    if goal is not None:
+        record_until_decided(plan, store, suite, goal, caps, again)
     else:
         recording = record_with_progress(plan, store, caps=caps)
         leave_if_stopped(recording, again)
@@ -256,71 +254,6 @@ def _run(
         all_rows=all_rows,
         unsure=unsure,
     )
-
-
-def _questions(suite: Suite, base: ScoredRun | None) -> list[Question]:
-    """What a run until decided is to answer; nothing to answer is a mistake."""
-    if suite.cluster is not None:
-        raise click.UsageError(
-            "--repeats auto takes cases for independent, and the suite says by 'cluster' that they are not: "
-            "give --repeats a number, or take 'cluster' out"
-        )
-    infos = {metric.name: describe(metric) for metric in suite.metrics}
-    gates = [parse_gate(expression) for expression in suite.gates]
-    questions = gate_questions(gates, infos.__getitem__)
-    if base is not None:
-        named = list(dict.fromkeys(gate.metric for gate in gates)) or list(infos)
-        questions += baseline_questions(named, infos.__getitem__, base)
-    if not questions:
-        received = ", ".join(map(str, gates)) or "no gate"
-        raise click.UsageError(
-            "--repeats auto needs a gate on the mean of a score with a lowest and a highest value, such as "
-            f"'exact_match >= 0.9', or --baseline RUN; received {received}"
-        )
-    return questions
-
-
-def record_until_decided(
-    plan: Plan, store: Store, suite: Suite, questions: Sequence[Question], caps: Caps, again: str
-) -> None:
-    """Record and score cases until the questions are answered, a cap is reached, or it is clear that they never are."""
-    run_id = plan.header.id
-    n_done, spent_usd, began = 0, 0.0, time.monotonic()
-
-    def run_places(places: list[Place]) -> tuple[dict[Place, list[tuple[str, ScoreRow]]], str | None]:
-        nonlocal n_done, spent_usd
-        plan.open = places
-        store.update_run(run_id, store.find_run(run_id).settings, n_planned=n_done + len(places))
-        left = Caps(
-            None if caps.cost_usd is None else max(0.0, caps.cost_usd - spent_usd),
-            None if caps.time_s is None else max(0.001, caps.time_s - (time.monotonic() - began)),
-        )
-        recording = record_with_progress(plan, store, caps=left)
-        n_done += recording.n_done
-        spent_usd += recording.spend_usd
-        if recording.stopped and recording.capped_by is None:
-            leave_if_stopped(recording, again)
-        score_with_progress(store, run_id, suite.metrics, n_done, again, plan.cases, recording.records)
-        wanted = set(places)
-        scores: dict[Place, list[tuple[str, ScoreRow]]] = {}
-        for name, row in store.score_rows(run_id):
-            if (row.position, row.repeat) in wanted:
-                scores.setdefault((row.position, row.repeat), []).append((name, row))
-        return scores, f"--max-{recording.capped_by} is reached" if recording.capped_by else None
-
-    watched = run_until_decided(
-        questions,
-        len(plan.cases),
-        run_places,
-        seed=suite.seed,
-        at_once=suite.concurrency,
-        ignored=plan.header.settings.get("known_failures") or (),
-    )
-    answers = {question.subject: question.outcome() for question in questions}
-    settings = {**store.find_run(run_id).settings, "until_decided": {"ended": str(watched), "answers": answers}}
-    store.update_run(run_id, settings, n_planned=n_done)
-    store.set_status(run_id, "finished")
-    click.echo(str(watched), err=True)
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:

@@ -296,9 +296,9 @@ def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
         worse = tuple(change.case_id for change in each.got_worse)
         yield Reason("regression", EXIT_FAILED, names[id(each)], each.reason, worse, each.metric, each.backend)
     for each in comparison.undecided:
-        yield Reason(
-            "undecided", EXIT_CANNOT_TELL, names[id(each)], each.reason, metric=each.metric, backend=each.backend
-        )
+        more = " (add cases: --repeats auto runs as many as it takes)" if each.cases_needed else ""
+        text = each.reason + more
+        yield Reason("undecided", EXIT_CANNOT_TELL, names[id(each)], text, metric=each.metric, backend=each.backend)
     scores_changed = any(each.unit == "score" and (each.got_worse or each.got_better) for each in comparison.metrics)
     if not comparison.tested and (scores_changed or not comparison.is_unchanged):
         text = "no metric counts for the decision; --on names some"

@@ -219,7 +219,7 @@ def _decided(
     if passed:
         return replace(each, verdict=passed, reason=reason, cases_needed=None)
     pairs = "1 case" if each.n_pairs == 1 else f"{each.n_pairs:,} cases"
-    settle = "" if each.cases_needed is None else f"; about {each.cases_needed:,} would settle it"
+    settle = "" if each.cases_needed is None else f"; about {each.cases_needed:,} cases would settle it"
     loss = "rise" if each.direction == "lower" else "drop"
     ruled_out = f"; none was, but a {loss} of {describe_loss(each, each.margin or 0.0, sample.width)} is not ruled out"
     reason = f"{pairs}: {describe_power(each, sample.width)}{ruled_out if each.smallest_detectable else ''}{settle}"

@@ -33,7 +33,7 @@ from agentunit.engine.judging import judged_metrics
 from agentunit.engine.known_failures import marks_of, unmarked
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.provenance import agent_version, git_state
-from agentunit.engine.scored_run import infos_as_data
+from agentunit.engine.scored_run import infos_as_data, is_undecided
 from agentunit.engine.suite import Suite, SuiteError
 from agentunit.metrics.base import describe_error
 from agentunit.metrics.inputs import InputProblem, Item
@@ -116,13 +116,15 @@ def plan_run(
     tags: Mapping[str, str] | None = None,
     variables: Mapping[str, str] | None = None,
     changed_agent: bool = False,
+    until_decided: Mapping[str, Any] | None = None,
     before: Callable[[Sequence[DatasetCase], int], None] = lambda cases, n_open: None,
 ) -> Plan:
     """Begin a run, or take one up where it stopped: no finished case is repeated, none is lost.
 
     ``before`` is told the cases and how many runs of them are open. What it raises leaves the store as it was.
     A new run gets ``name`` in place of the suite's, ``tags``, and a note of the ``variables`` it was set to. One that
-    another version of the agent has begun is taken up only with ``changed_agent``.
+    another version of the agent has begun is taken up only with ``changed_agent``. ``until_decided`` is what a run that
+    ends when its questions are answered keeps about them.
     """
     header = store.find_run(resume) if resume is not None else None
     if header is not None:
@@ -167,6 +169,8 @@ def plan_run(
         settings["cluster"] = {"field": suite.cluster, "by_position": numbers}
     if judged_metrics(metrics):
         settings["judge"] = judge_described()
+    if until_decided is not None:
+        settings["until_decided"] = dict(until_decided)
     if header is None:
         settings["tags"] = {**(variables or {}), **(tags or {})}
         if variables:
@@ -194,15 +198,16 @@ def plan_run(
                 f"run {header.id} was recorded with version {earlier} of the agent, it is {settings['agent_version']} "
                 "now: resuming it would mix the two (begin a new run, or say --changed-agent)"
             )
-        if all(each in done for each in wanted):
+        if all(each in done for each in wanted) and until_decided is None:
             settings["agent_version"] = earlier
         else:
             settings["earlier_agent_versions"] = [*(header.settings.get("earlier_agent_versions") or ()), earlier]
     # What others wrote there since, such as facts about metrics that were scored later, stays.
     infos = {**(header.settings.get("metric_infos") or {}), **settings["metric_infos"]}
     settings = {**header.settings, **settings, "metric_infos": infos}
-    # Evidence about the runs so far says nothing once others join them.
-    settings.pop("until_decided", None)
+    if until_decided is None:
+        # Evidence about the runs so far says nothing once others join them.
+        settings.pop("until_decided", None)
     before(cases, sum(each not in done for each in wanted))
     header.n_planned = len(wanted)
     wanted = [each for each in wanted if each not in done]
@@ -277,6 +282,8 @@ def record(
 def _set_final_status(store: Store, run_id: str) -> None:
     header = store.find_run(run_id)
     whole = header.n_planned is None or header.n_done >= header.n_planned
+    # Between two looks at the evidence all that is planned so far is done, and yet the run is not.
+    whole = whole and not is_undecided(header.settings)
     store.set_status(run_id, "finished" if whole else "stopped")
 
 

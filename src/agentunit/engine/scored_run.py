@@ -236,6 +236,12 @@ def sequential_answers(settings: Mapping[str, Any]) -> dict[str, SequentialAnswe
     return found
 
 
+def is_undecided(settings: Mapping[str, Any]) -> bool:
+    """Whether a run until decided has not come to its end."""
+    stored = settings.get("until_decided")
+    return isinstance(stored, Mapping) and "ended" in stored and stored["ended"] is None
+
+
 def infos_as_data(metrics: Iterable[Any]) -> dict[str, Any]:
     """What metrics say about themselves, for a run's settings."""
     return {metric.name: msgspec.to_builtins(describe(metric)) for metric in metrics}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 # Bets as shares of the largest that cannot lose everything: small ones for small differences.
 _LARGEST_BET, _SMALLEST_BET, _N_BETS = 0.95, 0.02, 12
@@ -46,15 +47,33 @@ class MeanEvidence:
 
     def add(self, value: float) -> None:
         """Take one more value."""
-        scaled = self._scaled(value)
-        if not -1e-9 <= scaled <= 1.0 + 1e-9:
-            high = self._low + self._width
-            raise ValueError(f"MeanEvidence: value must be from {self._low:g} to {high:g}; received {value!r}")
+        self.add_group([value], 1)
+
+    def add_group(self, values: Sequence[float], largest: int) -> None:
+        """Take values that depend on each other as one: groups are independent, and none has more than ``largest``.
+
+        It counts as threshold + Σ (x − threshold) / largest, whose mean over groups lies beyond the threshold exactly
+        where the mean over all values does.
+
+        >>> evidence = MeanEvidence(0.5, "above")
+        >>> evidence.add_group([1.0, 1.0, 0.0], largest=4)  # 0.5 + 0.5 / 4: one step of 0.125 above
+        >>> other = MeanEvidence(0.5, "above")
+        >>> other.add(0.625)
+        >>> evidence.n, evidence.e_value == other.e_value
+        (1, True)
+        """
+        if not 0 < len(values) <= largest:
+            raise ValueError(f"MeanEvidence: a group must have from 1 to {largest} values; received {len(values)}")
+        for value in values:
+            if not -1e-9 <= self._scaled(value) <= 1.0 + 1e-9:
+                high = self._low + self._width
+                raise ValueError(f"MeanEvidence: value must be from {self._low:g} to {high:g}; received {value!r}")
+        excess = math.fsum([self._scaled(value) - self._threshold for value in values]) / largest
         self.n += 1
         # No mean lies above the greatest value, and every mean but the least lies above that: nothing to bet on.
         if self._threshold >= 1.0:
             return
-        gain = (scaled - self._threshold) / max(self._threshold, 1e-12)
+        gain = excess / max(self._threshold, 1e-12)
         self._logs = [log + math.log1p(bet * gain) for log, bet in zip(self._logs, _BETS, strict=True)]
         self._best = max(self._best, self._log_capital())
 
