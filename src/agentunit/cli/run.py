@@ -31,6 +31,7 @@ from agentunit.cli.options import (
 from agentunit.cli.references import next_command
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
 from agentunit.core.case import DatasetCase
+from agentunit.core.conversation import user_kind
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
@@ -225,7 +226,7 @@ def _run(
         header = None if resume is None else store.find_run(resume)
         if header is not None:
             suite = with_recorded_metrics(suite, header)
-        suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
+        suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics), may_play_users=True))
         base = find_scored_run(baseline, store) if baseline else None
         questions = _questions(suite, base) if until_decided else []
 
@@ -348,11 +349,18 @@ def ask_about_cases(
 ) -> None:
     """Ask before the agent runs, not hours later, whether a judge may see what it will answer."""
     judged = [metric for metric in suite.metrics if getattr(metric, "asks_service", False)]
-    if not judged:
+    played = [case for case in cases if user_kind(case) == "judge"]
+    if not played:
+        choice.refuse_unused(suite.metrics)
+    if not judged and not played:
         return
     from agentunit.cli.consent import ask_before_sending
-    from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
+    from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_playing, plan_sending
 
+    if n_open:
+        ask_before_sending(plan_playing(played, n_open / len(cases)), yes=choice.yes)
+    if not judged:
+        return
     lacking = [metric.name for metric in judged]
     n_recorded = 0 if header is None else store.n_records(header.id, unscored_by=lacking)
     sample = [Record(case) for case in cases[:SAMPLE_SIZE]]
