@@ -16,15 +16,18 @@ from typing import Any
 
 import pytest
 
-from agentunit import Suite
+from agentunit import Outcome, Suite, TraceLog
+from agentunit.adapters.base import AgentResult
 from agentunit.adapters.command import CommandAgent
 from agentunit.core.conversation import exchanges_of
 from agentunit.core.records import Record
+from agentunit.engine.compare import compare_runs
+from agentunit.engine.conversations import add_earlier_users
 from agentunit.engine.decision import decide_run
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Caps, Recording, plan_run, record
 from agentunit.engine.scored_run import ScoredRun, run_from_store
-from agentunit.engine.suite import SuiteError
+from agentunit.engine.suite import SuiteError, load_suite
 from agentunit.store.sqlite import Store
 
 TURNS = ["My name is Ada.", "What is my name?"]
@@ -346,3 +349,30 @@ def test_a_killed_run_takes_up_with_whole_conversations() -> None:
         records = [each.record for each in store.records(store.find_run("last").id)]
     assert len(records) == 20
     assert all(len(exchanges_of(found.trace.events)) == 4 for found in records)
+
+
+def test_what_the_users_of_failed_attempts_took_is_counted() -> None:
+    spent = {"model": "m", "calls": 2, "cached": 1, "prompt_tokens": 10, "completion_tokens": 5, "cost_usd": 0.5}
+    result = AgentResult(Outcome(), TraceLog(metadata={"simulated_user": {"kind": "judge", "judge": dict(spent)}}), 1.0)
+    add_earlier_users(result, [spent, {**spent, "cost_usd": None, "unstated": 1}])
+    total = result.trace.metadata["simulated_user"]["judge"]
+    assert (total["calls"], total["cached"], total["prompt_tokens"], total["unstated"]) == (6, 3, 30, 1)
+    assert total["cost_usd"] is None
+
+
+def test_a_failed_user_neither_wins_nor_loses_a_comparison() -> None:
+    cases = [{"id": f"c{n}", "query": "x", "user": asks_twice, "expected_output": "And more?"} for n in range(6)]
+    broken = [{**case, "user": breaks} if case["id"] == "c0" else case for case in cases]
+    _, _, baseline = run(Suite(cases, lambda query: query, ["exact_match"]))
+    _, _, candidate = run(Suite(broken, lambda query: query, ["exact_match"]))
+    comparison = compare_runs(candidate, baseline)
+    assert not comparison.regressions
+    assert {row.metric: row.n_pairs for row in comparison.metrics}["exact_match"] == 5
+    assert "newly failing" not in {each.kind for each in comparison.differences}
+
+
+def test_the_example_finds_its_bug() -> None:
+    suite = load_suite(Path(__file__).parents[2] / "examples" / "conversation" / "suite.py")
+    _, records, scored = run(suite)
+    assert [row.value for row in scored.metrics["exact_match"]] == [1.0, 0.5, 1.0]
+    assert len(answers(records[2])) == 2

@@ -38,6 +38,7 @@ from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import Unsure, count_unsure, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
@@ -240,14 +241,16 @@ def _run(
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     again = resume_command(plan.header.id, suite_path, store.path)
-    if until_decided:
-        record_until_decided(plan, store, suite, questions, caps, again)
-    else:
-        recording = record_with_progress(plan, store, caps=caps)
-        leave_if_stopped(recording, again)
-        score_with_progress(
-            store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
-        )
+    # Playing users and scoring are one run to a judge: its limits hold for both together.
+    with judge_run([], plays_users=any(user_kind(case) == "judge" for case in plan.cases)):
+        if until_decided:
+            record_until_decided(plan, store, suite, questions, caps, again)
+        else:
+            recording = record_with_progress(plan, store, caps=caps)
+            leave_if_stopped(recording, again)
+            score_with_progress(
+                store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
+            )
     finish(
         store,
         plan.header.id,

@@ -125,7 +125,8 @@ class Item:
         A metric that declares no inputs decides for itself. None is asked where the simulated user failed: the
         conversation says nothing about the agent.
         """
-        if (failed := user_failure(self.trace)) is not None:
+        failed = user_failure(self.trace) if self.trace.__class__ is TraceLog else None
+        if failed is not None:
             return failed
         if not inputs or self.has_content:
             return None

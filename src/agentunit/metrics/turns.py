@@ -29,8 +29,11 @@ def turn_items(item: Item, *, so_far: bool = True) -> list[Item]:
     the last turn: the case's, if it has none of its own). The events are all up to the end of the turn, because the
     agent may use what it saw earlier; without ``so_far`` those of the turn alone.
     """
-    kind = user_kind(item.case)
-    if kind is None or not isinstance(item.case, DatasetCase):
+    case = item.case
+    if not isinstance(case, DatasetCase) or (case.turns is None and case.user is None):
+        return []
+    kind = user_kind(case)
+    if kind is None:
         return []
     cached: dict[bool, list[Item]] = item.turns if item.turns is not None else {}
     if so_far not in cached:
