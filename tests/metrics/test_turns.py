@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
-from agentunit import score
+from agentunit import DatasetCase, Record, score
 from agentunit.backends.quality import QualityQuestion, Verdict
+from agentunit.core.codec import as_trace
 from agentunit.metrics import builtin
 from agentunit.metrics.assertions import ExactMatchMetric
 from agentunit.metrics.builtin import AnswerCorrectnessMetric, FaithfulnessMetric, RetrievalQualityMetric
 from agentunit.metrics.functions import FunctionMetric
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.rubric import RubricMetric
+from agentunit.traces.expected import ExpectedAnswers
 
 
 def talk(*turns: tuple[str, str | None, list[dict[str, Any]]]) -> dict[str, Any]:
@@ -133,3 +135,11 @@ def test_no_metric_scores_a_case_whose_simulated_user_failed() -> None:
     assert {each.result.detail["reason"] for each in case.scores.values()} == {"the simulated user failed: HTTP 500"}
     assert {each.status for each in case.scores.values()} == {"not_applicable"}
     assert run.summary().n_user_failed == 1
+
+
+def test_turns_of_a_dataset_are_joined_to_a_recorded_conversation() -> None:
+    recorded = Record(DatasetCase("c", "2 + 2?"), as_trace(talk(("2 + 2?", "4", []), ("Twice?", "9", []))), "9")
+    turns = [{"query": "2 + 2?", "expected_output": "4"}, {"query": "Twice?", "expected_output": "8"}]
+    assert ExpectedAnswers([DatasetCase("c", turns=turns)]).join(recorded)
+    (case,) = score([recorded], ["exact_match"])
+    assert case.scores["exact_match"].value == 0.5
