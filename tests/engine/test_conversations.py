@@ -376,3 +376,12 @@ def test_the_example_finds_its_bug() -> None:
     _, records, scored = run(suite)
     assert [row.value for row in scored.metrics["exact_match"]] == [1.0, 0.5, 1.0]
     assert len(answers(records[2])) == 2
+
+
+def test_a_changed_answer_in_an_earlier_turn_is_a_change() -> None:
+    cases = [{"id": f"c{n}", "turns": TURNS} for n in range(3)]
+    _, _, baseline = run(Suite(cases, lambda query: "ok", ["response_time"]))
+    _, _, same = run(Suite(cases, lambda query: "ok", ["response_time"]))
+    _, _, other = run(Suite(cases, lambda query: "ok" if query == TURNS[1] else "Hi", ["response_time"]))
+    assert compare_runs(same, baseline).n_by_kind["unchanged"] == 3
+    assert compare_runs(other, baseline).n_by_kind["other answer"] == 3
