@@ -205,7 +205,7 @@ def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
         state=outcome.state,
         case_metadata=record.case.metadata,
         trace_metadata=metadata,
-        turns=_turns(record),
+        turns=_turns(record, answer),
         user_failure=user_failure(record.trace),
     )
     if not brief and answer is not None and expected:
@@ -285,11 +285,11 @@ def _context(record: Record) -> list[str]:
         return [str(each) for each in _as_list(record.case.context)]
 
 
-def _turns(record: Record) -> list[TurnView]:
-    """The turns of a conversation; nothing where there was one question only."""
+def _turns(record: Record, answer: str | None) -> list[TurnView]:
+    """The turns of a conversation; nothing where there was one question only, or the messages lack the answer."""
     turns = exchanges_of(record.trace.events)
     kind = user_kind(record.case)
-    if not turns or (kind is None and len(turns) < 2):
+    if not turns or (kind is None and (len(turns) < 2 or turns[-1].answer != answer)):
         return []
     script = script_of(record.case) if kind == "script" else []
     return [
