@@ -41,7 +41,9 @@ def registry() -> MetricRegistry:
 def test_every_parameter_gets_what_its_name_says() -> None:
     seen: dict[str, Any] = {}
 
-    def everything(answer, query, expected, context, tool_calls, case, trace, outcome):  # type: ignore[no-untyped-def]
+    def everything(  # type: ignore[no-untyped-def]
+        answer, query, expected, context, tool_calls, case, trace, outcome, messages
+    ):
         seen.update(locals())
         return 1
 
@@ -50,6 +52,7 @@ def test_every_parameter_gets_what_its_name_says() -> None:
     assert (seen["answer"], seen["query"], seen["expected"]) == ("On Monday.", "Where?", "On Monday.")
     assert seen["context"] == ["It ships on Monday."]
     assert seen["tool_calls"] == [{"name": "track", "status": "success"}]
+    assert [each["content"] for each in seen["messages"]] == ["Where?", "On Monday."]
     assert (seen["case"].id, seen["trace"].events[0].type, seen["outcome"].success) == ("q1", "tool_call", True)
 
 

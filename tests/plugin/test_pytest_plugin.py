@@ -1099,3 +1099,42 @@ def test_it(agentunit_eval):
 """
     )
     result.assert_outcomes(passed=1)
+
+
+def test_a_conversation_is_held_and_a_failed_user_is_not_the_agents_failure(sandbox: Sandbox) -> None:
+    result = sandbox.run(
+        tests="""
+def echo(query, messages):
+    return f"{query} {len(messages)}"
+
+def asks(messages):
+    return "And?" if len(messages) < 4 else None
+
+def breaks(messages):
+    raise KeyError("lost")
+
+@pytest.mark.agentunit(gates=["exact_match == 1"])
+def test_turns(agentunit_eval):
+    case = {"id": "c", "turns": [{"query": "a", "expected_output": "a 1"}, {"query": "b", "expected_output": "b 3"}]}
+    result = agentunit_eval(echo, case)
+    assert [turn["value"] for turn in result["exact_match"].result.detail["turns"]] == [1.0, 1.0]
+
+def test_function(agentunit_eval):
+    result = agentunit_eval(echo, {"id": "c", "query": "Hi", "user": asks}, metrics=["cost"])
+    assert result.answer == "And? 3"
+
+def test_broken(agentunit_eval):
+    agentunit_eval(echo, {"id": "c", "query": "Hi", "user": breaks}, metrics=["cost"])
+
+def test_wrong(agentunit_eval):
+    agentunit_eval(echo, {"id": "c", "turns": "Hi"}, metrics=["cost"])
+"""
+    )
+    result.assert_outcomes(passed=2, failed=2)
+    result.stdout.fnmatch_lines(
+        [
+            "*AssertionError: the simulated user failed: breaks raised KeyError: 'lost' (case 'c' says nothing about *",
+            "*TypeError: agentunit_eval: case must be a DatasetCase or a dict of one; turns must be a list*",
+        ]
+    )
+    assert "the agent failed" not in result.stdout.str()

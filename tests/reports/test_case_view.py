@@ -100,6 +100,22 @@ def test_several_acceptable_answers_are_all_shown():
     assert "or  four" in text
 
 
+def test_a_recorded_conversation_is_shown_as_turns_if_its_messages_hold_the_answer():
+    said = [("user", "Hi"), ("assistant", "Hello!"), ("user", "Rain?"), ("assistant", "No.")]
+    trace = TraceLog([TraceEvent("message", {"role": role, "content": text}) for role, text in said])
+    text = printed(view_case(reported(Record(DatasetCase("q", "Hi"), trace, Outcome(output="No.")))))
+    assert [line.split() for line in text.split("Conversation\n")[1].splitlines()[:4]] == [
+        ["1", "user", "Hi"],
+        ["agent", "Hello!"],
+        ["2", "user", "Rain?"],
+        ["agent", "No."],
+    ]
+    assert "Answer" not in text
+    other = printed(view_case(reported(Record(DatasetCase("q", "Hi"), trace, Outcome(output="Sunny.")))))
+    assert "Sunny." in other
+    assert "Conversation" not in other
+
+
 def test_long_texts_are_cut_unless_all_is_asked_for():
     record = Record(DatasetCase("q", "x" * 5000), TraceLog(), Outcome(output="y"))
     view = view_case(reported(record))

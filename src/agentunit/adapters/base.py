@@ -62,7 +62,7 @@ class Agent(Protocol):
     concurrency_hint: int | None
 
     async def run(self, case: DatasetCase, *, timeout_s: float | None = None, seed: int | None = None) -> AgentResult:
-        """Ask one case, and end the call when the time is up."""
+        """Ask one case, and end the call when the time is up. In a conversation it is an ``AskedCase``, once a turn."""
         ...
 
     async def close(self) -> None:

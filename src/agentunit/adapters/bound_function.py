@@ -11,12 +11,16 @@ from contextlib import aclosing
 from typing import Any
 
 from agentunit.adapters.call import Call
-from agentunit.core.case import DatasetCase
+from agentunit.core.case import AskedCase, DatasetCase
 from agentunit.core.trace import TraceLog
 
 CANCEL_GRACE_S = 0.5
 """How long a cancelled agent may take to clean up."""
-NAMES = ("query", "case", "context", "trace", "seed", "tools", "metadata")
+_OF_EVERY_CASE = ("query", "case", "context", "trace", "seed", "tools", "metadata")
+_OF_CONVERSATIONS = ("messages", "history")
+NAMES = (*_OF_EVERY_CASE, *_OF_CONVERSATIONS)
+"""What the parameters of an agent are filled from. ``messages`` is the conversation up to and with the query,
+``history`` what was said before it."""
 SET_PREFIX = "AGENTUNIT_SET_"
 """How environment variables begin that hold a value of ``agentunit run --set``."""
 _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -26,7 +30,7 @@ _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 class BoundFunction:
     """A callable together with what each of its parameters gets."""
 
-    __slots__ = ("chosen", "function", "is_async", "name", "named", "positional")
+    __slots__ = ("chosen", "function", "is_async", "name", "named", "positional", "takes_all")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -37,18 +41,27 @@ class BoundFunction:
         self.named: list[tuple[str, str, Any]] = []
         # What ``--set`` says, for parameters of that name.
         self.chosen: dict[str, str] = {}
+        # Whether it is ``function(**everything)``.
+        self.takes_all = False
         self._plan()
 
     def __call__(self, case: DatasetCase, trace: TraceLog, seed: int | None) -> Any:
         """Call the function on a case."""
-        others = {"case": case, "trace": trace, "seed": seed}
+        others: dict[str, Any] = {"case": case, "trace": trace, "seed": seed}
+        is_conversation = isinstance(case, AskedCase)
+        said = case.messages if isinstance(case, AskedCase) else [{"role": "user", "content": case.query}]
+        others |= {"messages": [dict(each) for each in said], "history": [dict(each) for each in said[:-1]]}
 
         def value(source: str, default: Any) -> Any:
+            if source == "history" and not is_conversation and default is not None:
+                return default
             found = others[source] if source in others else getattr(case, source)
             return default if found is None else found
 
         positional = [value(source, default) for source, default in self.positional]
         named = {name: value(source, default) for name, source, default in self.named}
+        if self.takes_all and is_conversation:
+            named |= {name: others[name] for name in _OF_CONVERSATIONS}
         return self.function(*positional, **named, **self.chosen)
 
     def _plan(self) -> None:
@@ -75,7 +88,8 @@ class BoundFunction:
             if each.kind is inspect.Parameter.VAR_POSITIONAL and each == single:
                 self.positional.append(("query", None))
             elif each.kind is inspect.Parameter.VAR_KEYWORD and len(parameters) == 1:
-                self.named.extend((name, name, None) for name in NAMES)
+                self.named.extend((name, name, None) for name in _OF_EVERY_CASE)
+                self.takes_all = True
             elif source not in NAMES or each.kind in _REST:
                 continue
             elif each.kind is inspect.Parameter.POSITIONAL_ONLY:
@@ -92,6 +106,9 @@ def _takes_query(parameters: list[inspect.Parameter]) -> inspect.Parameter | Non
     required = [each for each in others if _is_required(each)]
     if len(required) == 1:
         return required[0]
+    if any(each.name == "messages" for each in parameters):
+        # It has the query already: what has a default keeps it.
+        return None
     plain = [each for each in others if each.kind in _BY_POSITION]
     if not required and len(plain) == 1:
         return plain[0]
@@ -141,8 +158,8 @@ def function_name(function: Any) -> str:
 
 def copied_case(case: DatasetCase) -> DatasetCase:
     """A case that an agent may change without changing the dataset. Objects that are no plain data are shared."""
-    parts = (case.expected_output, case.tools, case.context, case.metadata, case.extra)
-    return DatasetCase(case.id, case.query, *map(_copied, parts))
+    copied = DatasetCase if not isinstance(case, AskedCase) else AskedCase
+    return copied(*(_copied(getattr(case, name)) for name in copied.__struct_fields__))
 
 
 def _copied(value: Any) -> Any:

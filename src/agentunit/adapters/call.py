@@ -10,7 +10,7 @@ import msgspec
 
 from agentunit.adapters.base import MAX_REPLY_BYTES, TOO_MUCH, AgentResult, FailureKind, opened, sealed
 from agentunit.adapters.failures import describe_error, traceback_text
-from agentunit.core.case import DatasetCase
+from agentunit.core.case import AskedCase, DatasetCase
 from agentunit.core.codec import RecordError, as_outcome, as_trace
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import as_mapping
@@ -218,13 +218,15 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 def request_json(case: DatasetCase, seed: int | None) -> bytes:
     """The question as JSON: ``id``, ``query``, ``context``, ``tools``, ``metadata`` and ``seed``, always all of them.
 
-    The expected output is not among them: it is what the answer is compared with.
+    The expected output is not among them: it is what the answer is compared with. In a conversation there is also
+    ``messages``, what was said up to and with the query.
 
     >>> request_json(DatasetCase("q1", "Capital of France?", expected_output="Paris"), seed=7)
     b'{"id":"q1","query":"Capital of France?","context":null,"tools":null,"metadata":{},"seed":7}'
     """
     shown = {name: getattr(case, name) for name in ("id", "query", "context", "tools", "metadata")}
-    return encode_json({**shown, "seed": seed})
+    said = {"messages": case.messages} if isinstance(case, AskedCase) else {}
+    return encode_json({**shown, **said, "seed": seed})
 
 
 def take_reply(call: Call, text: str, *, may_be_text: bool) -> None:

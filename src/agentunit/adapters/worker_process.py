@@ -29,7 +29,7 @@ from agentunit.adapters.bound_function import CANCEL_GRACE_S, BoundFunction, per
 from agentunit.adapters.call import Call
 from agentunit.adapters.failures import describe_error, place_in
 from agentunit.adapters.prints import forget_captures
-from agentunit.core.case import DatasetCase
+from agentunit.core.case import AskedCase, DatasetCase
 from agentunit.core.codec import as_case
 from agentunit.core.results import encode_json
 from agentunit.core.trace import TraceEvent
@@ -127,6 +127,15 @@ def request(case: DatasetCase, seed: int | None, timeout_s: float | None, probes
     return framed(REQUEST, body)
 
 
+def _decoded_case(body: bytes) -> DatasetCase:
+    plain = msgspec.json.decode(body)
+    said = plain.pop("messages", None)
+    case: DatasetCase = as_case(plain)
+    if said is None:
+        return case
+    return AskedCase(case.id, case.query, None, case.tools, case.context, case.metadata, case.extra, messages=said)
+
+
 MAX_SENT_SPANS_BYTES = 16 * 1024 * 1024
 """What is sent of a call's spans while it runs: of use only if the process dies, and held in memory until then."""
 MAX_LEFT_THREADS = 64
@@ -166,7 +175,7 @@ class Server:
         call = self._call = Call(events, spans.send)
         try:
             case, seed, self._timeout_s, wanted = pickle.loads(body)
-            case = as_case(msgspec.json.decode(case)) if isinstance(case, bytes) else case
+            case = _decoded_case(case) if isinstance(case, bytes) else case
             probes.wanted.set(wanted)
         except Exception as error:  # noqa: BLE001 - classes that cannot be imported here, and the like
             call.fail("raised", f"the case cannot be handed to the worker process: {describe_error(error)}")

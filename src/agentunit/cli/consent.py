@@ -8,7 +8,7 @@ import sys
 import click
 
 from agentunit.cli.main import EXIT_USAGE
-from agentunit.engine.judge_plan import Sending
+from agentunit.engine.judge_plan import PLAYED_USERS, Sending
 from agentunit.reports.figures import counted, quantity
 from agentunit.reports.printable import printable_line
 
@@ -25,7 +25,8 @@ def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
     if yes or os.environ.get("CI") or not _somebody_can_answer():
         return
     if not click.confirm("Send it?", default=False, err=True):
-        click.echo("nothing was sent (--backend lexical scores without a judge)", err=True)
+        hint = "" if sending.metrics == (PLAYED_USERS,) else " (--backend lexical scores without a judge)"
+        click.echo(f"nothing was sent{hint}", err=True)
         raise click.exceptions.Exit(EXIT_USAGE)
 
 

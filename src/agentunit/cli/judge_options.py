@@ -70,8 +70,11 @@ class JudgeChoice:
         """Names as the registry takes them, each with the parameters that the command line has for it."""
         return [{name: self.parameters.pop(name)} if name in self.parameters else name for name in names]
 
-    def adjust(self, metrics: Sequence[Any]) -> list[Any]:
-        """Metrics with the parameters and the backend of the command line in place of their own."""
+    def adjust(self, metrics: Sequence[Any], *, may_play_users: bool = False) -> list[Any]:
+        """Metrics with the parameters and the backend of the command line in place of their own.
+
+        Settings of a judge that no metric asks are refused, unless the judge ``may_play_users`` of cases to come.
+        """
         changed = {name: dict(values) for name, values in self.parameters.items()}
         names = [metric.name for metric in metrics]
         for name in changed:
@@ -88,11 +91,16 @@ class JudgeChoice:
         made = [_changed(metric, changed.get(metric.name)) for metric in metrics]
         if any(_chooses_backend(metric) for metric in made):
             _refuse_wrong_settings()
-        if self.settings and not judged_metrics(made):
+        if not may_play_users:
+            self.refuse_unused(made)
+        return made
+
+    def refuse_unused(self, metrics: Sequence[Any]) -> None:
+        """Refuse settings of a judge that no metric asks."""
+        if self.settings and not judged_metrics(metrics):
             options = ", ".join(_OPTION_OF[name] for name in self.settings)
             why = why_not_configured() if configured() is None else "name one that does, or --backend judge"
             raise click.UsageError(f"{options}: no metric asks a judge ({why})")
-        return made
 
 
 _OPTION_OF = {

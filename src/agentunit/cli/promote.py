@@ -16,6 +16,7 @@ from agentunit.cli.options import InputFailure, store_option
 from agentunit.cli.references import find_reported_run, run_argument, unknown_case, unreadable_runs_fail
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
+from agentunit.core.conversation import exchanges_of, user_kind
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError, load_dataset
@@ -89,6 +90,10 @@ def _promoted(reported: ReportedRun, case_id: str) -> DatasetCase:
     worst = worst_repeat(repeats, reported.infos)
     case = worst.record.case
     origin = _origin(reported.run.header.id, worst, reported.infos)
+    if user_kind(case) == "function":
+        # A dataset holds no function: what it said becomes the script.
+        said = [turn.query for turn in exchanges_of(worst.record.trace.events)]
+        case = msgspec.structs.replace(case, user=None, turns=said or None)
     return msgspec.structs.replace(case, id=case_id, metadata={**case.metadata, "promoted_from": origin})
 
 

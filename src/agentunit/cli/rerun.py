@@ -90,7 +90,7 @@ def _rerun(
             raise InputFailure(f"run {header.label} does not say which suite made it: name it with --suite")
         set_variables(recorded_variables(header))
         suite = with_recorded_metrics(adjusted_suite(path, recorded_settings(header), choice), header)
-        suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
+        suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics), may_play_users=True))
 
         def before(cases: Sequence[DatasetCase], n_open: int) -> None:
             wanted = [case for case in cases if case.id in case_ids]

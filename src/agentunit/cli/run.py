@@ -29,12 +29,14 @@ from agentunit.cli.options import (
 from agentunit.cli.references import next_command
 from agentunit.cli.streams import output_to_stderr, remember_exit_code
 from agentunit.core.case import DatasetCase
+from agentunit.core.conversation import user_kind
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import Unsure, count_unsure, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_store
@@ -219,7 +221,7 @@ def _run(
         header = None if resume is None else store.find_run(resume)
         if header is not None:
             suite = with_recorded_metrics(suite, header)
-        suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics)))
+        suite = replace(suite, metrics=choice.adjust(resolve_metrics(suite.metrics), may_play_users=True))
         goal = goal_of(suite, store, baseline, header, retry_failed=planned["retry_failed"]) if until_decided else None
         if goal is not None:
             planned, base = {**planned, "until_decided": goal.as_data()}, goal.baseline
@@ -236,14 +238,16 @@ def _run(
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     again = resume_command(plan.header.id, suite_path, store.path)
-    if goal is not None:
-        record_until_decided(plan, store, suite, goal, caps, again)
-    else:
-        recording = record_with_progress(plan, store, caps=caps)
-        leave_if_stopped(recording, again)
-        score_with_progress(
-            store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
-        )
+    # Playing users and scoring are one run to a judge: its limits hold for both together.
+    with judge_run([], plays_users=any(user_kind(case) == "judge" for case in plan.cases)):
+        if goal is not None:
+            record_until_decided(plan, store, suite, goal, caps, again)
+        else:
+            recording = record_with_progress(plan, store, caps=caps)
+            leave_if_stopped(recording, again)
+            score_with_progress(
+                store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
+            )
     finish(
         store,
         plan.header.id,
@@ -280,11 +284,18 @@ def ask_about_cases(
 ) -> None:
     """Ask before the agent runs, not hours later, whether a judge may see what it will answer."""
     judged = [metric for metric in suite.metrics if getattr(metric, "asks_service", False)]
-    if not judged:
+    played = [case for case in cases if user_kind(case) == "judge"]
+    if not played:
+        choice.refuse_unused(suite.metrics)
+    if not judged and not played:
         return
     from agentunit.cli.consent import ask_before_sending
-    from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
+    from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_playing, plan_sending
 
+    if n_open:
+        ask_before_sending(plan_playing(played, n_open / len(cases)), yes=choice.yes)
+    if not judged:
+        return
     lacking = [metric.name for metric in judged]
     n_recorded = 0 if header is None else store.n_records(header.id, unscored_by=lacking)
     sample = [Record(case) for case in cases[:SAMPLE_SIZE]]

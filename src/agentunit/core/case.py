@@ -14,6 +14,10 @@ class DatasetCase(Struct, forbid_unknown_fields=True, omit_defaults=True, dict=T
     tools the agent may use. ``context`` holds the passages the answer should rest on. ``extra`` keeps the fields
     of a record that this version does not know, so that they survive a round trip.
 
+    A case is a conversation when it has ``turns`` (what the user says, in order: texts, or mappings with ``query`` and
+    ``expected_output``) or ``user`` (a function, or a mapping with ``persona`` and ``goal`` that a judge model plays).
+    ``query`` is then the first message; see ``agentunit.core.conversation``.
+
     >>> DatasetCase("q1", "Capital of France?", expected_output="Paris").expected_output
     'Paris'
     """
@@ -25,6 +29,19 @@ class DatasetCase(Struct, forbid_unknown_fields=True, omit_defaults=True, dict=T
     context: list[str] | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] | None = field(default=None, name="__extra__")
+    # Any: records of earlier versions may hold other data under these names.
+    turns: Any = None
+    user: Any = None
+
+
+class AskedCase(DatasetCase):
+    """A case as an agent receives it in a conversation.
+
+    ``query`` is what the user says now, and ``messages`` the conversation up to and with it: mappings with ``role``
+    (``user`` or ``assistant``) and ``content``.
+    """
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
 
 
 def set_origin(case: DatasetCase, folder: str | None) -> None:

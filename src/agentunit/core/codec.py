@@ -286,8 +286,11 @@ def _has_extra(record: Record) -> bool:
 def _merge_extra(plain: dict[str, Any], kind: type[Struct] = Record) -> dict[str, Any]:
     merged = {name: value for name, value in plain.items() if name != _EXTRA_KEY}
     unknown = plain.get(_EXTRA_KEY) or {}
-    # What is kept aside is never a field of ours: it must not write over one.
-    merged.update({name: value for name, value in unknown.items() if name not in _KNOWN[kind]})
+    # What is kept aside must not write over a field of ours. Those of conversations may be aside: 'user' may be a name.
+    aside = {name: value for name, value in unknown.items() if name not in _KNOWN[kind]}
+    if kind is DatasetCase:
+        aside |= {name: unknown[name] for name in ("turns", "user") if name in unknown and name not in merged}
+    merged.update(aside)
     for name, child in _ONE.get(kind, {}).items():
         if isinstance(merged.get(name), dict):
             merged[name] = _merge_extra(merged[name], child)

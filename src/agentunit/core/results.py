@@ -163,7 +163,9 @@ class RunSummary(Struct):
     """The aggregate of a run: one row a metric and backend, what was not scored, and what could not be read.
 
     ``n_cases`` were recorded up to ``n_repeats`` times each, ``n_records`` in all, of which ``n_without_content`` hold
-    neither an answer nor an event. ``judge`` is what a judge took, where one was asked. Where intervals are over
+    neither an answer nor an event; in ``n_user_failed`` the simulated user failed, so that they are not scored.
+    ``judge`` is what a judge took for scores, where one was asked, and ``simulated_user`` what it took to play users
+    (``n_scores`` conversations). Where intervals are over
     clusters of cases, ``clustered_by`` is the field that makes them, and ``n_clusters`` how many there are.
     """
 
@@ -180,6 +182,8 @@ class RunSummary(Struct):
     n_without_content: int = 0
     clustered_by: str | None = None
     n_clusters: int | None = None
+    n_user_failed: int = 0
+    simulated_user: JudgeSpend | None = None
 
 
 class MetricUse(Struct):

@@ -14,6 +14,7 @@ import msgspec
 
 from agentunit.core.case import DatasetCase, set_origin
 from agentunit.core.records import LooseRecord, Record
+from agentunit.core.results import json_fallback
 from agentunit.datasets.rows import BadRow, CaseCollector, DatasetError
 from agentunit.datasets.structured import collect_json, collect_lines, collect_yaml
 from agentunit.datasets.tables import collect_csv, collect_parquet, collect_tsv
@@ -131,7 +132,12 @@ def _of_items(items: Iterable[Any], source: str) -> list[DatasetCase]:
     number = 0
     try:
         for number, item in enumerate(items, 1):
-            case = item.case if isinstance(item, (Record, LooseRecord)) else item
+            is_recorded = isinstance(item, (Record, LooseRecord))
+            case = item.case if is_recorded else item
+            if is_recorded and isinstance(case, DatasetCase) and (case.turns, case.user) != (None, None):
+                # Fields of these names may be facts of another dataset's own.
+                case = msgspec.to_builtins(case, enc_hook=json_fallback)
+                case = {**(case.pop("__extra__", None) or {}), **case}
             if isinstance(case, DatasetCase):
                 cases.add(number, case)
             else:

@@ -9,6 +9,14 @@ import msgspec
 
 from agentunit.core.case import DatasetCase, origin_of, set_origin
 from agentunit.core.codec import RecordError, as_record
+from agentunit.core.conversation import (
+    ConversationError,
+    check_conversation,
+    names_turns,
+    names_user,
+    scripted,
+    user_kind,
+)
 from agentunit.core.results import without_lone_surrogates
 from agentunit.traces.limits import LimitExceeded, raised_by, read_limits
 
@@ -20,7 +28,11 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
     "tools": ("tools",),
     "context": ("context",),
     "metadata": ("metadata",),
+    "turns": ("turns",),
+    "user": ("user",),
 }
+# Columns of these names may be facts of the dataset's own; then they stay what they are, unknown fields.
+_OF_CONVERSATIONS = {"turns": names_turns, "user": names_user}
 _SHOWN = 5
 
 
@@ -81,6 +93,12 @@ class CaseCollector:
                 return
             # Never the caller's own object: a list that is run twice would otherwise remember its ids.
             case = _with_id(case, f"case-{self._n_read}")
+        if case.turns is not None or case.user is not None:
+            try:
+                case = with_first_message(case)
+            except ConversationError as error:
+                self._refuse(number, str(error))
+                return
         if case.id in self._number_of_id:
             taken = f"{shown(case.id)} is taken by {self.unit} {self._number_of_id[case.id]} already"
             self._refuse(number, f"has no id, and its position {taken}" if unnamed else f"id {taken}")
@@ -155,7 +173,8 @@ def case_of_fields(fields: Any) -> DatasetCase:
     used = set(given.values())
     extra = {name: value for name, value in fields.items() if name not in used}
     if extra and not given.keys() - {"id"}:
-        raise RowError(f"a case needs at least a query; received the fields {listed(fields)}")
+        as_user = "; user must be a mapping with persona and goal to ask by itself" if "user" in extra else ""
+        raise RowError(f"a case needs at least a query; received the fields {listed(fields)}{as_user}")
     case = checked_case({name: fields[spelling] for name, spelling in given.items()})
     if extra:
         case.extra = _with_text_keys("the names of fields", extra)
@@ -171,7 +190,8 @@ def pick_spellings(fields: Mapping[str, Any]) -> dict[str, str]:
     given: dict[str, str] = {}
     for name, spellings in SPELLINGS.items():
         present = [spelling for spelling in spellings if spelling in fields]
-        if present:
+        is_ours = _OF_CONVERSATIONS.get(name)
+        if present and (is_ours is None or is_ours(fields[name])):
             given[name] = next((each for each in present if fields[each] is not None), present[0])
     return given
 
@@ -202,7 +222,19 @@ def checked_case(given: Mapping[str, Any]) -> DatasetCase:
         None if tools is None else list(tools),
         None if context is None else list(context),
         _with_text_keys("the names in metadata", metadata or {}),
+        turns=given.get("turns"),
+        user=given.get("user"),
     )
+
+
+def with_first_message(case: DatasetCase) -> DatasetCase:
+    """A conversation that can be held, with its first message as its query; ``ConversationError`` says why not."""
+    check_conversation(case.turns, case.user)
+    if case.query or user_kind(case) != "script":
+        return case
+    begun = msgspec.structs.replace(case, query=scripted(case.turns)[0].query)
+    set_origin(begun, origin_of(case))
+    return begun
 
 
 def shown(value: Any) -> str:

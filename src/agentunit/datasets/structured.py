@@ -97,14 +97,18 @@ def _collect(number: int, text: bytes, cases: CaseCollector, most_nodes: float) 
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         _collect_leniently(number, text, cases)
     else:
-        cases.add(number, case)
+        if case.turns is None and case.user is None:
+            cases.add(number, case)
+        else:
+            # Fields of these names may be the dataset's own.
+            _collect_leniently(number, text, cases)
 
 
 def _collect_leniently(number: int, text: bytes, cases: CaseCollector) -> None:
     """Records, other spellings and unknown fields: what the exact decoder does not take."""
     try:
         record = _record_decoder.decode(text)
-        if record.v == RECORD_VERSION:
+        if record.v == RECORD_VERSION and record.case.turns is None and record.case.user is None:
             cases.add(number, record.case)
             return
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -183,6 +183,8 @@ class Columns:
         if len(cells) != len(self._names):
             raise RowError(f"the row must have {len(self._names)} cells as the header has; received {len(cells)}")
         filled = {name: cell for name, cell in zip(self._names, cells, strict=True) if not _is_empty(cell)}
+        # A cell of these two says by its data whether it is about a conversation.
+        filled |= {name: as_data(filled[name]) for name in ("turns", "user") if name in filled}
         spelling_of = pick_spellings(filled)
         used = set(spelling_of.values())
         fields = {name: _as_field(name, filled[spelling]) for name, spelling in spelling_of.items()}

@@ -36,9 +36,10 @@ _NAMES_OF_ANSWERS = frozenset(
 class AgentView:
     """Turns a case into what an agent may see of it. Every kind of agent gets the same.
 
-    ``expected_output``, ``extra`` and the answer keys in the metadata are left out: those of every registered metric,
-    so that scoring with one more metric later does not change what the agent saw; those of the suite's own metrics;
-    names that begin with ``expected`` or usually mean the right answer (``gold``, ``label``, …); and ``grader_fields``.
+    ``expected_output``, ``turns``, ``user``, ``extra`` and the answer keys in the metadata are left out: those of
+    every registered metric, so that scoring with one more metric later does not change what the agent saw; those of the
+    suite's own metrics; names that begin with ``expected`` or usually mean the right answer (``gold``, ``label``, …);
+    and ``grader_fields``.
     A metric of the suite that does not say what it reads hides all metadata. ``agent_fields``, where it is not
     ``None``, lists all the metadata that agents see.
 
@@ -46,7 +47,7 @@ class AgentView:
     >>> case = DatasetCase("q1", "Capital?", "Paris", metadata={"contains": "Paris", "note": 1, "city_code": "FR"})
     >>> view(case)
     DatasetCase(id='q1', query='Capital?', expected_output=None, tools=None, context=None, metadata={'city_code': 'FR'},
-    extra=None)
+    extra=None, turns=None, user=None)
     """
 
     def __init__(

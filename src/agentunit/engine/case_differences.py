@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Literal
 
 from agentunit.core.codec import RecordError
+from agentunit.core.conversation import exchanges_of, user_kind
 from agentunit.core.outcome import outcome_text
 from agentunit.core.records import Record
 from agentunit.engine.comparison import (
@@ -87,7 +88,7 @@ class _Answers:
     kept: dict[str, CaseAnswer] = field(default_factory=dict)
 
     def add(self, case_id: str, failed: bool, record: Record, is_wanted: bool) -> None:
-        text = outcome_text(record.outcome)
+        text = _answer_text(record)
         digest = blake2b((text or "").encode("utf-8", "replace"), digest_size=16, key=b"failed" if failed else b"")
         self.digests.setdefault(case_id, set()).add(digest.digest() + (b"" if text is None else b"."))
         if is_wanted:
@@ -96,6 +97,14 @@ class _Answers:
             self.kept[case_id] = CaseAnswer(
                 None if text is None else text[:_LONGEST_ANSWER], None if shown is None else shown[:_LONGEST_ANSWER]
             )
+
+
+def _answer_text(record: Record) -> str | None:
+    """The answer of a case; of a conversation all of it, because an earlier turn may have changed."""
+    turns = exchanges_of(record.trace.events) if user_kind(record.case) is not None else []
+    if len(turns) < 2:
+        return outcome_text(record.outcome)
+    return "\n".join(f"user: {turn.query}\nagent: {turn.answer or '(no answer)'}" for turn in turns)
 
 
 def case_differences(

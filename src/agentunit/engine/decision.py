@@ -39,6 +39,7 @@ ReasonKind = Literal[
     "undecided",
     "failed case",
     "failed score",
+    "simulated user",
     "unreadable",
     "no records",
     "no scores",
@@ -137,13 +138,17 @@ def decide(
         text = "no case could be scored: the data cannot tell"
         reasons.append(Reason("no scores", EXIT_CANNOT_TELL, "scores", text))
         headlines.append((EXIT_CANNOT_TELL, text))
+    users = _user_reason(run)
+    if users is not None:
+        reasons.append(users)
     met = [f"{len(verdicts)} {'gate' if len(verdicts) == 1 else 'gates'} met"] if verdicts else []
     if comparison is not None:
         met.append(_no_worse(comparison))
-    allowed = (f"; {allowance}" if n_errors else "") + _known_part(known)
+    beside = f"; {users.text} ({named_cases(users.cases, _CASES_NAMED)})" if users is not None else ""
+    allowed = (f"; {allowance}" if n_errors else "") + beside + _known_part(known)
     return _decided(
         reasons,
-        headlines,
+        [(code, text + beside) if at == 0 else (code, text) for at, (code, text) in enumerate(headlines)],
         passed=f"{', '.join(met)}{allowed}" if met else None,
         undecided=f"recorded and scored; no gates to decide by{allowed}",
         gates=tuple(verdicts),
@@ -201,7 +206,7 @@ def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
         exit_code=code,
         verdict=_VERDICTS[code],
         headline=f"{unsure.upper()}: cannot tell, which counts as {counted}: {said}",
-        reasons=tuple(replace(reason, exit_code=code) for reason in decision.reasons),
+        reasons=tuple(replace(each, exit_code=code) if each.exit_code else each for each in decision.reasons),
         unsure=unsure,
     )
 
@@ -322,6 +327,17 @@ def _error_reasons(run: ScoredRun) -> list[Reason]:
         text = f"{scores} of {name} failed"
         reasons.append(Reason("failed score", EXIT_ERRORS, name, text, tuple(dict.fromkeys(cases)), name))
     return reasons
+
+
+def _user_reason(run: ScoredRun) -> Reason | None:
+    """Cases that say nothing about the agent, because the simulated user failed. No exit code comes of it by itself."""
+    failed = run.user_failed
+    if not failed:
+        return None
+    cases = tuple(dict.fromkeys(record.case_id for record in failed))
+    times = f" ({len(failed)} times)" if len(failed) != len(cases) else ""
+    text = f"simulated user failed: {len(cases)} {'case' if len(cases) == 1 else 'cases'}{times}"
+    return Reason("simulated user", EXIT_PASS, "simulated user", text, cases)
 
 
 def _known_part(known: Sequence[KnownFailure]) -> str:

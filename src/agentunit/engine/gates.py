@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from math import ceil, fsum, inf
 from typing import Literal
 
+from msgspec import structs
+
 from agentunit.backends.quality import LEXICAL, missing_local_model
 from agentunit.engine.gate_expressions import Gate, GateError, nearest_name, parse_gate
 from agentunit.engine.known_failures import counted_part
@@ -102,6 +104,35 @@ def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:
 
 
 def _evaluate(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
+    """What became of a gate. Where it would be met but for simulated users that failed, the data cannot tell."""
+    verdict = _evaluated(run, gate, min_coverage)
+    n_broken_off = len(run.user_failed)
+    if verdict.verdict != "fail" or not n_broken_off:
+        return verdict
+    others = _without_user_failures(run)
+    if others.n_records and _evaluated(others, gate, min_coverage).verdict == "fail":
+        return verdict
+    failed = f"the simulated user failed in {_records(n_broken_off)}, which are not scored"
+    return replace(verdict, verdict="cannot tell", reason=f"{failed}; {verdict.reason}")
+
+
+def _without_user_failures(run: ScoredRun) -> ScoredRun:
+    aside = {(record.position, record.repeat) for record in run.user_failed}
+    records = [record for record in run.records if (record.position, record.repeat) not in aside]
+    n_planned = None if run.header.n_planned is None else run.header.n_planned - len(aside)
+    return replace(
+        run,
+        header=structs.replace(run.header, n_planned=n_planned),
+        n_cases=len({record.position for record in records}),
+        n_records=len(records),
+        metrics={
+            name: [row for row in rows if (row.position, row.repeat) not in aside] for name, rows in run.metrics.items()
+        },
+        records=records,
+    )
+
+
+def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     rows = run.metrics.get(gate.metric)
     n_expected = max(run.n_records, run.header.n_planned or 0)
     nothing = GateVerdict(gate, "fail", "", n_expected=n_expected)

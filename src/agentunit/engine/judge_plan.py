@@ -6,14 +6,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import structs
+
 from agentunit.backends.judge.settings import JudgeSettings, configured
 from agentunit.backends.quality import QualityQuestion
+from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
+from agentunit.core.conversation import DEFAULT_MAX_TURNS, persona_of, script_of, user_kind
 from agentunit.core.outcome import Outcome
 from agentunit.engine.judging import judged_metrics
 from agentunit.metrics.inputs import InputProblem, Item
+from agentunit.metrics.turns import turn_items
 
 SAMPLE_SIZE = 500
+PLAYED_USERS = "the simulated user"
+"""What stands in place of a metric where a judge is asked to play users."""
 # What an answer is taken to be like before the agent has given one.
 _ASSUMED_ANSWER = "x" * 600
 _ASSUMED_RESULTS = "x" * 2000
@@ -22,6 +29,7 @@ _CHARACTERS_A_CLAIM = 100.0
 # Tokens of the fixed part of a prompt with its schema, of one claim or fact in a reply, of one passage's verdict.
 _PROMPT, _RAGAS_PROMPT = 400, 1300
 _CLAIM_REPLY, _VERDICT_REPLY, _PASSAGE_REPLY, _CRITERION_REPLY = 45, 50, 40, 80
+_MESSAGE_REPLY = 60
 
 
 @dataclass(frozen=True)
@@ -65,7 +73,8 @@ def plan_sending(
     settings = configured()
     if not judged or settings is None or n_cases == 0:
         return None
-    items = [item for received in sample if (item := _item(received, answered)) is not None]
+    read = [found for received in sample if (found := _items(received, answered))]
+    items = [(number, item) for number, of_case in enumerate(read) for item in of_case]
     # Every case was looked at, or every case of which there are several repeats to come.
     is_whole = n_cases is not None and (
         len(sample) == n_cases or (not answered and bool(sample) and n_cases % len(sample) == 0)
@@ -78,20 +87,20 @@ def plan_sending(
     costs: list[tuple[float, float, float]] = []
     sent, sure = set(), set()
     for each in different.values():
-        for place, item in enumerate(items):
+        for number, item in items:
             question = _question(each, item, answered)
             cost = None if question is None else _expected(each, question)
             if question is None or cost is None or not cost[0]:
                 continue  # nothing to ask, or an answer that needs no judge
             asked.append((each, question))
             costs.append(cost)
-            sent.add(place)
+            sent.add(number)
             if answered or not _lacks(each, item):
-                sure.add(place)
+                sure.add(number)
     if exact and is_whole and not asked:
         return None
     calls, prompt, completion = (sum(column) for column in zip(*costs, strict=True)) if costs else (0, 0, 0)
-    share = None if n_cases is None or not items else n_cases / len(items) * settings.repeats
+    share = None if n_cases is None or not items else n_cases / len(read) * settings.repeats
     address = settings.address
     return Sending(
         metrics=tuple(metric.name for metric in judged),
@@ -99,8 +108,8 @@ def plan_sending(
         model=settings.model,
         is_encrypted=address.is_tls or address.host in ("localhost", "127.0.0.1", "::1"),
         fields=_fields(asked),
-        n_cases=n_cases if n_cases is None or not items else round(n_cases * len(sent) / len(items)),
-        exact=exact and is_whole and len(items) == len(sample),
+        n_cases=n_cases if n_cases is None or not items else round(n_cases * len(sent) / len(read)),
+        exact=exact and is_whole and len(read) == len(sample),
         at_most=len(sure) < len(sent),
         n_calls=None if share is None else round(calls * share),
         n_tokens=None if share is None else round((prompt + completion) * share),
@@ -111,12 +120,56 @@ def plan_sending(
     )
 
 
-def _item(received: Any, answered: bool) -> Item | None:
+def plan_playing(cases: Sequence[DatasetCase], n_runs: float) -> Sending | None:
+    """What playing the users of these cases would send, each ``n_runs`` times on average; ``None`` when nothing would.
+
+    Users are taken to say all that they may: calls and tokens are the most, for answers as long as usual.
+    """
+    settings = configured()
+    if not cases or settings is None:
+        return None
+    personas = [persona_of(case.user) for case in cases]
+    n_calls = sum(each.max_turns for each in personas)
+    said = _tokens(_ASSUMED_ANSWER) + _MESSAGE_REPLY
+    prompt = sum(
+        each.max_turns * (_PROMPT + _tokens(each.persona + each.goal) + said * (each.max_turns - 1) / 2)
+        for each in personas
+    )
+    completion = float(n_calls * _MESSAGE_REPLY)
+    address = settings.address
+    return Sending(
+        metrics=(PLAYED_USERS,),
+        place=address.shown,
+        model=settings.model,
+        is_encrypted=address.is_tls or address.host in ("localhost", "127.0.0.1", "::1"),
+        fields=("persona", "goal", "conversation"),
+        n_cases=len(cases),
+        exact=True,
+        n_calls=round(n_calls * n_runs),
+        n_tokens=round((prompt + completion) * n_runs),
+        cost_usd=_cost(settings, prompt * n_runs, completion * n_runs),
+        repeats=1,
+        is_cached=settings.cache is not None,
+        max_spend_usd=settings.max_spend_usd,
+    )
+
+
+def _items(received: Any, answered: bool) -> list[Item]:
+    """What a record is scored by: itself, or the turns of a conversation; of one to come, as many as it may have."""
     try:
         record = as_record(received)
     except RecordError:
-        return None
-    return Item(record.case, record.trace, record.outcome if answered else Outcome(output=_ASSUMED_ANSWER))
+        return []
+    item = Item(record.case, record.trace, record.outcome if answered else Outcome(output=_ASSUMED_ANSWER))
+    kind = user_kind(item.case)
+    if answered or kind is None:
+        return turn_items(item) or [item]
+    turns = script_of(item.case) if kind == "script" else []
+    n_turns = len(turns) or (persona_of(item.case.user).max_turns if kind == "judge" else DEFAULT_MAX_TURNS)
+    expected = [turn.expected_output for turn in turns] or [None] * n_turns
+    expected[-1] = item.case.expected_output if expected[-1] is None else expected[-1]
+    assumed = structs.replace(item.case, turns=None, user=None)
+    return [Item(structs.replace(assumed, expected_output=each), item.trace, item.outcome) for each in expected]
 
 
 def _question(metric: Any, item: Item, answered: bool) -> QualityQuestion | None:

@@ -18,13 +18,13 @@ _n_open = 0
 
 
 @contextmanager
-def judge_run(metrics: Sequence[Any] | None = None) -> Iterator[None]:
+def judge_run(metrics: Sequence[Any] | None = None, *, plays_users: bool = False) -> Iterator[None]:
     """Within it, everything asked of a judge is one run. One within another, or beside it, is part of that.
 
-    With ``metrics``, only if one of them asks a judge; without, whatever is scored within.
+    With ``metrics``, only if one of them asks a judge, or a judge ``plays_users``; without, whatever is scored within.
     """
     global _n_open
-    if metrics is not None and not judged_metrics(metrics):
+    if metrics is not None and not judged_metrics(metrics) and not plays_users:
         yield
         return
     with _lock:

@@ -72,7 +72,8 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
 
 
 def answered_scores(run: ScoredRun) -> dict[str, BackendScores]:
-    """The share of a case's repeats in which the agent did not fail."""
+    """The share of a case's repeats in which the agent did not fail, without those in which the simulated user did."""
+    broken_off = {(record.position, record.repeat) for record in run.user_failed}
     return scores_by_backend(
         ScoreRow(
             record.position,
@@ -84,6 +85,7 @@ def answered_scores(run: ScoredRun) -> dict[str, BackendScores]:
             ANSWERED.version,
         )
         for record in run.records
+        if (record.position, record.repeat) not in broken_off
     )
 
 

@@ -17,23 +17,29 @@ from math import inf
 from typing import Any, Literal, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
+from msgspec import structs
+
 import agentunit
 from agentunit.adapters.base import Agent, AgentResult, as_agent
 from agentunit.backends.judge.settings import configure_judge
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record, encode_record
+from agentunit.core.conversation import SIMULATED_USER, ConversationError, user_failure, user_kind
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.trace import TraceLog
 from agentunit.datasets.readers import fingerprint, load_dataset
 from agentunit.engine.agent_view import AgentView, agent_view
 from agentunit.engine.case_fields import clusters_of
+from agentunit.engine.conversations import add_earlier_users, converse
 from agentunit.engine.judge_plan import judge_described
+from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.known_failures import marks_of, unmarked
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.provenance import agent_version, git_state
 from agentunit.engine.scored_run import infos_as_data, is_undecided
+from agentunit.engine.simulated_user import check_users, stored_user, user_of
 from agentunit.engine.suite import Suite, SuiteError
 from agentunit.metrics.base import describe_error
 from agentunit.metrics.inputs import InputProblem, Item
@@ -87,6 +93,7 @@ class Recording:
     """How recording stands. ``spend_usd`` adds up what the traces say they cost.
 
     ``stopped`` means before all cases were done, by the user or by a cap; ``capped_by`` says which cap was reached.
+    ``n_user_failed`` counts cases in which the simulated user failed, which are no failures of the agent.
     ``records`` are the first records, by position and repeat, for scoring: they need not be read again.
     """
 
@@ -97,6 +104,7 @@ class Recording:
     stopped: bool = False
     capped_by: Literal["cost", "time"] | None = None
     failures: dict[str, int] = field(default_factory=dict)
+    n_user_failed: int = 0
     records: dict[tuple[int, int], Record] = field(default_factory=dict)
     n_kept_bytes: int = 0
 
@@ -136,6 +144,10 @@ def plan_run(
     agent = _usable_agent(suite)
     if suite.judge:
         configure_judge(**suite.judge)
+    try:
+        judge_plays = check_users(cases)
+    except ConversationError as error:
+        raise SuiteError(str(error)) from None
     metrics = resolve_metrics(suite.metrics)
     measured = probe_settings(metrics)
     view = agent_view(suite, metrics)
@@ -167,10 +179,13 @@ def plan_run(
     if suite.cluster is not None:
         numbers = clusters_of((case.metadata for case in cases), suite.cluster)
         settings["cluster"] = {"field": suite.cluster, "by_position": numbers}
-    if judged_metrics(metrics):
+    if judged_metrics(metrics) or judge_plays:
         settings["judge"] = judge_described()
     if until_decided is not None:
         settings["until_decided"] = dict(until_decided)
+    users = sorted({kind for case in cases if (kind := user_kind(case)) is not None})
+    if users:
+        settings["users"] = users
     if header is None:
         settings["tags"] = {**(variables or {}), **(tags or {})}
         if variables:
@@ -191,6 +206,12 @@ def plan_run(
             f"{settings['agent']}: resuming it would mix the two (begin a new run)"
         )
     done = store.finished(header.id, failed=False if retry_failed else None)
+    if retry_failed and users:
+        done -= {
+            (each.position, each.repeat)
+            for each in store.records(header.id, failed=False)
+            if user_failure(each.record.trace) is not None
+        }
     earlier = header.settings.get("agent_version")
     if done and None not in (earlier, settings["agent_version"]) and earlier != settings["agent_version"]:
         if not changed_agent:
@@ -264,7 +285,8 @@ def record(
             return recording
         store.set_status(plan.header.id, "running")
         try:
-            with _no_silent_exit():
+            plays_users = "judge" in (user_kind(case) for case in plan.cases)
+            with _no_silent_exit(), judge_run([], plays_users=plays_users):
                 asyncio.run(_record(plan, store, recording, on_progress, stop or threading.Event(), caps))
         except KeyboardInterrupt:
             # The second Ctrl-C does not wait for the agents, but keeps as much as the first.
@@ -438,21 +460,30 @@ def _interrupts(stop: threading.Event) -> Iterator[None]:
 
 async def _run_case(plan: Plan, recording: Recording, position: int, repeat: int) -> AgentResult:
     """One case, tried again with a fresh trace as often as the suite allows."""
-    suite = plan.suite
+    suite, case = plan.suite, plan.cases[position]
     earlier: list[str] = []
+    earlier_users: list[Mapping[str, Any]] = []
     while True:
         seed = case_seed(suite.seed, position, repeat, len(earlier))
-        asked = plan.view(plan.cases[position])
-        result = await plan.agent.run(asked, timeout_s=suite.timeout_s, seed=seed)
+        asked = plan.view(case)
+        users_seed = case_seed(suite.seed or 0, position, repeat, len(earlier)) or 0
+        user = user_of(case, seed=users_seed, timeout_s=suite.timeout_s)
+        if user is None:
+            result = await plan.agent.run(asked, timeout_s=suite.timeout_s, seed=seed)
+        else:
+            result = await converse(plan.agent, asked, user, timeout_s=suite.timeout_s, seed=seed)
         if seed is not None:
             result.trace.metadata.setdefault("seed", seed)
         if result.failure not in _RETRIED or len(earlier) >= suite.retries:
             break
         earlier.append(result.outcome.error or result.failure or "failed")
+        about = result.trace.metadata.get(SIMULATED_USER)
+        earlier_users += [about["judge"]] if isinstance(about, dict) and "judge" in about else []
         recording.spend_usd += _cost_of(result)
     if earlier:
         result.trace.metadata["attempts"] = len(earlier) + 1
         result.trace.metadata["earlier_failures"] = earlier
+        add_earlier_users(result, earlier_users)
     return result
 
 
@@ -540,6 +571,7 @@ def _keep(plan: Plan, store: Store, recording: Recording, ended: Sequence[_Ended
         failures += [failure] if failure is not None else []
     store.add_lines(rows)
     recording.n_done += len(rows)
+    recording.n_user_failed += sum(user_failure(result.trace) is not None for _, _, result in ended)
     recording.n_failed += len(failures)
     for failure in failures:
         recording.failures[failure] = recording.failures.get(failure, 0) + 1
@@ -564,6 +596,8 @@ def _written(case: DatasetCase, result: AgentResult) -> tuple[Record, bytes, str
     outcome = result.outcome
     if outcome.elapsed_s is None:
         outcome.elapsed_s = result.elapsed_s
+    if callable(case.user):
+        case = structs.replace(case, user=stored_user(case))
     record = Record(case, result.trace, outcome)
     try:
         line = encode_record(record)

@@ -12,10 +12,11 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from agentunit.core.codec import decode_record
+from agentunit.core.conversation import SIMULATED_USER, USER_FAILED
 from agentunit.core.judged import judged_of
-from agentunit.core.results import RunSummary, Score
+from agentunit.core.results import JudgeSpend, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate, amount_of
-from agentunit.engine.judging import total_spend
+from agentunit.engine.judging import JudgeTally, total_spend
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.registry import resolve_metrics
@@ -83,6 +84,30 @@ class ScoredRun:
         """Which cases belong together, where the suite says so."""
         return recorded_clusters(self.header.settings)
 
+    @property
+    def user_failed(self) -> list[RecordRow]:
+        """The records in which the simulated user failed, and not the agent: no metric scores them."""
+        places = {
+            (row.position, row.repeat)
+            for rows in self.metrics.values()
+            for row in rows
+            if row.reason is not None and row.reason.startswith(USER_FAILED)
+        }
+        return [row for row in self.records if (row.position, row.repeat) in places]
+
+    def _users_spend(self) -> JudgeSpend | None:
+        """What a judge took to play users, which only the records tell."""
+        if "judge" not in (self.header.settings.get("users") or ()) or self.read_records is None:
+            return None
+        tally = JudgeTally()
+        for stored in self.read_records():
+            about = stored.record.trace.metadata.get(SIMULATED_USER)
+            judged = judged_of(about) if isinstance(about, dict) else None
+            if judged is not None:
+                # A user that failed is counted apart, and no score.
+                tally.add(judged, failed=False)
+        return tally.spend()
+
     def info(self, name: str) -> MetricInfo:
         """The facts about a metric of this run."""
         return self.infos.get(name) or info_of(name)
@@ -118,6 +143,8 @@ class ScoredRun:
             n_repeats=n_repeats,
             clustered_by=None if clusters is None else clusters.field,
             n_clusters=None if clusters is None else clusters.count(record.position for record in self.records),
+            n_user_failed=len(self.user_failed),
+            simulated_user=self._users_spend(),
             n_without_content=len(
                 {
                     (row.position, row.repeat)

@@ -71,7 +71,7 @@ class Scorer:
 
     def start(self, items: Sequence[Item]) -> StartedBatch | Exception | None:
         """Set a batch going, if this metric can; what it raises is kept for the batch's scores."""
-        items = [item for item in items if not item.says_nothing_to(self._info.inputs)]
+        items = [item for item in items if item.says_nothing_to(self._info.inputs) is None]
         if self._start_batch is None or not items:
             return None
         try:
@@ -88,11 +88,11 @@ class Scorer:
         """
         self._ready = None
         blank = [item.says_nothing_to(self._info.inputs) for item in items]
-        kept = [item for item, is_blank in zip(items, blank, strict=True) if not is_blank]
+        kept = [item for item, why in zip(items, blank, strict=True) if why is None]
         made = self._made(kept, started) if kept else []
         if made is not None:
             scores = iter(made)
-            self._ready = [self._without_content() if is_blank else next(scores) for is_blank in blank]
+            self._ready = [next(scores) if why is None else self._without_content(why) for why in blank]
 
     def _made(self, items: Sequence[Item], started: StartedBatch | Exception | None) -> list[Score] | None:
         start = now()
@@ -130,8 +130,9 @@ class Scorer:
         """The score of one item, whatever the metric does."""
         if self._ready is not None:
             return self._ready[position]
-        if item.says_nothing_to(self._info.inputs):
-            return self._without_content()
+        why = item.says_nothing_to(self._info.inputs)
+        if why is not None:
+            return self._without_content(why)
         start = now()
         try:
             result = self._evaluate(item)
@@ -141,8 +142,8 @@ class Scorer:
             return self._failed(error, now() - start)
         return self._finish(result, now() - start)
 
-    def _without_content(self) -> Score:
-        return self._finish(without_content(self._metric), 0.0)
+    def _without_content(self, why: str) -> Score:
+        return self._finish(without_content(self._metric, why), 0.0)
 
     def _failed(self, error: BaseException, elapsed: float) -> Score:
         result = failure(self.name, error)

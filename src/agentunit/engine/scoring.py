@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any
 
 from agentunit.core.codec import RecordError, as_record
+from agentunit.core.conversation import user_failure
 from agentunit.core.results import CaseScores, InputError, RunSummary, Score
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
 from agentunit.engine.judging import total_spend
@@ -73,6 +74,7 @@ class Run:
         self.n_input_errors = 0
         self.n_cases = 0
         self.n_without_content = 0
+        self.n_user_failed = 0
         self.judge_problems: list[str] = []
         self.on_scored: Callable[[Item, dict[str, Score]], None] | None = None
         self._n_read = 0
@@ -106,6 +108,7 @@ class Run:
             judge=total_spend((scorer.aggregate.judging.spend() for scorer in self._scorers), self.judge_problems),
             n_records=self.n_cases,
             n_without_content=self.n_without_content,
+            n_user_failed=self.n_user_failed,
         )
 
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
@@ -127,7 +130,10 @@ class Run:
                             add(case_id, each)
                     index = self.n_cases
                     self.n_cases += 1
-                    self.n_without_content += not item.has_content
+                    if user_failure(item.trace) is None:
+                        self.n_without_content += not item.has_content
+                    else:
+                        self.n_user_failed += 1
                     self._elapsed_s = now() - start
                     if self.on_scored is not None:
                         self.on_scored(item, scores)

@@ -18,6 +18,7 @@ from agentunit.core.results import MetricResult
 from agentunit.formulas.patterns import PatternError, linear_pattern
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer, nothing_expected, same_data
+from agentunit.metrics.turns import by_turn
 
 
 def _assertion(name: str, summary: str, inputs: tuple[str, ...], detail_keys: tuple[str, ...]) -> MetricInfo:
@@ -196,7 +197,10 @@ class ExactMatchMetric(ItemMetric):
     )
 
     def score_item(self, item: Item) -> MetricResult:
-        """Compare with each acceptable answer."""
+        """Compare with each acceptable answer; in a conversation, each turn that has one with its own."""
+        return by_turn(item, self._compared) or self._compared(item)
+
+    def _compared(self, item: Item) -> MetricResult:
         expected = item.case.expected_output
         if not acceptable_answers(expected):
             return self.unscored(nothing_expected(item))

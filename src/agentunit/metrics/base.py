@@ -165,11 +165,11 @@ def unscored(
     return MetricResult(name, None, full)
 
 
-def without_content(metric: Any) -> MetricResult:
-    """The result of any metric on a record that holds nothing."""
+def without_content(metric: Any, reason: str = NO_CONTENT) -> MetricResult:
+    """The result of any metric on a record that holds nothing, or nothing that may be held against the agent."""
     info = describe(metric)
     backend = getattr(metric, "current_backend", info.backend)
-    return unscored(metric.name, NO_CONTENT, detail={**dict.fromkeys(info.detail_keys), "backend": backend})
+    return unscored(metric.name, reason, detail={**dict.fromkeys(info.detail_keys), "backend": backend})
 
 
 def describe_error(error: BaseException) -> str:
@@ -449,8 +449,9 @@ def fresh(metric: Any) -> Any:
 
 def evaluate_item(metric: Any, item: Item) -> MetricResult:
     """Score an item with any metric, sharing the item's readings where the metric can use them."""
-    if item.says_nothing_to(describe(metric).inputs):
-        return without_content(metric)
+    why = item.says_nothing_to(describe(metric).inputs)
+    if why is not None:
+        return without_content(metric, why)
     if isinstance(metric, ItemMetric):
         return metric.measure(item)
     try:

@@ -22,6 +22,7 @@ from agentunit.metrics.inputs import (
     same_data,
 )
 from agentunit.metrics.started import StartedBatch
+from agentunit.metrics.turns import Expanded
 from agentunit.metrics.usage import find_usage, itemised_cost, recorded_total
 
 _SCORE_RANGE = (0.0, 1.0)
@@ -34,6 +35,8 @@ class _QualityMetric(ItemMetric):
 
     backend: str = "auto"
     measure_asked: ClassVar[str]
+    reads_earlier_turns: ClassVar[bool] = True
+    """Whether the answer of a turn may rest on what the agent saw in earlier turns of the conversation."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.backend, str):
@@ -66,17 +69,27 @@ class _QualityMetric(ItemMetric):
         return self._resolved is not None and self._resolved.name in SERVICES
 
     def score_item(self, item: Item) -> MetricResult:
-        """Score one item with the resolved backend."""
+        """Score one item with the resolved backend; a conversation turn by turn."""
         if self._resolved is not None:
             return self.evaluate_batch([item])[0]
+        expanded = self._expanded([item])
+        return expanded.together([self._lexical_or_missing(each) for each in expanded.items])[0]
+
+    def _lexical_or_missing(self, item: Item) -> MetricResult:
         missing = self.missing(item)
         return self.unscored(missing, **self.shown(item)) if missing else self.lexical(item)
 
+    def _expanded(self, items: Sequence[Item]) -> Expanded:
+        return Expanded(items, so_far=self.reads_earlier_turns)
+
     def evaluate_batch(self, items: Sequence[Item]) -> list[MetricResult]:
         """Score many items; a model or service sees them together."""
-        backend = self._resolved
-        if backend is None:
+        if self._resolved is None:
             return [self.measure(item) for item in items]
+        expanded = self._expanded(items)
+        return expanded.together(self._judged(expanded.items, self._resolved))
+
+    def _judged(self, items: Sequence[Item], backend: QualityBackend) -> list[MetricResult]:
         prepared = [self._prepared(item, backend) for item in items]
         asked = [each for each in prepared if isinstance(each, QualityQuestion)]
         received = _one_each(backend.judge(self.measure_asked, asked) if asked else [], asked, backend)
@@ -102,15 +115,18 @@ class _QualityMetric(ItemMetric):
             except (TypeError, ValueError) as error:
                 return self.unscored(str(error), error=error, **self.shown(item), backend=backend.name)
 
-        prepared = [prepared_or_failed(item) for item in items]
+        expanded = self._expanded(items)
+        prepared = [prepared_or_failed(item) for item in expanded.items]
         asked = [each for each in prepared if isinstance(each, QualityQuestion)]
 
         def finish(verdicts: Sequence[Verdict]) -> list[MetricResult]:
             received = _one_each(verdicts, asked, backend)
-            return [
-                each if isinstance(each, MetricResult) else finished(next(received), item)
-                for each, item in zip(prepared, items, strict=True)
-            ]
+            return expanded.together(
+                [
+                    each if isinstance(each, MetricResult) else finished(next(received), item)
+                    for each, item in zip(prepared, expanded.items, strict=True)
+                ]
+            )
 
         return StartedBatch(backend.start(self.measure_asked, asked), finish)
 
@@ -363,6 +379,7 @@ class RetrievalQualityMetric(_QualityMetric):
     """
 
     measure_asked = "retrieval_quality"
+    reads_earlier_turns = False
     info = MetricInfo(
         name="retrieval_quality",
         family="quality",

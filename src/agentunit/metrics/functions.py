@@ -12,6 +12,7 @@ from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import Item, no_answer, nothing_expected
 from agentunit.metrics.parameters import refuse_unknown
+from agentunit.metrics.turns import messages_of
 
 _READINGS: dict[str, Callable[[Item], Any]] = {
     "answer": lambda item: item.answer,
@@ -22,6 +23,7 @@ _READINGS: dict[str, Callable[[Item], Any]] = {
     "case": lambda item: item.case,
     "trace": lambda item: item.trace,
     "outcome": lambda item: None if item.outcome == Outcome() else item.outcome,
+    "messages": messages_of,
 }
 NAMES = tuple(_READINGS)
 """What a metric function may ask for by naming a parameter."""
@@ -32,6 +34,7 @@ _MISSING: dict[str, Callable[[Item], str]] = {
     "expected": nothing_expected,
     "context": lambda _: "no context: case.context is missing, and the trace recorded no retrieved documents",
     "outcome": lambda _: "no outcome",
+    "messages": lambda _: "no conversation: neither messages in the trace nor a question",
 }
 _INPUTS = {
     "answer": "outcome.output",
@@ -45,8 +48,9 @@ class FunctionMetric(ItemMetric):
     """A metric made of a function that returns a number, a bool, ``None`` (does not apply) or a ``MetricResult``.
 
     Its parameters are filled by name: ``answer``, ``query``, ``expected``, ``context``, ``tool_calls``, ``case``,
-    ``trace``, ``outcome``. What a record does not have gets the parameter's default; without a default, the function is
-    not called, and the score is ``None`` with the reason. Further parameters need a default, and can be set by name.
+    ``trace``, ``outcome``, ``messages`` (the conversation, as mappings with ``role`` and ``content``). What a record
+    does not have gets the parameter's default; without a default, the function is not called, and the score is ``None``
+    with the reason. Further parameters need a default, and can be set by name.
 
     >>> def brevity(answer, most_words=3):
     ...     return len(answer.split()) <= most_words

@@ -10,6 +10,7 @@ import msgspec
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_case, as_event, as_outcome, as_trace
+from agentunit.core.conversation import user_failure
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import OwnPart
 from agentunit.core.trace import TraceEvent, TraceLog, tool_status
@@ -43,7 +44,7 @@ class Item:
 
     __slots__ = (
         "_answer", "_content", "_context", "_events", "_found", "_tool_calls",
-        "case", "evidence", "llm_calls", "outcome", "trace",
+        "case", "evidence", "llm_calls", "outcome", "trace", "turns",
     )  # fmt: skip
 
     def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
@@ -56,6 +57,7 @@ class Item:
         self._events = _UNREAD
         self.llm_calls: Any = None
         self.evidence: Any = None
+        self.turns: Any = None
         self._tool_calls = _UNREAD
         self._found = _UNREAD
 
@@ -117,15 +119,19 @@ class Item:
             self._content = _is_something(self.outcome) or _is_work(self.trace)
         return self._content
 
-    def says_nothing_to(self, inputs: Sequence[str]) -> bool:
-        """Whether a metric with these declared inputs can read nothing here: no content, and none of its other places.
+    def says_nothing_to(self, inputs: Sequence[str]) -> str | None:
+        """Why a metric with these declared inputs is not asked: no content, and none of its other places.
 
-        A metric that declares no inputs decides for itself.
+        A metric that declares no inputs decides for itself. None is asked where the simulated user failed: the
+        conversation says nothing about the agent.
         """
+        failed = user_failure(self.trace) if self.trace.__class__ is TraceLog else None
+        if failed is not None:
+            return failed
         if not inputs or self.has_content:
-            return False
+            return None
         places = {place for each in inputs for place in each.split(" or ")}
-        return not any(self._is_there(place) for place in places)
+        return None if any(self._is_there(place) for place in places) else NO_CONTENT
 
     def _is_there(self, place: str) -> bool:
         if place == "a check":

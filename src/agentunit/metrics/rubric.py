@@ -12,6 +12,7 @@ from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric, MetricInfo
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer
 from agentunit.metrics.started import StartedBatch
+from agentunit.metrics.turns import transcript
 
 JUDGE = "judge"
 _MEASURE = "rubric"
@@ -116,7 +117,7 @@ class RubricMetric(ItemMetric):
 
     def question(self, item: Item) -> RubricQuestion:
         """What the judge is asked about an item."""
-        query = item.case.query if "question" in self.reads else None
+        query = (transcript(item) or item.case.query) if "question" in self.reads else None
         expected = item.case.expected_output if "expected_output" in self.reads else None
         return RubricQuestion(
             question=query if isinstance(query, str) else None,

@@ -90,14 +90,14 @@ class Measurement:
             self.trace.metadata = {}
         metadata = self.trace.metadata
         earlier = metadata.get(RESOURCE_USE)
-        plain_before = _plain(earlier) if isinstance(earlier, dict) else {}
+        plain_before = plain_facts(earlier) if isinstance(earlier, dict) else {}
         try:
-            whole = found if earlier is None else _together(earlier, found)
+            whole = found if earlier is None else joined_measurements(earlier, found)
         except (AttributeError, TypeError, KeyError):
             note = f"what stood in trace.metadata[{RESOURCE_USE!r}] before is no measurement, and was replaced"
             whole, plain_before = {**found, "problems": [*found["problems"], note]}, {}
         metadata[RESOURCE_USE] = whole
-        for key, value in _plain(whole).items():
+        for key, value in plain_facts(whole).items():
             # What the agent says of itself stays.
             if metadata.get(key) == plain_before.get(key):
                 metadata[key] = value
@@ -139,7 +139,8 @@ def measure(trace: TraceLog, *, sample_interval: float = DEFAULT_INTERVAL_S, pid
     return Measurement(trace, sample_interval, pid)
 
 
-def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+def plain_facts(facts: dict[str, Any]) -> dict[str, Any]:
+    """The chief facts of a measurement, by the names that metrics read in a trace's metadata."""
     named = {**facts, "memory_gb": facts.get("memory_peak_gb")}
     return {key: named[key] for key in _PLAIN if named.get(key) is not None}
 
@@ -198,7 +199,7 @@ def _gpu_facts(index: int, gpu: GpuAccount) -> dict[str, Any]:
     }
 
 
-def _together(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
+def joined_measurements(earlier: dict[str, Any], later: dict[str, Any]) -> dict[str, Any]:
     """Two measurements of one trace, one after the other: amounts add up, rates are over both times."""
     joined = {**earlier, **{key: value for key, value in later.items() if value is not None}}
     if not all(isinstance(each.get("elapsed_s"), float) for each in (earlier, later)):

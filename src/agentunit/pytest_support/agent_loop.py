@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 
 from agentunit.adapters.base import Agent, AgentResult
 from agentunit.core.case import DatasetCase
+from agentunit.engine.conversations import converse
+from agentunit.engine.simulated_user import SimulatedUser
 from agentunit.probes import settings as probes
 
 _T = TypeVar("_T")
@@ -36,8 +38,9 @@ class AgentLoop:
         seed: int | None,
         lasting: bool,
         measured: probes.ProbeSettings | None = None,
+        user: SimulatedUser | None = None,
     ) -> AgentResult:
-        """Ask an agent one case. What it prints is printed here, where pytest captures it.
+        """Ask an agent one case, in a conversation if it has a user. What it prints is printed here, for pytest.
 
         An agent that is ``lasting`` is closed at the end of the session, any other after this case. ``measured`` says
         how the probes that metrics ask for measure it.
@@ -48,6 +51,8 @@ class AgentLoop:
         async def asked() -> AgentResult:
             probes.wanted.set(measured)
             try:
+                if user is not None:
+                    return await converse(agent, case, user, timeout_s=timeout_s, seed=seed)
                 return await agent.run(case, timeout_s=timeout_s, seed=seed)
             finally:
                 # Made for this call: a worker process that outlived it would not see what the next test patches.

@@ -6,19 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import fsum
 from typing import Any
 
+from msgspec import structs
+
 from agentunit.adapters.base import as_agent
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
+from agentunit.core.conversation import ConversationError, user_failure
 from agentunit.core.outcome import outcome_text
 from agentunit.core.records import LooseRecord, Record
 from agentunit.core.results import InputError, Score, encode_json
-from agentunit.datasets.rows import RowError, case_of_fields
+from agentunit.datasets.rows import RowError, case_of_fields, with_first_message
 from agentunit.engine.agent_view import AgentView
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import why_undecided
 from agentunit.engine.probing import probe_settings
 from agentunit.engine.scoring import score
+from agentunit.engine.simulated_user import check_users, stored_user, user_of
 from agentunit.engine.suite import SuiteError
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
@@ -122,7 +126,8 @@ class Evaluator:
 
         ``agent`` is whatever a suite takes: a callable, sync or async, ``module:function``, a command, an address.
         ``metrics`` are names, classes or instances (default: those of the marker's gates, else the standard set). The
-        agent does not receive what it is graded by. An agent that fails fails the test.
+        agent does not receive what it is graded by. An agent that fails fails the test; so does a simulated user,
+        and the message says that it was not the agent.
         """
         __tracebackhide__ = True
         asked = _as_case(case)
@@ -139,8 +144,9 @@ class Evaluator:
             seed=seed,
             lasting=adapter is agent,
             measured=probe_settings(wanted),
+            user=user_of(asked, seed=seed or 0, timeout_s=timeout_s),
         )
-        record = Record(asked, result.trace, result.outcome)
+        record = Record(structs.replace(asked, user=stored_user(asked)), result.trace, result.outcome)
         evaluation = self._evaluated(record, wanted, failure=result.failure, spend_usd=_spend_usd(record))
         if result.failure is not None:
             mask = self._gathering.mask
@@ -150,6 +156,10 @@ class Evaluator:
                 *_describe_record(record, mask),
             ]
             raise AssertionError("\n".join(lines + _describe_traceback(result.trace.metadata, mask)))
+        broken_off = user_failure(result.trace)
+        if broken_off is not None:
+            why = printable(self._gathering.mask.text(broken_off))
+            raise AssertionError(f"{why} (case {printable_line(repr(asked.id))} says nothing about the agent)")
         evaluation.check_gates(self._gates)
         return evaluation
 
@@ -205,11 +215,11 @@ class Evaluator:
 
 def _as_case(case: Any) -> DatasetCase:
     __tracebackhide__ = True
-    if isinstance(case, DatasetCase):
-        return case
     try:
-        return case_of_fields(case)
-    except RowError as error:
+        found = with_first_message(case if isinstance(case, DatasetCase) else case_of_fields(case))
+        check_users([found])
+        return found
+    except (RowError, ConversationError) as error:
         raise TypeError(f"agentunit_eval: case must be a DatasetCase or a dict of one; {error}") from None
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.agents_console import BOTTLENECK, agents_grid, lane_blocks, links_grid, signs_used
-from agentunit.reports.case_view import CaseView, Part, ScoreView, ToolCallView, plain
+from agentunit.reports.case_view import CaseView, Part, ScoreView, ToolCallView, TurnView, plain
 from agentunit.reports.figures import duration, quantity
 from agentunit.reports.printable import clipped, printable, printable_line
 
@@ -21,6 +21,7 @@ _TEXT_LENGTH = 1_200
 _PASSAGES_SHOWN = 8
 _CALLS_SHOWN = 30
 _ENTRIES_SHOWN = 40
+_TURNS_SHOWN = 30
 _LINKS_SHOWN = 20
 _LANE_BLOCKS_SHOWN = 3
 _VALUE_LENGTH = 300
@@ -35,8 +36,12 @@ def print_case(
     """Print one case. Long texts are cut unless ``full``; nothing in them reaches the terminal as a command."""
     page = _Page(console, infos, full)
     page.heading(view, run_id)
-    page.text("Question", view.query)
-    page.answer(view)
+    if view.turns:
+        page.conversation(view.turns)
+    else:
+        page.text("Question", view.query)
+    if not view.turns or view.expected:
+        page.answer(view)
     page.passages(view.context)
     page.tool_calls(view.tool_calls)
     page.timeline(view)
@@ -76,6 +81,9 @@ class _Page:
             what = "the agent failed" if view.failed else "the agent reports an error"
             self.console.print(Text(f"{what}{kind}", style="bold red"))
             self._block(view.error)
+        if view.user_failure:
+            self.console.print(Text("not scored: the simulated user failed", style="bold yellow"))
+            self._block(view.user_failure.partition(": ")[2])
         for number, earlier in enumerate(view.earlier_failures, 1):
             self._block(f"attempt {number}: {earlier}")
 
@@ -83,6 +91,24 @@ class _Page:
         if text:
             self._title(title)
             self._block(text)
+
+    def conversation(self, turns: Sequence[TurnView]) -> None:
+        self._title("Conversation")
+        grid = _grid(3)
+        for turn in self._first(turns, _TURNS_SHOWN):
+            grid.add_row(Text(str(turn.number), style="dim"), Text("user", style="dim"), Text(self._clip(turn.query)))
+            names = ", ".join(
+                printable_line(call.name) + ("" if call.ok is not False else " ✗") for call in turn.tool_calls
+            )
+            if names:
+                grid.add_row("", Text("tools", style="dim"), Text(self._clip(names, _VALUE_LENGTH), style="dim"))
+            answer = Text("(no answer)", style="red") if turn.answer is None else Text(self._clip(turn.answer))
+            grid.add_row("", Text("agent", style="dim"), answer)
+            if turn.expected:
+                grid.add_row(
+                    "", Text("expected", style="dim"), Text(self._clip(" | ".join(turn.expected)), style="green")
+                )
+        self._print_grid(grid, len(turns) - _TURNS_SHOWN, "turns")
 
     def answer(self, view: CaseView) -> None:
         answer = self._marked(view.answer, view.answer_parts, "red", ("[-", "-]"))
@@ -184,7 +210,11 @@ class _Page:
             lines: list[RenderableType] = [Text(", ".join(about), style="dim")]
             if score.reason:
                 lines.append(Text(self._clip(score.reason), style=style))
-            lines += self._detail_lines(score.detail)
+            if isinstance(turns := score.detail.get("turns"), list):
+                lines += [Text(f"turn {line}") for line in _turn_lines(turns, info.unit if info else "score")]
+            lines += self._detail_lines(
+                {key: value for key, value in score.detail.items() if key != "turns" or self._full}
+            )
             grid.add_row(
                 Text(printable_line(score.metric), style=style or "bold"), Text(value, style=style), Group(*lines)
             )
@@ -304,6 +334,15 @@ def _grid(n_columns: int) -> Table:
     for column in range(n_columns):
         grid.add_column(no_wrap=column < n_columns - 1, overflow="fold")
     return grid
+
+
+def _turn_lines(turns: Sequence[Any], unit: str) -> Iterator[str]:
+    """What each turn of a conversation was scored, or why it was not."""
+    for each in turns:
+        if isinstance(each, dict) and "turn" in each:
+            value = each.get("value")
+            why = printable_line(str(each.get("reason") or "–"), 200)
+            yield f"{each['turn']}: {quantity(value, unit) if isinstance(value, (int, float)) else why}"
 
 
 def _is_deep(value: Any) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, field, to_builtins
 
+from agentunit.core.conversation import exchanges_of, script_of, user_failure, user_kind
 from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.records import Record
 from agentunit.core.results import Score, json_fallback
@@ -106,6 +107,16 @@ class ToolCallView(Struct, omit_defaults=True):
     agent: str | None = None
 
 
+class TurnView(Struct, omit_defaults=True):
+    """One turn of a conversation: what the user said, what the agent did, and its answer."""
+
+    number: int
+    query: str
+    answer: str | None = None
+    expected: list[str] = field(default_factory=list)
+    tool_calls: list[ToolCallView] = field(default_factory=list)
+
+
 class ScoreView(Struct, omit_defaults=True):
     """One score; ``detail`` without what the case shows elsewhere. ``elapsed_s`` is the metric's own time.
 
@@ -125,7 +136,7 @@ class ScoreView(Struct, omit_defaults=True):
 
 class CaseView(Struct, omit_defaults=True):
     """Everything about one case. ``repeat`` counts from 1. ``agents``, ``network`` and ``lanes`` are there when several
-    took part.
+    took part, ``turns`` when it is a conversation. ``user_failure`` says why its simulated user failed.
 
     ``answer_parts`` and ``expected_parts`` are the two texts cut where they differ, each part with whether both share
     it; they are absent when there is nothing to compare.
@@ -156,6 +167,8 @@ class CaseView(Struct, omit_defaults=True):
     state: dict[str, Any] | None = None
     case_metadata: dict[str, Any] = field(default_factory=dict)
     trace_metadata: dict[str, Any] = field(default_factory=dict)
+    turns: list[TurnView] = field(default_factory=list)
+    user_failure: str | None = None
 
 
 def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
@@ -192,6 +205,8 @@ def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
         state=outcome.state,
         case_metadata=record.case.metadata,
         trace_metadata=metadata,
+        turns=_turns(record, answer),
+        user_failure=user_failure(record.trace),
     )
     if not brief and answer is not None and expected:
         reference = closest(answer, expected)
@@ -268,6 +283,36 @@ def _context(record: Record) -> list[str]:
     except InputProblem:
         # A context that metrics refuse is still worth seeing.
         return [str(each) for each in _as_list(record.case.context)]
+
+
+def _turns(record: Record, answer: str | None) -> list[TurnView]:
+    """The turns of a conversation; nothing where there was one question only, or the messages lack the answer."""
+    turns = exchanges_of(record.trace.events)
+    kind = user_kind(record.case)
+    if not turns or (kind is None and (len(turns) < 2 or turns[-1].answer != answer)):
+        return []
+    script = script_of(record.case) if kind == "script" else []
+    return [
+        TurnView(
+            turn.number,
+            turn.query,
+            turn.answer,
+            acceptable_answers(script[turn.number - 1].expected_output) if turn.number <= len(script) else [],
+            [_tool_call(event.payload) for event in turn.events if event.type == "tool_call"],
+        )
+        for turn in turns
+    ]
+
+
+def conversation_text(turns: Sequence[TurnView]) -> str:
+    """A conversation as plain text."""
+    lines = []
+    for turn in turns:
+        lines.append(f"user: {turn.query}")
+        lines += [f"  tool {call.name}: {call.error or call.status}" for call in turn.tool_calls if call.ok is False]
+        lines.append(f"agent: {'(no answer)' if turn.answer is None else turn.answer}")
+        lines += [f"expected: {' | '.join(turn.expected)}"] if turn.expected else []
+    return "\n".join(lines)
 
 
 def _agents(record: Record) -> list[AgentRow]:

@@ -115,6 +115,8 @@ def print_run(
     cases = counted_cases(summary.n_cases, summary.n_repeats, summary.n_records)
     if summary.n_without_content:
         cases += f", {summary.n_without_content:,} records without content"
+    if summary.n_user_failed:
+        cases += f", the simulated user failed in {summary.n_user_failed:,}"
     # A stored run may have been stopped and resumed: it has no one duration.
     elapsed = f" in {duration(summary.elapsed_s)}{rate}" if summary.elapsed_s else ""
     console.print(f"{cases}{elapsed}", style="dim", highlight=False)

@@ -221,7 +221,7 @@ def is_about(verdict: GateVerdict, metric: str, backend: str) -> bool:
 def describe_spending(summary: RunSummary) -> list[tuple[str, str]]:
     """Who spent what, the agent first, and what a solved case cost; nothing when neither that nor a judge is known."""
     solved = _each_solved(summary.metrics)
-    if summary.judge is None and solved is None:
+    if summary.judge is None and solved is None and summary.simulated_user is None:
         return []
     agent = [
         quantity(total, unit) + noun
@@ -230,7 +230,9 @@ def describe_spending(summary: RunSummary) -> list[tuple[str, str]]:
     ]
     by_agent = [("agent", ", ".join(agent))] if agent else []
     by_judge = [] if summary.judge is None else [("judge", describe_judge_spend(summary.judge))]
-    return [*by_agent, *by_judge, *([] if solved is None else [("agent for each solved case", solved)])]
+    played = summary.simulated_user
+    by_user = [] if played is None else [("simulated user", describe_judge_spend(played))]
+    return [*by_agent, *by_user, *by_judge, *([] if solved is None else [("agent for each solved case", solved)])]
 
 
 def _each_solved(rows: Sequence[MetricSummary]) -> str | None:
@@ -316,7 +318,7 @@ def describe_reason(reason: Reason) -> str:
     >>> describe_reason(Reason("gate", 1, "cost max <= 1", "max 3 misses <= 1", ("q1",)))
     'cost max <= 1: max 3 misses <= 1 (q1)'
     """
-    is_whole = reason.kind in ("failed case", "failed score", "failed test", "test session")
+    is_whole = reason.kind in ("failed case", "failed score", "failed test", "test session", "simulated user")
     about = "" if is_whole else f"{reason.subject}: "
     cases = f" ({named_cases(reason.cases, _CASES_NAMED)})" if reason.cases else ""
     return f"{about}{reason.text}{cases}"

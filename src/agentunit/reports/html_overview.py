@@ -114,6 +114,8 @@ def _facts(reported: ReportedRun) -> list[tuple[str, str]]:
     ]
     if reported.summary.n_without_content:
         facts.append(("without content", f"{reported.summary.n_without_content:,} records"))
+    if reported.summary.n_user_failed:
+        facts.append(("simulated user failed", f"{reported.summary.n_user_failed:,}"))
     if header.status != "finished":
         planned = "" if header.n_planned is None else f" of {header.n_planned:,}"
         facts.append(("status", f"{html_text(header.status)}, {run.n_records:,}{planned} done"))

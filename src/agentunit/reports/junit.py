@@ -17,7 +17,7 @@ from xml.sax.saxutils import escape
 
 from agentunit.engine.comparison import CaseDifference
 from agentunit.engine.decision import EXIT_FAILED, Decision, Reason
-from agentunit.reports.case_view import CaseView, view_case
+from agentunit.reports.case_view import CaseView, conversation_text, view_case
 from agentunit.reports.comparison_view import KIND_HEADINGS, describe_answers, describe_kinds, describe_scores
 from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
@@ -110,6 +110,8 @@ def _write_cases(reported: ReportedRun, stream: IO[bytes], classname: str) -> _C
         view = view_case(case, brief=True)
         errors, failures = _errors(case, view), blamed.get(case.case_id, [])
         known = aside.get(case.case_id)
+        if known is None and view.user_failure is not None:
+            known = ("simulated user", view.user_failure)
         if known is not None:
             errors, failures = [known, *errors], []
         tag = "skipped" if known is not None else errors_tag if errors else "failure" if failures else None
@@ -169,6 +171,7 @@ def _testcase(
 
 def _case_text(view: CaseView) -> str:
     lines = [f"question: {view.query or '–'}", f"answer: {view.answer or '–'}"]
+    lines = [conversation_text(view.turns)] if view.turns else lines
     if view.expected:
         lines.append(f"expected: {' | '.join(view.expected)}")
     lines += [f"tool {call.name}: {call.error or call.status}" for call in view.tool_calls if call.ok is False]

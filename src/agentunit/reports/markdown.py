@@ -17,7 +17,7 @@ from agentunit.engine.decision import Decision
 from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.case_view import CaseView, view_case, worst_repeat
+from agentunit.reports.case_view import CaseView, conversation_text, view_case, worst_repeat
 from agentunit.reports.comparison_view import (
     KIND_HEADINGS,
     describe_answers,
@@ -170,6 +170,8 @@ def _verdict_mark(decision: Decision) -> str:
 def _facts(run: ScoredRun) -> str:
     cases = counted_cases(run.n_cases, run.n_repeats, run.n_records)
     failed = f", the agent failed {describe_failed(run)}" if run.n_failed else ""
+    n_user_failed = len(run.user_failed)
+    failed += f", the simulated user failed in {n_user_failed:,}" if n_user_failed else ""
     when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
     if (resume := how_to_resume(run.header)) is not None:
@@ -343,11 +345,16 @@ def _with_worst_cases(text: str, reported: ReportedRun, *, full_cases: bool) -> 
 def _case_block(title: str, repeats: Sequence[ReportedCase], reported: ReportedRun) -> str:
     view = view_case(worst_repeat(repeats, reported.infos), brief=True)
     parts = [title]
-    if view.query:
+    if view.turns:
+        parts.append(f"Conversation\n\n{_block(conversation_text(view.turns))}")
+    elif view.query:
         parts.append(f"Question\n\n{_block(view.query)}")
+    if view.user_failure:
+        parts.append(f"Simulated user\n\n{_block(view.user_failure)}")
     if view.error:
         parts.append(f"Error\n\n{_block(view.error)}")
-    parts.append(f"Answer\n\n{_block(view.answer) if view.answer else '(none)'}")
+    if not view.turns:
+        parts.append(f"Answer\n\n{_block(view.answer) if view.answer else '(none)'}")
     if view.expected:
         parts.append(f"Expected\n\n{_block(' | '.join(view.expected))}")
     parts.append(_score_line(view, reported))

@@ -167,6 +167,8 @@ def describe_recording(recording: Recording, elapsed_s: float) -> str:
     parts = [f"{share:4.0%}", f"{recording.n_done:,}/{recording.n_planned:,} cases", f"{rate:,.1f}/s"]
     if recording.n_failed:
         parts.append(f"{recording.n_failed:,} failed")
+    if recording.n_user_failed:
+        parts.append(f"{recording.n_user_failed:,} simulated users failed")
     if recording.spend_usd:
         parts.append(f"${number(recording.spend_usd, 'USD')}")
     if rate:

@@ -15,7 +15,8 @@ class ExpectedAnswers:
     An id counts as it is written; only where none is the same, another case of letters or a prefix (``0x``, ``tr-``)
     may differ, if that leaves one case. What stays ambiguous is counted and not joined.
 
-    What a case of the dataset holds is put into the record's case: the expected output, context, tools and metadata.
+    What a case of the dataset holds is put into the record's case: the expected output, context, tools and metadata,
+    and the turns of a conversation with what is expected of each.
 
     >>> answers = ExpectedAnswers([DatasetCase("q1", "Capital of France?", expected_output="Paris")])
     >>> record = Record(DatasetCase("4bf92f35", "capital of  France?"))
@@ -63,6 +64,8 @@ class ExpectedAnswers:
             case.expected_output = known.expected_output
         case.context = known.context or case.context
         case.tools = known.tools or case.tools
+        if (known.turns, known.user) != (None, None):
+            case.turns, case.user = known.turns, known.user
         if known.metadata:
             case.metadata = {**case.metadata, **known.metadata}
             # Its paths are those of the dataset now, which the user chose to go by.

@@ -179,7 +179,13 @@ class Caller:
         loop = asyncio.get_running_loop()
         body = msgspec.json.encode(
             dialect.body(
-                self._settings.model, request.system, request.user, request.schema, request.purpose, request.max_tokens
+                self._settings.model,
+                request.system,
+                request.user,
+                request.schema,
+                request.purpose,
+                request.max_tokens,
+                request.seed,
             )
         )
         most_usd = 0.0
@@ -258,7 +264,12 @@ class Caller:
 
     def _easier(self, request: JudgeRequest, used: Dialect, made: Attempt) -> Dialect | None:
         """The dialect in which a refused request is worth another try."""
-        found = used.easier(made.status or 0, made.problem or "", had_schema=request.schema is not None)
+        found = used.easier(
+            made.status or 0,
+            made.problem or "",
+            had_schema=request.schema is not None,
+            had_seed=request.seed is not None,
+        )
         if found is None:
             return None
         if self.dialect.ease > used.ease:

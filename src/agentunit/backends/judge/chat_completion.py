@@ -24,6 +24,7 @@ _TEMPERATURE_REFUSED = re.compile(
     r"|\btemperature\b['\"`]?[^.;]{0,40}\b(?:(?:is|are|was|be)(?: not|n't)|does(?: not|n't)|cannot|can't|may not|"
     r"not (?:supported|allowed|permitted)|unsupported|deprecated|only (?:supports|accepts|the default)|must be 1\b)"
 )
+_SEED_REFUSED = re.compile(r"['\"`\s:.]seed\b")
 _WORDS_OF_FORMAT = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar", "schema")
 
 
@@ -34,15 +35,23 @@ class Dialect:
     reply_format: str = "json_schema"
     tokens_name: str = "max_tokens"
     with_temperature: bool = True
+    with_seed: bool = True
 
     @property
     def ease(self) -> int:
         """How much is left out or changed."""
         renamed = self.tokens_name != "max_tokens"
-        return _FORMATS.index(self.reply_format) + renamed + (not self.with_temperature)
+        return _FORMATS.index(self.reply_format) + renamed + (not self.with_temperature) + (not self.with_seed)
 
     def body(
-        self, model: str, system: str, user: str, schema: dict[str, Any] | None, purpose: str, max_tokens: int
+        self,
+        model: str,
+        system: str,
+        user: str,
+        schema: dict[str, Any] | None,
+        purpose: str,
+        max_tokens: int,
+        seed: int | None = None,
     ) -> dict[str, Any]:
         """A request in this dialect."""
         found: dict[str, Any] = {
@@ -51,7 +60,10 @@ class Dialect:
             self.tokens_name: max_tokens,
         }
         if self.with_temperature:
-            found["temperature"] = 0
+            # A judgment must not vary; what has a seed is meant to.
+            found["temperature"] = 0 if seed is None else 1
+        if self.with_seed and seed is not None:
+            found["seed"] = seed
         if schema is not None and self.reply_format == "json_schema":
             wanted = {"name": purpose, "schema": schema, "strict": True}
             found["response_format"] = {"type": "json_schema", "json_schema": wanted}
@@ -59,7 +71,9 @@ class Dialect:
             found["response_format"] = {"type": "json_object"}
         return found
 
-    def easier(self, status: int, message: str, *, had_schema: bool) -> tuple[Dialect, bool] | None:
+    def easier(
+        self, status: int, message: str, *, had_schema: bool, had_seed: bool = False
+    ) -> tuple[Dialect, bool] | None:
         """What to try after a refusal, and whether the server said itself that this is the reason.
 
         ``None``: the refusal is about something else. A server that does not say why may object to the format.
@@ -71,6 +85,8 @@ class Dialect:
             return replace(self, tokens_name="max_completion_tokens"), True
         if self.with_temperature and _TEMPERATURE_REFUSED.search(text):
             return replace(self, with_temperature=False), True
+        if self.with_seed and had_seed and _SEED_REFUSED.search(f" {text}"):
+            return replace(self, with_seed=False), True
         if not had_schema or self.reply_format == "plain":
             return None
         lower = _FORMATS[_FORMATS.index(self.reply_format) + 1]

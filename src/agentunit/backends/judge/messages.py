@@ -19,7 +19,8 @@ class JudgeRequest:
     ``purpose`` names the kind of question in one word, for transcripts and totals. ``schema`` is the JSON Schema of the
     wanted reply, sent where the server takes one. ``sample`` is the number of the repeat: each has a reply of its own.
     ``mark`` is the text that only a reply to this question can hold; it comes from the question, so it adds nothing to
-    its digest.
+    its digest. A question with a ``seed`` is no judgment: its reply is drawn, by that seed where the server
+    knows seeds.
     """
 
     purpose: str
@@ -29,10 +30,12 @@ class JudgeRequest:
     max_tokens: int = 1024
     sample: int = 0
     mark: str | None = None
+    seed: int | None = None
 
     def digest(self, place: str, model: str) -> bytes:
         """What stands for this question to this model at this place in the cache; not its purpose."""
         parts = [_VERSION, place, model, self.system, self.user, self.schema, self.max_tokens, self.sample]
+        parts += [] if self.seed is None else [self.seed]
         return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).digest()
 
 

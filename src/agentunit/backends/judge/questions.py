@@ -43,11 +43,13 @@ class Asking:
     """The questions of one judgment, and what they took.
 
     ``sample`` is the number of the repeat: a repeat is asked anew and not answered from the replies of another.
+    ``seed`` is for questions whose replies are drawn.
     """
 
-    def __init__(self, judge: Judge, sample: int = 0) -> None:
+    def __init__(self, judge: Judge, sample: int = 0, seed: int | None = None) -> None:
         self._judge = judge
         self._sample = sample
+        self._seed = seed
         self._replies: list[JudgeReply] = []
 
     async def read(
@@ -66,7 +68,7 @@ class Asking:
         the cache, because the second reply decides what it is worth.
         """
         system = f"{task}\n\n{DATA_RULE}"
-        request = JudgeRequest(purpose, system, data.message, schema, max_tokens, self._sample, data.mark)
+        request = JudgeRequest(purpose, system, data.message, schema, max_tokens, self._sample, data.mark, self._seed)
         reply = await self._reply(request)
         try:
             return reader(own_object(_whole_text(reply), data.mark, data.judged))

@@ -218,8 +218,10 @@
       titled((view.failed ? "The agent failed" : "The agent reports an error") + kind, text(view.error || "no message", "error"));
     }
     (view.earlier_failures || []).forEach((each, number) => titled("Attempt " + (number + 1), text(each, "error")));
-    if (view.query) titled("Question", text(view.query));
-    out.push(answerAndExpected(view));
+    if (view.user_failure) titled("Not scored", text(view.user_failure, "error"));
+    if (view.turns) titled("Conversation", make("ol", "turns", ...view.turns.map(turn)), cut(view.turns));
+    else if (view.query) titled("Question", text(view.query));
+    if (!view.turns || view.expected) out.push(answerAndExpected(view));
     if (view.context) titled("Context", make("ol", "passages", ...view.context.map((each) => make("li", "", text(each)))), cut(view.context));
     if (view.agents) titled("Agents", agents(view), ...(view.pictures || []).map(picture));
     if (view.tool_calls) titled("Tool calls", ...view.tool_calls.map(call), cut(view.tool_calls));
@@ -235,6 +237,14 @@
     const shown = make("div", "text" + (className ? " " + className : ""), content);
     shown.dir = "auto";
     return shown;
+  }
+  function turn(each) {
+    const said = (who, what) => make("div", "said", make("span", "soft", who), what);
+    const parts = [said("user", text(each.query))];
+    if (each.tool_calls) parts.push(said("tools", text(each.tool_calls.map((one) => one.name + (one.ok === false ? " ✗" : "")).join(", "), "soft")));
+    parts.push(said("agent", each.answer === undefined ? text("(no answer)", "error") : text(each.answer)));
+    if (each.expected) parts.push(said("expected", text(each.expected.join(" | "))));
+    return make("li", "", ...parts);
   }
   function answerAndExpected(view) {
     const answer = view.answer === undefined ? make("p", "soft", "(none)") : text(marked(view.answer, view.answer_parts, "mine"));
@@ -325,6 +335,10 @@
       const why = make("td", "");
       if (score.status !== "ok") why.append(make("div", score.status === "error" ? "broken" : "soft", score.status.replace("_", " ")));
       if (score.reason) why.append(make("div", "", score.reason));
+      for (const each of Array.isArray((score.detail || {}).turns) ? score.detail.turns : []) {
+        const of_turn = typeof each.value === "number" ? String(Math.round(each.value * 1e4) / 1e4) : each.reason || "–";
+        why.append(make("div", "soft", "turn " + each.turn + ": " + of_turn));
+      }
       const detail = Object.fromEntries(Object.entries(score.detail || {}).filter(([, value]) => value !== null));
       if (Object.keys(detail).length) {
         why.append(make("details", "detail", make("summary", "", "detail"), make("pre", "", json(detail))));
