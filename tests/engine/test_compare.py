@@ -107,11 +107,33 @@ def test_a_rate_that_should_be_low_is_pass_and_fail_the_other_way_round():
 
 def test_repeats_of_a_case_are_averaged():
     new = {"a": [1.0, 0.0], "b": [1.0, 1.0]}
-    old = {"b": [0.0, 1.0, 1.0, 0.0], "a": [1.0]}
+    old = {"b": [0.0, 1.0], "a": [1.0, 1.0]}
     _, only = compared(new, old)
     assert only.n_pairs == 2
     assert (only.baseline_mean, only.candidate_mean) == (0.75, 0.75)
     assert only.test == "sign-flip"  # halves are neither pass nor fail
+
+
+def test_as_many_repeats_are_compared_as_both_runs_have():
+    comparison, only = compared({"a": [1.0, 0.0], "b": [1.0, 1.0]}, {"b": [0.0, 1.0, 1.0, 0.0], "a": [1.0]})
+    assert (only.baseline_mean, only.candidate_mean) == (0.75, 1.0)
+    assert (
+        comparison.note
+        == "2 cases have more repeats in one of the runs: as many were compared as both have, the first ones"
+    )
+    assert [(each.kind, each.case_id) for each in comparison.differences] == [("better", "b")]
+
+
+@pytest.mark.parametrize(("before", "now"), [(1, 10), (2, 5)])
+def test_unequal_repeats_raise_no_more_false_alarms_than_allowed(before, now):
+    alarms = 0
+    for seed in range(200):
+        source = random.Random(seed)
+        chances = [source.betavariate(4.0, 0.6) for _ in range(66)]
+        old, new = ([[float(source.random() < p) for _ in range(n)] for p in chances] for n in (before, now))
+        comparison, _ = compared(new, old, resamples=499)
+        alarms += bool(comparison.regressions)
+    assert alarms <= 10
 
 
 def test_cases_pair_by_id_whatever_their_order():

@@ -190,7 +190,7 @@ def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iter
 
 def _telling_repeats(case_id: str, scores: CountedScores, *, is_loss: bool) -> tuple[int, int]:
     """Of a loss the best repeat before and the worst now, of a gain the other way round."""
-    (old_low, old_high), (new_low, new_high) = scores.old.extremes[case_id], scores.new.extremes[case_id]
+    (old_low, old_high), (new_low, new_high) = scores.old.extremes(case_id), scores.new.extremes(case_id)
     higher_first = is_loss != (scores.info.direction == "lower")
     return (old_high, new_low) if higher_first else (old_low, new_high)
 

@@ -51,6 +51,9 @@ def compare_runs(
     by ``on``; else all that ``metrics`` names; else those that ``gates`` are about (the candidate's own, unless given);
     else those with a direction that are neither informational nor clock time. The others are described, not tested.
 
+    Of each case as many repeats are compared as both runs have, the first ones: unequal numbers would raise alarms of
+    their own.
+
     A metric without a changed value is *no change*. A loss is a *regression* when it is significant (exact McNemar for
     pass/fail, sign flips otherwise, Holm over the counted metrics that so many changed cases could show) and not shown
     to be smaller than the ``margin``. Without one it is *no worse* only when a loss of the margin is ruled out; that
@@ -127,6 +130,7 @@ def compare_runs(
                 *_rescored_note(rescored, before, baseline),
                 *([not_compared] if not_compared else []),
                 *_clusters_note(candidate, baseline, shared, clusters),
+                *_repeats_note(found),
             ]
         )
         or None,
@@ -226,6 +230,13 @@ def _clusters_note(
     if clusters is not None:
         n_clusters = len({clusters[case_id] for case_id in shared if case_id in clusters})
         yield f"intervals and tests are over {n_clusters:,} {candidate.clusters or baseline.clusters}, not over cases"
+
+
+def _repeats_note(found: Sequence[Measured]) -> Iterable[str]:
+    """That not all repeats were compared."""
+    if n_unequal := max((each.n_unequal for each in found), default=0):
+        cases = "1 case has" if n_unequal == 1 else f"{n_unequal:,} cases have"
+        yield f"{cases} more repeats in one of the runs: as many were compared as both have, the first ones"
 
 
 def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:

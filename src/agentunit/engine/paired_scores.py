@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 from agentunit.engine.scored_run import ScoredRun
@@ -26,7 +26,7 @@ class BackendScores:
     """What one backend made of a metric in one run; values by case, a case's repeats averaged.
 
     ``models`` are those that a judge answered with, ``last`` is the last value in dataset order. ``is_binary`` says
-    that every value is 0 or 1; ``extremes`` are the repeats of each case with its lowest and its highest value.
+    that every value is 0 or 1. ``repeats`` are the values of each case by repeat.
     """
 
     values: dict[str, float]
@@ -35,7 +35,17 @@ class BackendScores:
     models: frozenset[str] = frozenset()
     last: float | None = None
     is_binary: bool = False
-    extremes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    repeats: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    def extremes(self, case_id: str) -> tuple[int, int]:
+        """The repeats of a case with its lowest and its highest value."""
+        values = self.repeats[case_id]
+        return min(values, key=values.__getitem__), max(values, key=values.__getitem__)
+
+    def first_repeats(self, n_of_case: Mapping[str, int]) -> BackendScores:
+        """The same with only so many repeats of these cases, the first of each."""
+        kept = {case_id: dict(sorted(self.repeats[case_id].items())[:n]) for case_id, n in n_of_case.items()}
+        return replace(self, values={**self.values, **_means(kept)}, repeats={**self.repeats, **kept})
 
 
 def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
@@ -56,19 +66,34 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
                 models.setdefault(row.backend, set()).update(row.judged.models)
     return {
         backend: BackendScores(
-            {case_id: math.fsum(values.values()) / len(values) for case_id, values in cases.items()},
+            _means(cases),
             frozenset(versions[backend]),
             backend in informational,
             frozenset(models.get(backend, ())),
             last[backend],
             all(value in (0.0, 1.0) for values in cases.values() for value in values.values()),
-            {
-                case_id: (min(values, key=values.__getitem__), max(values, key=values.__getitem__))
-                for case_id, values in cases.items()
-            },
+            cases,
         )
         for backend, cases in repeats.items()
     }
+
+
+def _means(cases: Mapping[str, Mapping[int, float]]) -> dict[str, float]:
+    return {case_id: math.fsum(values.values()) / len(values) for case_id, values in cases.items()}
+
+
+def equally_repeated(old: BackendScores, new: BackendScores) -> tuple[BackendScores, BackendScores, int]:
+    """Both with as many repeats of each case as both have, and how many cases have fewer of them now.
+
+    The difference of two means of unequally many values is skewed, also where nothing changed: a baseline that fails
+    once of once loses more than three repeats of a candidate can win back. A test by signs takes that for a change.
+    """
+    unequal = {
+        case_id: min(len(values), len(new.repeats[case_id]))
+        for case_id, values in old.repeats.items()
+        if case_id in new.repeats and len(values) != len(new.repeats[case_id])
+    }
+    return old.first_repeats(unequal), new.first_repeats(unequal), len(unequal)
 
 
 def answered_scores(run: ScoredRun) -> dict[str, BackendScores]:

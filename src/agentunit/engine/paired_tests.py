@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from agentunit.engine.comparison import CaseChange, CompareVerdict, MetricComparison, TestedBy, most_changed
 from agentunit.engine.detectable import Sample, cases_to_settle, describe_loss, describe_power, spread
 from agentunit.engine.margins import Margin, margin_in_unit, range_width
-from agentunit.engine.paired_scores import BackendScores
+from agentunit.engine.paired_scores import BackendScores, equally_repeated
 from agentunit.formulas.paired import (
     Alternative,
     effect_size,
@@ -53,6 +53,8 @@ class Measured:
     old: BackendScores | None = None
     new: BackendScores | None = None
     sample: Sample | None = None
+    n_unequal: int = 0
+    """The cases that one of the runs repeated more often, of which the first repeats are compared."""
 
 
 def measure(
@@ -65,8 +67,10 @@ def measure(
 ) -> Measured:
     """All numbers of a comparison; the verdict waits until Holm has seen the other metrics.
 
-    Where cases belong to ``clusters``, what is tested is the sum of each cluster: a cluster is lost or won as a whole.
+    Of each case as many repeats are compared as both runs have. Where cases belong to ``clusters``, what is tested is
+    the sum of each cluster: a cluster is lost or won as a whole.
     """
+    old, new, n_unequal = equally_repeated(old, new)
     shared = [(case_id, value) for case_id, value in old.values.items() if case_id in new.values]
     paired = [CaseChange(case_id, value, new.values[case_id]) for case_id, value in shared]
     n_lost = len(old.values) - len(paired)
@@ -141,14 +145,16 @@ def measure(
     )
     if not sample.n_changed and start.gated:
         measured = replace(measured, reason="no value changed", p_adjusted=measured.p_worse)
-        return Measured(replace(measured, verdict="cannot tell" if one_way else "no change"), info, old, new, sample)
+        return Measured(
+            replace(measured, verdict="cannot tell" if one_way else "no change"), info, old, new, sample, n_unequal
+        )
     if not one_way or not start.gated:
         reason = "described, not tested" if one_way else "neither way is better, so it cannot get worse"
-        return Measured(replace(measured, verdict="shown only", reason=reason), info, old, new, sample)
+        return Measured(replace(measured, verdict="shown only", reason=reason), info, old, new, sample, n_unequal)
     needed = None
     if totals is None:
         needed = cases_to_settle(measured, spread(differences), None if pass_or_fail else worst, settings.alpha)
-    return Measured(replace(measured, verdict="cannot tell", cases_needed=needed), info, old, new, sample)
+    return Measured(replace(measured, verdict="cannot tell", cases_needed=needed), info, old, new, sample, n_unequal)
 
 
 def with_verdicts(

@@ -18,7 +18,7 @@ from agentunit.engine.case_fields import check_field, field_values
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.known_failures import set_aside, without_cases
 from agentunit.engine.margins import are_shares, possible_range
-from agentunit.engine.paired_scores import clusters_by_case, scores_by_backend
+from agentunit.engine.paired_scores import clusters_by_case, equally_repeated, scores_by_backend
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.running import ClusterTotals, RunningStatistics
 from agentunit.metrics.base import MetricInfo
@@ -208,6 +208,7 @@ def slices_of_comparison(comparison: Comparison, candidate: ScoredRun, baseline:
         )
         if old is None or new is None or old.versions != new.versions:
             continue
+        old, new, _ = equally_repeated(old, new)
         status: Status = "informational" if old.informational or new.informational else "ok"
         for case_id, value in new.values.items():
             if case_id in old.values:
