@@ -332,12 +332,20 @@ def test_a_second_ctrl_c_ends_it_at_once_and_further_ones_do_nothing():
     before = signal.getsignal(signal.SIGINT)
     with collect_signals() as stop:
         signal.raise_signal(signal.SIGINT)
-        assert stop.is_set()
+        assert stop.is_asked
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGTERM)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_signal_takes_no_lock_that_the_program_may_hold():
+    # Whoever waits for an event holds its lock now and then; a handler that sets it then waits for ever.
+    locks = (type(threading.Lock()), type(threading.RLock()), threading.Condition)
+    with collect_signals() as stop:
+        assert not [each for value in vars(stop).values() for each in [value] if isinstance(each, locks)]
+        assert not isinstance(stop, threading.Event)
 
 
 QUIET_END = """

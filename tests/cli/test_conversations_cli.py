@@ -133,6 +133,22 @@ def test_a_judge_that_fails_is_no_failure_of_the_agent(invoke: Any, reply: str |
     assert "simulated user failed" not in again.output
 
 
+@pytest.mark.parametrize("repeats", ["1", "auto"])
+def test_what_users_may_take_is_capped(invoke: Any, server: JudgeServer, repeats: str) -> None:
+    # Some conversations of three calls fit into the cap, and then none.
+    prices = {"usd_per_million_input": 10.0, "usd_per_million_output": 10.0}
+    write_suite(30, judge={**prices, "max_spend_usd": 0.25}, concurrency=1)
+    made = invoke("run", "suite.yaml", *judged(server), "--gate", "exact_match >= 0.9", "--repeats", repeats, "--json")
+    assert made.exit_code == 4, made.output
+    summary = json.loads(made.stdout)["summary"]
+    assert 0 < summary["simulated_user"]["cost_usd"] <= 0.25
+    failed = [each.record.trace.metadata["simulated_user"].get("failed") for each in records()]
+    assert any(failed), "nothing was left unplayed"
+    assert not all(failed), "nothing was played"
+    assert all("spend" in each for each in failed if each)
+    assert summary["n_user_failed"] == sum(each is not None for each in failed)
+
+
 def test_nothing_is_sent_without_consent(invoke: Any, server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:
     write_suite()
     monkeypatch.setattr(consent, "_somebody_can_answer", lambda: True)

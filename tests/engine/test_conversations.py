@@ -28,6 +28,8 @@ from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import Caps, Recording, plan_run, record
 from agentunit.engine.scored_run import ScoredRun, run_from_store
 from agentunit.engine.suite import SuiteError, load_suite
+from agentunit.metrics import usage
+from agentunit.metrics.builtin import CostMetric
 from agentunit.store.sqlite import Store
 
 TURNS = ["My name is Ada.", "What is my name?"]
@@ -155,6 +157,32 @@ def test_amounts_are_added_up_over_the_turns() -> None:
     metrics = ["cost", "token_usage", "response_time", "tool_success"]
     _, _, scored = run(Suite([{"id": "a", "turns": TURNS}], agent, metrics))
     assert [scored.metrics[name][0].value for name in metrics] == [1.0, 30.0, 4.0, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("later", "cost", "partial", "backend"),
+    [
+        ({"model": "gpt-4o", "usage": {"prompt_tokens": 100, "completion_tokens": 10}}, 0.85, False, "prices"),
+        ({"model": "nobody's", "usage": {"prompt_tokens": 100, "completion_tokens": 10}}, 0.5, True, "recorded"),
+        ({"model": "gpt-4o", "cost": 0.25}, 0.75, False, "recorded"),
+    ],
+)
+def test_a_turn_that_states_no_total_costs_what_its_calls_do(
+    monkeypatch: pytest.MonkeyPatch, later: dict[str, Any], cost: float, partial: bool, backend: str
+) -> None:
+    monkeypatch.setattr(usage, "prices_installed", lambda: True)
+    monkeypatch.setattr(usage, "price_usd", lambda model, *tokens: 0.35 if model == "gpt-4o" else None)
+
+    def agent(query: str, trace: Any) -> dict[str, Any]:
+        if query == TURNS[0]:
+            return {"output": "ok", "cost": 0.5}
+        trace.record("llm_call", **later)
+        return {"output": "ok"}
+
+    _, (found,), scored = run(Suite([{"id": "a", "turns": TURNS}], agent, ["cost"]))
+    result = CostMetric().evaluate(found.case, found.trace, found.outcome)
+    assert (result.value, result.detail["partial"]) == (pytest.approx(cost), partial)
+    assert scored.metrics["cost"][0].backend == backend
 
 
 def test_messages_that_the_agent_records_itself_are_not_recorded_twice() -> None:

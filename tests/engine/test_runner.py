@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -221,6 +222,21 @@ def test_rerun_replaces_records_and_their_scores(store: Store) -> None:
     assert score_run(store, run_id, suite.metrics) == 1
     values = {row.case_id: row.value for row in run_from_store(store, run_id).metrics["exact_match"]}
     assert values == {"q0": 0.0, "q1": 1.0, "q2": 0.0}
+
+
+def test_rerun_runs_every_repeat_that_is_there(store: Store) -> None:
+    # As a run until decided leaves them: cases that were run more often than the suite says.
+    suite = Suite(cases(3), lambda query: "old", metrics=["exact_match"])
+    plan = plan_run(suite, store)
+    plan.open += [(1, 1), (1, 2), (2, 1)]
+    record(plan, store)
+    suite = replace(suite, agent=lambda query: "new")
+    plan = plan_run(suite, store, resume=plan.header.id, changed_agent=True)
+    rerun_cases(plan, ["q1"], store)
+    header = store.find_run(plan.header.id)
+    assert (header.n_done, header.n_planned, header.status) == (6, 6, "finished")
+    answers = {(each.position, each.repeat): each.record.outcome.output for each in store.records(header.id)}
+    assert {place for place, answer in answers.items() if answer == "new"} == {(1, 0), (1, 1), (1, 2)}
 
 
 class Counting:

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from agentunit.cli.collect_session import Screen, Session, is_loopback
+from agentunit.cli.collect_session import Screen, Session, Stop, is_loopback
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure
 from agentunit.traces.collector.forward import Backend, Forwarder, parse_backend
@@ -190,19 +190,19 @@ def _mask_texts() -> MaskTexts:
 
 
 @contextmanager
-def _stop_signals() -> Iterator[threading.Event]:
-    """An event that the first Ctrl-C or SIGTERM sets. The second ends it where it stands; more do nothing.
+def _stop_signals() -> Iterator[Stop]:
+    """What the first Ctrl-C or SIGTERM asks for. The second ends it where it stands; more do nothing.
 
     Another exception while the command cleans up after the second would leave it half done.
     """
-    stop = threading.Event()
+    stop = Stop()
 
     def on_signal(number: int, frame: object) -> None:
-        if stop.is_set():
+        if stop.is_asked:
             for each in before:
                 signal.signal(each, signal.SIG_IGN)
             raise KeyboardInterrupt
-        stop.set()
+        stop.is_asked = True
 
     before = {number: signal.signal(number, on_signal) for number in (signal.SIGINT, signal.SIGTERM)}
     try:

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import click
@@ -68,6 +69,13 @@ class Screen:
                 self._shown = None
 
 
+@dataclass
+class Stop:
+    """Whether a signal has asked for the end. No event: its lock may be held by whom the signal interrupts."""
+
+    is_asked: bool = False
+
+
 class Session(NamedTuple):
     """The parts of a running collector, and what it prints about them."""
 
@@ -102,18 +110,19 @@ class Session(NamedTuple):
             )
         sys.stdout.flush()
 
-    def run(self, screen: Screen, stop: threading.Event) -> None:
+    def run(self, screen: Screen, stop: Stop) -> None:
         """Serve until the stop, then write what is open."""
         screen.show(self.status())
         self.receiver.start()
         if self.forwarder is not None:
             self.forwarder.start()
         try:
-            n_written = 0
-            while not stop.wait(0 if n_written else _LOOK_EVERY_S):
+            while not stop.is_asked:
                 n_written = self.recorder.write_due()
                 with suppress(SpoolError):  # the recorder reports it, and tries again
                     screen.show(self.status())
+                if not n_written:
+                    time.sleep(_LOOK_EVERY_S)
         finally:
             screen.clear()
             self.receiver.stop()

@@ -20,7 +20,7 @@ from agentunit.core.outcome import Outcome, outcome_text
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.engine.simulated_user import SimulatedUser, UserFailed
 from agentunit.metrics.inputs import InputProblem, Item
-from agentunit.metrics.usage import find_usage, recorded_cost, stated_costs
+from agentunit.metrics.usage import COST_PARTS, ItemisedCost, find_usage, itemised_cost, recorded_cost
 from agentunit.probes.measuring import joined_measurements, plain_facts
 
 _SHORTEST_TIME_S = 0.001
@@ -77,7 +77,7 @@ class _Talk:
         self.elapsed_s = 0.0
         self.failure: Any = None
         self._outcomes: list[Outcome] = []
-        self._costs: list[tuple[float | None, float]] = []
+        self._items: list[Item] = []
         self._usages: list[tuple[Any, str] | None] = []
 
     def add(self, said: str, result: AgentResult, at: float) -> None:
@@ -102,8 +102,11 @@ class _Talk:
         """The whole conversation. Its outcome is that of the last turn, with the amounts of all of them."""
         outcome = msgspec.structs.replace(self._outcomes[-1]) if self._outcomes else Outcome()
         outcome.elapsed_s = self._elapsed_s()
-        if any(total is not None for total, _ in self._costs):
-            outcome.cost = sum(stated if total is None else total for total, stated in self._costs)
+        cost, parts = _total_cost(self._items)
+        if cost is not None:
+            outcome.cost = cost
+        if cost is not None and parts is not None:
+            self.trace.metadata[COST_PARTS] = parts
         if usage := _total_usage(self._usages):
             outcome.usage = usage
         if self.failure is not None and outcome.error and len(self._outcomes) > 1:
@@ -162,11 +165,34 @@ class _Talk:
 
     def _count(self, result: AgentResult) -> None:
         item = Item(None, result.trace, result.outcome)
-        with suppress(InputProblem):
-            total = recorded_cost(item)
-            self._costs.append((total, 0.0 if total is not None else stated_costs(item)))
+        self._items.append(item)
         with suppress(InputProblem):
             self._usages.append(find_usage(item))
+
+
+def _total_cost(turns: Sequence[Item]) -> tuple[float | None, dict[str, Any] | None]:
+    """What all turns cost, and what of it is no stated total; nothing where the events tell it as well.
+
+    A turn that states no total costs what its calls do, by list price where they state tokens alone.
+    """
+    known: list[float] = []
+    by_calls: list[ItemisedCost] = []
+    unpriced: str | None = None
+    is_told_by_events = True
+    for item in turns:
+        try:
+            total, usage = recorded_cost(item), find_usage(item)
+            is_told_by_events &= total is None and (usage is None or usage[1] == "llm_call events")
+            by_calls += [itemised_cost(item)] if total is None else []
+            known += [] if total is None else [total]
+        except InputProblem as problem:
+            unpriced, is_told_by_events = str(problem), False
+    if is_told_by_events:
+        return None, None
+    known += [cost for each in by_calls for cost in (each.tool_cost, each.llm_cost) if cost is not None]
+    unpriced = next((each.unpriced for each in by_calls if each.unpriced is not None), unpriced)
+    listed = any(each.listed for each in by_calls)
+    return sum(known) if known else None, {"listed": listed, "unpriced": unpriced} if listed or unpriced else None
 
 
 def _total_usage(found: Sequence[tuple[Any, str] | None]) -> dict[str, int] | None:

@@ -230,7 +230,8 @@ def plan_run(
         # Evidence about the runs so far says nothing once others join them.
         settings.pop("until_decided", None)
     before(cases, sum(each not in done for each in wanted))
-    header.n_planned = len(wanted)
+    # A run until decided, or one begun with more repeats, has runs beyond those that are wanted now: they are kept.
+    header.n_planned = len({*wanted, *store.finished(header.id)})
     wanted = [each for each in wanted if each not in done]
     return Plan(suite, header, agent, cases, wanted, view, plain, measured, settings)
 
@@ -427,9 +428,9 @@ async def _until_done(
             task.result()
         on_progress(recording)
         if pending and time.monotonic() >= ends_at:
+            # The stop itself is left to signals: setting it here too could meet one half way, and wait for ever.
             recording.capped_by = "time"
-            stop.set()
-        if stop.is_set():
+        if stop.is_set() or recording.capped_by == "time":
             break
 
 
@@ -615,8 +616,13 @@ def _written(case: DatasetCase, result: AgentResult) -> tuple[Record, bytes, str
 def rerun_cases(
     plan: Plan, case_ids: Iterable[str], store: Store, *, on_progress: Callable[[Recording], None] = lambda _: None
 ) -> Recording:
-    """Run some cases of a finished run anew; the new records take the place of the old, and their scores go."""
+    """Run some cases of a finished run anew; the new records take the place of the old, and their scores go.
+
+    Every repeat is run anew that the run has or was to have.
+    """
     wanted = set(case_ids)
-    positions = [position for position, case in enumerate(plan.cases) if case.id in wanted]
-    plan.open = [(position, repeat) for repeat in range(plan.suite.repeats) for position in positions]
+    positions = {position for position, case in enumerate(plan.cases) if case.id in wanted}
+    places = {(position, repeat) for repeat in range(plan.suite.repeats) for position in positions}
+    places |= {place for place in store.finished(plan.header.id) if place[0] in positions}
+    plan.open = sorted(places, key=lambda place: (place[1], place[0]))
     return record(plan, store, on_progress=on_progress)

@@ -23,7 +23,7 @@ from agentunit.metrics.inputs import (
 )
 from agentunit.metrics.started import StartedBatch
 from agentunit.metrics.turns import Expanded
-from agentunit.metrics.usage import find_usage, itemised_cost, recorded_total
+from agentunit.metrics.usage import COST_PARTS, find_usage, itemised_cost, recorded_total
 
 _SCORE_RANGE = (0.0, 1.0)
 _NO_CONTEXT = "no context: neither case.context nor documents of retrieval events"
@@ -479,7 +479,10 @@ class CostMetric(ItemMetric):
         """Take the recorded total, or add up what is known."""
         recorded = recorded_total(item)
         if recorded.cost is not None:
-            return self._result(recorded.cost, recorded.place, None, None, False, "recorded")
+            turns = item.trace_metadata.get(COST_PARTS) if recorded.place == "outcome.cost" else None
+            turns = turns if isinstance(turns, dict) else {}
+            is_partial, backend = bool(turns.get("unpriced")), "prices" if turns.get("listed") else "recorded"
+            return self._result(recorded.cost, recorded.place, None, None, is_partial, backend)
         parts = itemised_cost(item)
         total = (parts.tool_cost or 0.0) + (parts.llm_cost or 0.0)
         zero: dict[str, Any] = {"recorded_zero": True} if recorded.zero_at or parts.zero_at else {}

@@ -22,6 +22,9 @@ _COMMON_COUNT = 1 << 50
 # Anthropic counts cached tokens beside input_tokens; OpenAI and OpenTelemetry count them within their input.
 _ANTHROPIC_CACHED = ("cache_read_input_tokens", "cache_creation_input_tokens")
 
+COST_PARTS = "cost_parts"
+"""The name in a trace's metadata under which stands what of a conversation's cost was no stated total."""
+
 
 class Tokens(NamedTuple):
     """Token counts; ``None`` is unknown. ``prompt`` includes those read from and written to a cache."""
