@@ -95,6 +95,22 @@ def test_every_changed_case_is_in_the_files_however_many_there_are(invoke, monke
     assert len(listed.get("value", "").split(", ")) == 260
 
 
+def test_a_doubt_about_a_comparison_stands_everywhere(three_runs):
+    assert three_runs("run", "suite.py", "--name", "thrice", "--repeats", "3").exit_code == 0
+    doubt = "60 cases have more repeats in one of the runs"
+    assert doubt in " ".join(three_runs("compare", "main", "mixed", "thrice").output.split())
+    for target in ("report.md", "report.xml", "report.html"):
+        assert doubt in unescape(exported(three_runs, "thrice", "mixed", "--baseline", "main", target)), target
+
+
+@pytest.mark.parametrize("target", ["run.json", "run.csv"])
+def test_files_without_a_verdict_take_no_baseline(three_runs, target):
+    refused = three_runs("export", "worse", "--baseline", "main", "--to", target)
+    assert refused.exit_code == 2
+    assert "holds scores and no verdict ('agentunit compare BASE RUN --json'" in " ".join(refused.stderr.split())
+    assert not Path(target).exists()
+
+
 def test_what_cannot_be_one_report_is_refused(three_runs):
     for arguments, words in (
         (("worse", "mixed", "--to", "x.html"), "several runs need --baseline"),

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -99,16 +100,19 @@ def test_evidence_does_not_outlive_further_runs(invoke):
 
 
 KILLED = """
-import os, random, signal
+import os, random, signal, threading
 from agentunit import MetricResult, Suite
+
+one_at_a_time = threading.Lock()
 
 
 def die_at(name, n):
     \"\"\"Kill this process, once, at the nth call that gets here.\"\"\"
-    with open(name, "a") as file:
-        file.write("x")
-    if os.path.getsize(name) == n and os.environ.get("DIES_IN") == name:
-        os.kill(os.getpid(), signal.SIGKILL)
+    with one_at_a_time:
+        with open(name, "a") as file:
+            file.write("x")
+        if os.path.getsize(name) == n and os.environ.get("DIES_IN") == name:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def agent(query, seed):
@@ -169,6 +173,20 @@ def test_a_killed_run_goes_on_with_the_evidence_it_has(invoke, monkeypatch, tmp_
     # Decided is decided: taking it up once more runs nothing.
     assert invoke("run", "suite.py", "--resume", "last").exit_code == 0
     assert result_of(tmp_path / "killed")[2:] == (scores, answers)
+
+
+def test_failed_cases_are_run_again_by_the_command_that_is_printed(invoke):
+    write_suite(0)
+    text = Path("suite.py").read_text()
+    Path("suite.py").write_text(text.replace("lambda query: query", "lambda query: 1 / 0 if FAILS else query"))
+    Path("suite.py").write_text("import os\nFAILS = os.path.exists('fails')\n" + Path("suite.py").read_text())
+    Path("fails").touch()
+    made = invoke("run", "suite.py", "--repeats", "auto", "--max-time", "60")
+    (hint,) = [line for line in made.output.splitlines() if "run them again: agentunit " in line]
+    Path("fails").unlink()
+    again = invoke(*shlex.split(hint.split("agentunit ", 1)[1]))
+    assert again.exit_code == 0, again.output
+    assert "the agent failed" not in again.output
 
 
 CAPPED = """

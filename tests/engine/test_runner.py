@@ -239,6 +239,18 @@ def test_rerun_runs_every_repeat_that_is_there(store: Store) -> None:
     assert {place for place, answer in answers.items() if answer == "new"} == {(1, 0), (1, 1), (1, 2)}
 
 
+def test_every_failed_repeat_is_retried_that_is_there(store: Store) -> None:
+    fails = [True]
+    suite = Suite(cases(2), lambda query: 1 / 0 if fails else query, metrics=["exact_match"])
+    plan = plan_run(suite, store)
+    plan.open += [(1, 1), (1, 2)]
+    record(plan, store)
+    fails.clear()
+    record(plan_run(suite, store, resume=plan.header.id, retry_failed=True), store)
+    header = store.find_run(plan.header.id)
+    assert (header.n_done, header.n_planned, header.n_failed) == (4, 4, 0)
+
+
 class Counting:
     """Numbers the cases it meets."""
 

@@ -87,6 +87,17 @@ def test_it_says_when_it_never_will_be():
     assert watched.n_runs < MOST_RUNS_A_CASE * 60
 
 
+@pytest.mark.parametrize(("n_scored", "is_repeated"), [(0, False), (40, False), (50, True)])
+def test_an_agent_that_gives_no_values_is_not_run_again(n_scored, is_repeated):
+    questions = ask()
+    runs = Runs(lambda place: 0.8 if place[0] < n_scored else None)
+    watched = run_until_decided(questions, Course(60), runs)
+    assert (watched.n_runs > 60) is is_repeated
+    if not is_repeated:
+        why = f"match >= 0.8: only {n_scored} of 60 cases have a value, 80% are needed"
+        assert (len(runs.places), watched.stopped_by) == (60, why)
+
+
 def test_cases_that_gates_do_not_count_are_no_evidence():
     questions = ask()
     run_until_decided(questions, Course(40), Runs(lambda place: 1.0, cap=40), ignored={f"c{n}" for n in range(40)})

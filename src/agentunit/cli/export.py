@@ -28,6 +28,8 @@ from agentunit.reports.reporters import (
 from agentunit.reports.several_runs import labels_of
 from agentunit.store.portable import export_run
 
+_WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
+
 
 @click.command()
 @click.argument("references", nargs=-1, required=True, metavar="RUN...")
@@ -83,6 +85,11 @@ def export(
         _refuse_overwriting(target, reference, store_path)
     if len(references) > 1 and baseline is None:
         raise click.UsageError("several runs need --baseline RUN: the run that each of them is compared with")
+    if chosen in _WITHOUT_VERDICT and (baseline is not None or on or unsure is not None):
+        raise click.UsageError(
+            f"--baseline, --on and --unsure are for html, markdown and junit: {chosen} holds scores and no verdict "
+            "('agentunit compare BASE RUN --json' prints a comparison as JSON)"
+        )
     with unreadable_runs_fail():
         if chosen == PORTABLE:
             written = _write_portable(references, target, store_path, by)

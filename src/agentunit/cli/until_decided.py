@@ -165,6 +165,7 @@ def record_until_decided(plan: Plan, store: Store, suite: Suite, goal: Goal, cap
         done=store.finished(run_id),
         test=test,
         keep=keep,
+        min_coverage=suite.min_coverage,
     )
     keep(watched, str(watched))
     store.set_status(run_id, "finished")

@@ -229,9 +229,10 @@ def plan_run(
     if until_decided is None:
         # Evidence about the runs so far says nothing once others join them.
         settings.pop("until_decided", None)
+    # A run until decided, or one begun with more repeats, has runs beyond those of the suite: they are kept, too.
+    wanted += sorted(store.finished(header.id).difference(wanted), key=lambda place: (place[1], place[0]))
     before(cases, sum(each not in done for each in wanted))
-    # A run until decided, or one begun with more repeats, has runs beyond those that are wanted now: they are kept.
-    header.n_planned = len({*wanted, *store.finished(header.id)})
+    header.n_planned = len(wanted)
     wanted = [each for each in wanted if each not in done]
     return Plan(suite, header, agent, cases, wanted, view, plain, measured, settings)
 

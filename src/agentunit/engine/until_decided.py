@@ -275,13 +275,15 @@ def run_until_decided(
     done: Collection[Place] = (),
     test: Callable[[Collection[Place], float], Mapping[str, SequentialAnswer]] = lambda places, alpha: {},
     keep: Callable[[Watched], None] = lambda watched: None,
+    min_coverage: float = 0.8,
 ) -> Watched:
     """Run cases until every question is answered, or it is clear that none of them will be.
 
     ``run_places`` records and scores these runs of cases, where they are not ``done`` before; it returns the scores of
     those that are recorded, and why no more may be run (a cap, Ctrl-C). ``ignored`` are the ids of cases that gates do
     not count. ``test`` answers baseline questions by the usual comparison, with a chance of error. ``keep`` is called
-    after every look at the evidence.
+    after every look at the evidence. Where fewer than ``min_coverage`` of the cases have a value, a gate on it fails
+    whatever the values are, and no case is repeated for it.
     """
     watched = Watched(list(questions), n_cases=course.n_cases)
     for question in questions:
@@ -305,6 +307,12 @@ def run_until_decided(
         if not answered:
             watched.stopped_by = "every case was run as often as in the baseline; more cases would tell more"
         return watched
+    n_counted = course.n_cases - len(ignored)
+    for question in watched.open_questions:
+        if question.n < min_coverage * n_counted - 1e-9:
+            needed = f"only {question.n:,} of {n_counted:,} cases have a value, {min_coverage:.0%} are needed"
+            watched.stopped_by = f"{question.subject}: {needed}"
+            return watched
     for question in questions:
         question.begin("cases")
     times = [1] * course.n_cases

@@ -262,6 +262,8 @@ def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun) -> list[st
     lines += [f"  {line}" for line in describe_groups(groups)]
     suite = run.header.settings.get("suite")
     if isinstance(suite, str) and not run.header.is_foreign:
-        again = shlex.join(["agentunit", "run", suite, "--resume", run.header.id, "--retry-failed"])
+        # The evidence of a run until decided must come in its order: only as one of fixed size can cases be retried.
+        fixed = ["--repeats", "1"] if run.header.settings.get("until_decided") else []
+        again = shlex.join(["agentunit", "run", suite, "--resume", run.header.id, *fixed, "--retry-failed"])
         lines.append(f"  run them again: {printable_line(again)}")
     return lines

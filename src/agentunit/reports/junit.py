@@ -210,6 +210,8 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
                 properties[f"baseline.{kind}"] = ", ".join(listed)
         if comparison.sentence:
             properties["baseline.result"] = comparison.sentence
+        if comparison.note:
+            properties["baseline.note"] = comparison.note
     for row in reported.summary.metrics:
         if row.mean is not None:
             interval = "" if row.low is None or row.high is None else f" [{row.low:.6g}, {row.high:.6g}]"

@@ -127,4 +127,6 @@ def print_several(
     for run, decision in zip(runs, decisions, strict=True):
         style = VERDICT_STYLE.get(decision.verdict, "bold red")
         print_line(f"\n{run}: {printable_line(decision.headline)}", console, style)
+        if decision.comparison is not None and decision.comparison.note:
+            print_line(printable_line(decision.comparison.note), console, "yellow")
     print_next(next_steps, console)
