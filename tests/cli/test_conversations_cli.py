@@ -17,6 +17,7 @@ from agentunit.backends.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
 from agentunit.cli import consent
 from agentunit.core.conversation import exchanges_of
+from agentunit.engine import judge_runs
 from agentunit.store.sqlite import Store
 
 PERSONA = {"persona": "A guest who says little.", "goal": "Get a table for two.", "max_turns": 4}
@@ -147,6 +148,18 @@ def test_what_users_may_take_is_capped(invoke: Any, server: JudgeServer, repeats
     assert not all(failed), "nothing was played"
     assert all("spend" in each for each in failed if each)
     assert summary["n_user_failed"] == sum(each is not None for each in failed)
+
+
+def test_a_rerun_has_one_cap_for_users_and_scores(
+    invoke: Any, server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_suite(metrics=["answer_correctness"])
+    options = judged(server, "--backend", "judge")
+    assert invoke("run", "suite.yaml", *options).exit_code == 0
+    began: list[None] = []
+    monkeypatch.setattr(judge_runs, "_begin", lambda: began.append(None))
+    assert invoke("rerun", "last", "c0", *options).exit_code == 0
+    assert len(began) == 1, "the cap began anew for the scores"
 
 
 def test_nothing_is_sent_without_consent(invoke: Any, server: JudgeServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -322,6 +322,27 @@ def test_of_repeats_the_worst_is_taken(call, run_id):
     assert lines()[0]["metadata"]["promoted_from"] == {"run": run_id, "output": "9", "scores": {"contains": 0.0}}
 
 
+def test_a_conversation_becomes_a_script_with_its_answer_in_the_last_turn(call):
+    cases = [
+        DatasetCase("t", "Hi", turns=["Hi", {"query": "And?", "expected_output": "old"}]),
+        DatasetCase("u", None, "yes", user={"function": "ask"}),
+        DatasetCase("silent", None, "yes", user={"function": "ask"}),
+    ]
+    said = TraceLog()
+    said.record("message", role="user", content="Well?", turn=1)
+    with Store() as store:
+        header = store.create_run("suite", agentunit_version="0", settings={})
+        for position, (case, trace) in enumerate(zip(cases, (TraceLog(), said, TraceLog()), strict=True)):
+            record = Record(case, trace, Outcome(output="no"))
+            store.add_record(header.id, position, 0, record, failed=False, elapsed_s=0.1)
+    assert "no expected output" not in call(promote, "last", "t", "u", "--to", "all.jsonl").output
+    assert [each["turns"][-1] for each in lines("all.jsonl")] == [cases[0].turns[-1], "Well?"]
+    assert call(promote, "last", "t", "--to", "bad.jsonl", "--expected", "new").exit_code == 0
+    assert lines()[0]["turns"] == ["Hi", {"query": "And?", "expected_output": "new"}]
+    refused = call(promote, "last", "silent", "--to", "bad.jsonl")
+    assert (refused.exit_code, len(lines())) == (2, 1), "a case that nobody can run is in the dataset"
+
+
 def test_the_expected_output_and_another_id(call, run_id):
     result = call(promote, "last", "q2", "--to", "bad.jsonl", "--expected", "four", "--as", "sum-of-twos")
     assert result.exit_code == 0

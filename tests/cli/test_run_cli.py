@@ -660,6 +660,7 @@ suite = Suite(cases, agent, metrics=["cost"], concurrency=1)
 
 def test_a_run_stops_at_what_it_may_cost_and_goes_on_from_there(invoke):
     Path("suite.py").write_text(PRICED.replace("COST", "0.5").replace("SLEEP", "0"))
+    assert invoke("run", "suite.py", "--max-cost", "nan").exit_code == 2
     result = invoke("run", "suite.py", "--max-cost", "2")
     assert result.exit_code == 130
     assert "stopped: --max-cost is reached ($2.0000 spent): 4 cases are kept, 16 are open" in result.stderr

@@ -16,7 +16,7 @@ from agentunit.cli.options import InputFailure, store_option
 from agentunit.cli.references import find_reported_run, run_argument, unknown_case, unreadable_runs_fail
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
-from agentunit.core.conversation import exchanges_of, user_kind
+from agentunit.core.conversation import exchanges_of, script_of, user_kind
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError, load_dataset
@@ -56,18 +56,26 @@ def promote(
     if new_id is not None:
         cases[0].id = new_id
     if expected is not None:
-        cases[0].expected_output = expected
+        _expect(cases[0], expected)
     n_now = append_cases(Path(target), cases)
     names = printable_line(", ".join(case.id for case in cases))
     click.echo(f"added {names} to {target} ({n_now} case{'' if n_now == 1 else 's'} now)")
     for case in cases:
-        if case.expected_output is None:
+        has_script = user_kind(case) == "script"
+        if case.expected_output is None and not (has_script and script_of(case)[-1].expected_output is not None):
             click.echo(
                 f"{printable_line(case.id)} has no expected output yet: its line in {target} is the place for it"
             )
     suite = reported.run.header.settings.get("suite")
     known = shlex.quote(suite) if isinstance(suite, str) and not reported.run.header.is_foreign else "SUITE"
     click.echo(f"next: agentunit run {known}   if its dataset is {target}")
+
+
+def _expect(case: DatasetCase, expected: str) -> None:
+    """State the right answer where metrics look for it: the last turn of a script may state one of its own."""
+    case.expected_output = expected
+    if case.turns is not None and user_kind(case) == "script" and script_of(case)[-1].expected_output is not None:
+        case.turns = [*case.turns[:-1], {"query": script_of(case)[-1].query, "expected_output": expected}]
 
 
 def _refuse_misuse(case_ids: Sequence[str], target: str, expected: str | None, new_id: str | None) -> None:
@@ -93,7 +101,9 @@ def _promoted(reported: ReportedRun, case_id: str) -> DatasetCase:
     if user_kind(case) == "function":
         # A dataset holds no function: what it said becomes the script.
         said = [turn.query for turn in exchanges_of(worst.record.trace.events)]
-        case = msgspec.structs.replace(case, user=None, turns=said or None)
+        if not said:
+            raise click.UsageError(f"case {case_id!r}: its user is a function, which said nothing that could be asked")
+        case = msgspec.structs.replace(case, user=None, turns=said)
     return msgspec.structs.replace(case, id=case_id, metadata={**case.metadata, "promoted_from": origin})
 
 

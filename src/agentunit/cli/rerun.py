@@ -24,7 +24,9 @@ from agentunit.cli.run import (
 )
 from agentunit.cli.streams import output_to_stderr
 from agentunit.core.case import DatasetCase
+from agentunit.core.conversation import user_kind
 from agentunit.datasets.readers import DatasetError
+from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.runner import AgentError, plan_run
 from agentunit.engine.suite import SuiteError
 from agentunit.metrics.registry import resolve_metrics
@@ -102,10 +104,12 @@ def _rerun(
         raise click.UsageError(str(error)) from None
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
-    recording = record_with_progress(plan, store, case_ids)
-    leave_if_stopped(recording, _same_again(header.id, case_ids, suite_path, store.path))
-    again = resume_command(header.id, path, store.path)
-    score_with_progress(store, header.id, suite.metrics, len(case_ids), again, plan.cases)
+    # As in 'agentunit run', a judge's limits hold for the users it plays and for scoring together.
+    with judge_run([], plays_users=any(user_kind(case) == "judge" for case in plan.cases)):
+        recording = record_with_progress(plan, store, case_ids)
+        leave_if_stopped(recording, _same_again(header.id, case_ids, suite_path, store.path))
+        again = resume_command(header.id, path, store.path)
+        score_with_progress(store, header.id, suite.metrics, recording.n_done, again, plan.cases)
     finish(store, header.id, suite, None, as_json=as_json, show_personal_data=show_personal_data)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from math import isfinite
 from typing import Any
 
 import click
@@ -146,6 +147,8 @@ def run(
         raise click.BadParameter(
             f"must be a word that does not begin with 'last'; received {name!r}", param_hint="--name"
         )
+    if max_cost is not None and not isfinite(max_cost):
+        raise click.BadParameter(f"must be a number above 0; received {max_cost}", param_hint="--max-cost")
     until_decided = repeats == "auto"
     if repeats is not None and not until_decided and not (repeats.isdecimal() and int(repeats) > 0):
         raise click.BadParameter(f"must be a number above 0, or auto; received {repeats!r}", param_hint="--repeats")
