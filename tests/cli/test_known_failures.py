@@ -55,6 +55,20 @@ def test_a_known_failure_fails_no_gate_until_its_date(invoke):
     assert states(invoke, "run", "suite.py")[0] in (1, 3)
 
 
+def test_marks_hold_for_a_run_until_decided_as_for_any_other(invoke):
+    command = ("run", "suite.py", "--repeats", "auto", "--gate", "exact_match >= 0.8", "--seed", "1", "--json")
+    write_suite(*[(f"a{n}", "good") for n in range(10)], *[(f"b{n}", "bad", LATER) for n in range(10)])
+    result = invoke(*command)
+    assert result.exit_code == 0, result.output
+    (gate,) = json.loads(result.stdout)["gates"]
+    assert gate["n_scored"] == gate["n_expected"] > 10, "runs of cases that are set aside are missed"
+    write_suite(*[(f"b{n}", "bad", EARLIER) for n in range(40)])
+    result = invoke(*command)
+    data = json.loads(result.stdout)
+    assert (result.exit_code, data["gates"][0]["verdict"]) == (1, "fail")
+    assert "for the population of such cases" in data["gates"][0]["reason"], "a mark that has ended is no evidence"
+
+
 def test_a_known_failure_that_passes_is_reported(invoke, monkeypatch):
     write_suite(("a", "good"), ("b", "good", LATER))
     result = invoke("run", "suite.py")

@@ -14,6 +14,7 @@ import click
 
 from agentunit.cli.run import leave_if_stopped, record_with_progress, score_with_progress
 from agentunit.engine.gate_expressions import parse_gate
+from agentunit.engine.known_failures import set_aside_on
 from agentunit.engine.paired_scores import case_ids
 from agentunit.engine.runner import Caps, Plan
 from agentunit.engine.scored_run import ScoredRun, SequentialAnswer, find_scored_run, run_from_store
@@ -161,7 +162,7 @@ def record_until_decided(plan: Plan, store: Store, suite: Suite, goal: Goal, cap
         course,
         run_places,
         at_once=suite.concurrency,
-        ignored=settings.get("known_failures") or (),
+        ignored=set_aside_on(plan.header.created_at, settings),
         done=store.finished(run_id),
         test=test,
         keep=keep,

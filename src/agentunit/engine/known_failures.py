@@ -71,7 +71,8 @@ def without_cases(run: ScoredRun, aside: Collection[str]) -> ScoredRun:
     if n_planned is not None:
         repeats = run.header.settings.get("repeats")
         planned = len(aside) * (repeats if isinstance(repeats, int) else run.n_repeats)
-        n_planned = max(len(records), n_planned - planned)
+        # A run until decided has more runs of a case than its suite says.
+        n_planned = max(len(records), n_planned - max(planned, len(run.records) - len(records)))
     settings = {name: value for name, value in run.header.settings.items() if name != _SETTING}
     return replace(
         run,
@@ -123,10 +124,13 @@ _SETTING = "known_failures"
 
 def set_aside(run: ScoredRun) -> set[str]:
     """The ids of the cases whose mark holds on the day of the run, the last day included."""
-    day = datetime.fromtimestamp(run.header.created_at, timezone.utc).date()
-    return {
-        case_id for case_id, (_, until) in _marks_in(run.header.settings).items() if date.fromisoformat(until) >= day
-    }
+    return set_aside_on(run.header.created_at, run.header.settings)
+
+
+def set_aside_on(created_at: float, settings: Mapping[str, Any]) -> set[str]:
+    """As ``set_aside``, of a run with these settings that began then."""
+    day = datetime.fromtimestamp(created_at, timezone.utc).date()
+    return {case_id for case_id, (_, until) in _marks_in(settings).items() if date.fromisoformat(until) >= day}
 
 
 def _marks_in(settings: Mapping[str, Any]) -> dict[str, tuple[str, str]]:

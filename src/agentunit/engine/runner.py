@@ -383,7 +383,7 @@ async def _record(
                 return
             finished = await _run_case(plan, recording, position, repeat)
             # Ctrl-C reaches what agents have started too: an answer that comes after it may be half of one.
-            if stop.is_set():
+            if stop.is_set() or recording.capped_by == "time":
                 return
             if keeper is None:
                 _keep(plan, store, recording, [(position, repeat, finished)])
