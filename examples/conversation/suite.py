@@ -53,4 +53,5 @@ suite = Suite(
     agent=desk,
     metrics=["exact_match", "tool_success", "response_time"],
     gates=["exact_match all == 1"],
+    grader_fields=["order"],  # for the user alone: the agent must ask for it
 )

@@ -239,6 +239,16 @@ def test_rerun_runs_every_repeat_that_is_there(store: Store) -> None:
     assert {place for place, answer in answers.items() if answer == "new"} == {(1, 0), (1, 1), (1, 2)}
 
 
+def test_a_rerun_says_with_which_versions_of_the_agent_the_run_was_made(store: Store) -> None:
+    suite = Suite(cases(2), lambda query: query, metrics=["exact_match"], agent_version="1")
+    _, run_id = run(suite, store)
+    for version in ("2", "2", "3"):
+        suite = replace(suite, agent_version=version)
+        rerun_cases(plan_run(suite, store, resume=run_id, changed_agent=True), ["q1"], store)
+    settings = store.find_run(run_id).settings
+    assert (settings["agent_version"], settings["earlier_agent_versions"]) == ("3", ["1", "2"])
+
+
 def test_every_failed_repeat_is_retried_that_is_there(store: Store) -> None:
     fails = [True]
     suite = Suite(cases(2), lambda query: 1 / 0 if fails else query, metrics=["exact_match"])

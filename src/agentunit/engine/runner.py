@@ -212,6 +212,8 @@ def plan_run(
             for each in store.records(header.id, failed=False)
             if user_failure(each.record.trace) is not None
         }
+    # A run until decided, or one begun with more repeats, has runs beyond those of the suite: they are kept, too.
+    wanted += sorted(store.finished(header.id).difference(wanted), key=lambda place: (place[1], place[0]))
     earlier = header.settings.get("agent_version")
     if done and None not in (earlier, settings["agent_version"]) and earlier != settings["agent_version"]:
         if not changed_agent:
@@ -222,19 +224,22 @@ def plan_run(
         if all(each in done for each in wanted) and until_decided is None:
             settings["agent_version"] = earlier
         else:
-            settings["earlier_agent_versions"] = [*(header.settings.get("earlier_agent_versions") or ()), earlier]
+            settings["earlier_agent_versions"] = _earlier_versions(header.settings)
     # What others wrote there since, such as facts about metrics that were scored later, stays.
     infos = {**(header.settings.get("metric_infos") or {}), **settings["metric_infos"]}
     settings = {**header.settings, **settings, "metric_infos": infos}
     if until_decided is None:
         # Evidence about the runs so far says nothing once others join them.
         settings.pop("until_decided", None)
-    # A run until decided, or one begun with more repeats, has runs beyond those of the suite: they are kept, too.
-    wanted += sorted(store.finished(header.id).difference(wanted), key=lambda place: (place[1], place[0]))
     before(cases, sum(each not in done for each in wanted))
     header.n_planned = len(wanted)
     wanted = [each for each in wanted if each not in done]
     return Plan(suite, header, agent, cases, wanted, view, plain, measured, settings)
+
+
+def _earlier_versions(settings: Mapping[str, Any]) -> list[str]:
+    """The versions of the agent that a run was recorded with, when another one goes on with it."""
+    return list(dict.fromkeys([*(settings.get("earlier_agent_versions") or ()), settings["agent_version"]]))
 
 
 class AgentError(SuiteError):
@@ -626,4 +631,8 @@ def rerun_cases(
     places = {(position, repeat) for repeat in range(plan.suite.repeats) for position in positions}
     places |= {place for place in store.finished(plan.header.id) if place[0] in positions}
     plan.open = sorted(places, key=lambda place: (place[1], place[0]))
+    version = plan.suite.agent_version or agent_version(plan.suite.agent, plan.suite.folder)
+    settings = plan.resumed_with or {}
+    if None not in (version, settings.get("agent_version")) and settings["agent_version"] != version:
+        settings |= {"earlier_agent_versions": _earlier_versions(settings), "agent_version": version}
     return record(plan, store, on_progress=on_progress)

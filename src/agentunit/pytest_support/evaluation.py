@@ -26,7 +26,7 @@ from agentunit.engine.simulated_user import check_users, stored_user, user_of
 from agentunit.engine.suite import SuiteError
 from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.metrics.usage import itemised_cost, recorded_cost
+from agentunit.metrics.usage import COST_PARTS, itemised_cost, recorded_cost
 from agentunit.pytest_support.agent_loop import AgentLoop
 from agentunit.pytest_support.gathering import Evaluated, Gathering
 from agentunit.pytest_support.marker import MarkerError, MarkerSettings, threshold
@@ -229,7 +229,8 @@ def _spend_usd(record: Record) -> float | None:
     try:
         total = recorded_cost(item)
         if total is not None:
-            return total
+            turns = item.trace_metadata.get(COST_PARTS)
+            return None if isinstance(turns, dict) and turns.get("unpriced") else total
         parts = itemised_cost(item)
     except InputProblem:
         return None
