@@ -114,14 +114,18 @@ def test_repeats_of_a_case_are_averaged():
     assert only.test == "sign-flip"  # halves are neither pass nor fail
 
 
-def test_as_many_repeats_are_compared_as_both_runs_have():
+def test_as_many_repeats_are_tested_as_both_runs_have():
     comparison, only = compared({"a": [1.0, 0.0], "b": [1.0, 1.0]}, {"b": [0.0, 1.0, 1.0, 0.0], "a": [1.0]})
     assert (only.baseline_mean, only.candidate_mean) == (0.75, 1.0)
-    assert (
-        comparison.note
-        == "2 cases have more repeats in one of the runs: as many were compared as both have, the first ones"
+    assert comparison.note == (
+        "2 cases have more repeats in one of the runs: as many were tested as both have, the first ones"
     )
-    assert [(each.kind, each.case_id) for each in comparison.differences] == [("better", "b")]
+
+
+def test_a_repeat_that_only_one_run_has_is_listed_and_no_sameness():
+    comparison, only = compared({"a": [1.0, 0.0, 0.0], "b": [1.0] * 3}, {"a": [1.0], "b": [1.0]})
+    assert (only.difference, only.verdict, exit_code(comparison)) == (0.0, "cannot tell", 4)
+    assert [(each.kind, each.case_id) for each in comparison.differences] == [("newly failing", "a")]
 
 
 @pytest.mark.parametrize(("before", "now"), [(1, 10), (2, 5)])

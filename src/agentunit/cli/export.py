@@ -85,7 +85,8 @@ def export(
         _refuse_overwriting(target, reference, store_path)
     if len(references) > 1 and baseline is None:
         raise click.UsageError("several runs need --baseline RUN: the run that each of them is compared with")
-    if chosen in _WITHOUT_VERDICT and (baseline is not None or on or unsure is not None):
+    is_decided = baseline is not None or on or unsure is not None
+    if len(references) == 1 and chosen in _WITHOUT_VERDICT and is_decided:
         raise click.UsageError(
             f"--baseline, --on and --unsure are for html, markdown and junit: {chosen} holds scores and no verdict "
             "('agentunit compare BASE RUN --json' prints a comparison as JSON)"

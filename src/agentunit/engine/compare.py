@@ -51,8 +51,8 @@ def compare_runs(
     by ``on``; else all that ``metrics`` names; else those that ``gates`` are about (the candidate's own, unless given);
     else those with a direction that are neither informational nor clock time. The others are described, not tested.
 
-    Of each case as many repeats are compared as both runs have, the first ones: unequal numbers would raise alarms of
-    their own.
+    Of each case as many repeats are tested as both runs have, the first ones: unequal numbers would raise alarms of
+    their own. What became of a case is said by all of its repeats.
 
     A metric without a changed value is *no change*. A loss is a *regression* when it is significant (exact McNemar for
     pass/fail, sign flips otherwise, Holm over the counted metrics that so many changed cases could show) and not shown
@@ -236,7 +236,7 @@ def _repeats_note(found: Sequence[Measured]) -> Iterable[str]:
     """That not all repeats were compared."""
     if n_unequal := max((each.n_unequal for each in found), default=0):
         cases = "1 case has" if n_unequal == 1 else f"{n_unequal:,} cases have"
-        yield f"{cases} more repeats in one of the runs: as many were compared as both have, the first ones"
+        yield f"{cases} more repeats in one of the runs: as many were tested as both have, the first ones"
 
 
 def _note(info: MetricInfo, backend: str, informational: bool) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentunit.engine.comparison import CaseChange, CompareVerdict, MetricComparison, TestedBy, most_changed
-from agentunit.engine.detectable import Sample, cases_to_settle, describe_loss, describe_power, spread
+from agentunit.engine.detectable import ROUNDING, Sample, cases_to_settle, describe_loss, describe_power, spread
 from agentunit.engine.margins import Margin, margin_in_unit, range_width
 from agentunit.engine.paired_scores import BackendScores, equally_repeated
 from agentunit.formulas.paired import (
@@ -46,7 +46,7 @@ class ComparisonSettings:
 
 @dataclass(frozen=True)
 class Measured:
-    """One comparison before its verdict, with the scores it was made from."""
+    """One comparison before its verdict, with the scores of both runs, in all of their repeats."""
 
     comparison: MetricComparison
     info: MetricInfo
@@ -55,6 +55,8 @@ class Measured:
     sample: Sample | None = None
     n_unequal: int = 0
     """The cases that one of the runs repeated more often, of which the first repeats are compared."""
+    is_same: bool = False
+    """Whether every case has the same value in both runs, over all of their repeats."""
 
 
 def measure(
@@ -70,7 +72,8 @@ def measure(
     Of each case as many repeats are compared as both runs have. Where cases belong to ``clusters``, what is tested is
     the sum of each cluster: a cluster is lost or won as a whole.
     """
-    old, new, n_unequal = equally_repeated(old, new)
+    whole = old, new
+    old, new, n_unequal = equally_repeated(*whole)
     shared = [(case_id, value) for case_id, value in old.values.items() if case_id in new.values]
     paired = [CaseChange(case_id, value, new.values[case_id]) for case_id, value in shared]
     n_lost = len(old.values) - len(paired)
@@ -143,18 +146,23 @@ def measure(
         got_worse=most_changed(paired, sign),
         got_better=most_changed(paired, -sign),
     )
-    if not sample.n_changed and start.gated:
-        measured = replace(measured, reason="no value changed", p_adjusted=measured.p_worse)
-        return Measured(
-            replace(measured, verdict="cannot tell" if one_way else "no change"), info, old, new, sample, n_unequal
-        )
+    # A repeat that only one run has may have changed, too: it is not tested, and yet the runs are not the same.
+    is_same = not sample.n_changed and all(
+        abs(whole[1].values[case_id] - value) <= ROUNDING
+        for case_id, value in whole[0].values.items()
+        if case_id in whole[1].values
+    )
+    found = Measured(measured, info, *whole, sample, n_unequal, is_same)
+    if is_same and start.gated:
+        same = replace(measured, reason="no value changed", p_adjusted=measured.p_worse)
+        return replace(found, comparison=replace(same, verdict="cannot tell" if one_way else "no change"))
     if not one_way or not start.gated:
         reason = "described, not tested" if one_way else "neither way is better, so it cannot get worse"
-        return Measured(replace(measured, verdict="shown only", reason=reason), info, old, new, sample, n_unequal)
+        return replace(found, comparison=replace(measured, verdict="shown only", reason=reason))
     needed = None
     if totals is None:
         needed = cases_to_settle(measured, spread(differences), None if pass_or_fail else worst, settings.alpha)
-    return Measured(replace(measured, verdict="cannot tell", cases_needed=needed), info, old, new, sample, n_unequal)
+    return replace(found, comparison=replace(measured, verdict="cannot tell", cases_needed=needed))
 
 
 def with_verdicts(
@@ -183,17 +191,19 @@ def with_verdicts(
         n_tests = len(testable) + (not is_testable)
         smallest = sample.smallest_detectable(settings.alpha / n_tests)
         comparison = replace(comparison, p_adjusted=p_worse, smallest_detectable=smallest)
-        yield _decided(comparison, sample, p_better, n_tests, too_few_shared, settings)
+        yield _decided(comparison, each, p_better, n_tests, too_few_shared, settings)
 
 
 def _decided(
     each: MetricComparison,
-    sample: Sample,
+    measured: Measured,
     p_better: float,
     n_tests: int,
     too_few_shared: str | None,
     settings: ComparisonSettings,
 ) -> MetricComparison:
+    sample = measured.sample
+    assert sample is not None
     assert each.p_adjusted is not None
     assert each.p_no_worse is not None
     assert each.difference is not None
@@ -205,7 +215,7 @@ def _decided(
         return replace(each, verdict="regression", reason=reason, cases_needed=None)
     passed: CompareVerdict | None = None
     reason = ""
-    if not sample.n_changed:
+    if measured.is_same:
         passed, reason = "no change", "no value changed"
     elif p_better < settings.alpha:
         passed, reason = "better", f"better by {size}, p {_p(p_better)}{holm_note}"
