@@ -344,7 +344,7 @@ def test_a_signal_takes_no_lock_that_the_program_may_hold():
     # Whoever waits for an event holds its lock now and then; a handler that sets it then waits for ever.
     locks = (type(threading.Lock()), type(threading.RLock()), threading.Condition)
     with collect_signals() as stop:
-        assert not [each for value in vars(stop).values() for each in [value] if isinstance(each, locks)]
+        assert not [each for each in vars(stop).values() if isinstance(each, locks)]
         assert not isinstance(stop, threading.Event)
 
 
