@@ -191,7 +191,7 @@ def test_a_workflow_is_written_at_the_root_of_the_repository(call, folder):
     assert result.exit_code == 0, result.output
     content = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
     # YAML reads the key "on" as a truth value.
-    assert set(content[True]) == {"push", "pull_request"}
+    assert set(content[True]) == {"push", "pull_request", "workflow_dispatch"}
     assert content["permissions"] == {"contents": "read", "actions": "read"}
     job, scripts = steps_of(WORKFLOW)
     assert job["env"]["SUITE"] == ("suite.py" if folder == "." else "evals/suite.py")
@@ -201,7 +201,7 @@ def test_a_workflow_is_written_at_the_root_of_the_repository(call, folder):
     for script in scripts.values():
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     (makes,) = [step for step in job["steps"] if step.get("with", {}).get("name") == "agentunit-baseline"]
-    assert makes["if"] == "github.event_name == 'push'"
+    assert makes["if"] == "github.event_name != 'pull_request' && github.ref == 'refs/heads/main'"
 
 
 def test_with_a_suite_only_the_workflow_is_written_and_never_twice(call):
@@ -219,9 +219,11 @@ def test_with_a_suite_only_the_workflow_is_written_and_never_twice(call):
 @pytest.mark.parametrize(
     ("event", "fork", "has_baseline", "options"),
     [
-        ("push", "false", True, []),
+        ("push", "false", False, []),
+        ("push", "false", True, ["--baseline", "main-branch/baseline.json", "--unsure", "by-case"]),
+        ("workflow_dispatch", "false", True, []),
         ("pull_request", "false", False, []),
-        ("pull_request", "false", True, ["--baseline", "main-branch/baseline.json", "--unsure", "pass"]),
+        ("pull_request", "false", True, ["--baseline", "main-branch/baseline.json", "--unsure", "by-case"]),
         ("pull_request", "true", False, ["--metrics", "contains,tool_success", "--gate", "contains >= 0.5"]),
     ],
 )

@@ -64,8 +64,9 @@ def comparison_options(metrics_help: str) -> Callable[[_Command], _Command]:
 
 unsure_option = click.option(
     "--unsure",
-    type=click.Choice(["pass", "fail"]),
-    help='What counts where the data cannot tell (exit code 4): "pass" ends with 0, "fail" with 1.',
+    type=click.Choice(["pass", "fail", "by-case"]),
+    help='What counts where the data cannot tell (exit code 4): "pass" ends with 0, "fail" with 1, "by-case" with 1 '
+    "where a case passed in every repeat of the baseline and fails in every one now (also within the margin), else 0.",
 )
 
 

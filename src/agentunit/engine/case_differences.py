@@ -69,6 +69,12 @@ class CountedScores:
         by_case = [gate for gate in self.gates if not gate.aggregate.startswith(_NOT_BY_CASE)]
         return all(gate.holds(value) for gate in by_case) if by_case else None
 
+    def fails_in_every_repeat(self, case_id: str) -> bool:
+        """Whether every repeat fails now, and every one of the baseline passed."""
+        worst, best = (1, 0) if self.info.direction == "lower" else (0, 1)
+        passed, passes = self.passes(self.old.ranges[case_id][worst]), self.passes(self.new.ranges[case_id][best])
+        return passed is True and passes is False
+
 
 @dataclass
 class _Found:
@@ -78,6 +84,7 @@ class _Found:
     change: float
     scores: tuple[ScoreChange, ...]
     repeats: tuple[int, int] = (0, 0)
+    every_repeat: bool = False
 
 
 @dataclass
@@ -141,7 +148,9 @@ def case_differences(
             n_other += changed
             if changed and n_other <= MOST_LISTED:
                 differences.append(CaseDifference(case_id, "other answer", same_answer=False))
-        standings[case_id] = CaseStanding(kind, *(_is_ok(case_id, counted, side) for side in ("old", "new")))
+        ok_before, ok_now = (_is_ok(case_id, counted, side) for side in ("old", "new"))
+        every_repeat = case_id in found and found[case_id].every_repeat
+        standings[case_id] = CaseStanding(kind, ok_before, ok_now, every_repeat)
     return differences, standings, tools, note
 
 
@@ -167,6 +176,7 @@ def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iter
     for case_id in sorted(cases):
         kinds: dict[CaseKind, float] = {}
         scores: list[tuple[float, ScoreChange, CountedScores]] = []
+        every_repeat = False
         for each in counted:
             gain = each.gain(case_id)
             if gain is None or abs(gain) <= _ROUNDING:
@@ -176,6 +186,7 @@ def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iter
             kind: CaseKind | None = None
             if passed is not None and passed != passes:
                 kind = "newly failing" if passed else "fixed"
+                every_repeat |= each.fails_in_every_repeat(case_id)
             elif each.info.unit == "score" or not has_scores:
                 kind = "worse" if gain < 0.0 else "better"
             if kind is not None:
@@ -185,7 +196,8 @@ def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iter
         if worst is not None:
             scores.sort(key=lambda change: change[0], reverse=worst in ("fixed", "better"))
             repeats = _telling_repeats(case_id, scores[0][2], is_loss=scores[0][0] < 0.0)
-            yield case_id, _Found(worst, kinds[worst], tuple(change for _, change, _ in scores), repeats)
+            changes = tuple(change for _, change, _ in scores)
+            yield case_id, _Found(worst, kinds[worst], changes, repeats, every_repeat)
 
 
 def _telling_repeats(case_id: str, scores: CountedScores, *, is_loss: bool) -> tuple[int, int]:

@@ -77,12 +77,14 @@ class CaseDifference:
 class CaseStanding:
     """One case in both runs: what became of it, and whether it meets the counted metrics before and now.
 
-    ``None`` where nothing says which values are good enough.
+    ``None`` where nothing says which values are good enough. ``every_repeat`` says of a newly failing case that
+    it fails in every repeat now and passed in every one of the baseline.
     """
 
     kind: CaseKind
     ok_before: bool | None = None
     ok_now: bool | None = None
+    every_repeat: bool = False
 
 
 @dataclass(frozen=True)
@@ -184,6 +186,19 @@ class Comparison:
     def of_kind(self, kind: CaseKind) -> list[CaseDifference]:
         """The listed cases of one kind."""
         return [each for each in self.differences if each.kind == kind]
+
+    @property
+    def newly_failing(self) -> tuple[str, ...]:
+        """The ids of all newly failing cases: those in every repeat first, then the greatest change."""
+        listed = [each.case_id for each in self.of_kind("newly failing")]
+        others = [case_id for case_id, each in self.cases.items() if each.kind == "newly failing"]
+        broken = self.failing_in_every_repeat
+        return tuple(sorted(dict.fromkeys(listed + others), key=lambda each: each not in broken))
+
+    @property
+    def failing_in_every_repeat(self) -> frozenset[str]:
+        """The newly failing cases that passed in every repeat of the baseline and fail in every one now."""
+        return frozenset(case_id for case_id, each in self.cases.items() if each.every_repeat)
 
     @property
     def regressions(self) -> list[MetricComparison]:

@@ -26,7 +26,8 @@ class BackendScores:
     """What one backend made of a metric in one run; values by case, a case's repeats averaged.
 
     ``models`` are those that a judge answered with, ``last`` is the last value in dataset order. ``is_binary`` says
-    that every value is 0 or 1; ``extremes`` are the repeats of each case with its lowest and its highest value.
+    that every value is 0 or 1; ``extremes`` are the repeats of each case with its lowest and its highest value,
+    ``ranges`` these two values.
     """
 
     values: dict[str, float]
@@ -36,6 +37,7 @@ class BackendScores:
     last: float | None = None
     is_binary: bool = False
     extremes: dict[str, tuple[int, int]] = field(default_factory=dict)
+    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
 
 
 def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
@@ -66,6 +68,7 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
                 case_id: (min(values, key=values.__getitem__), max(values, key=values.__getitem__))
                 for case_id, values in cases.items()
             },
+            {case_id: (min(values.values()), max(values.values())) for case_id, values in cases.items()},
         )
         for backend, cases in repeats.items()
     }
