@@ -69,7 +69,7 @@ def test_a_pull_request_that_breaks_cases_fails_in_every_report(three_broken):
     result = three_broken("run", "suite.py", "--baseline", "main", "--unsure", "by-case", "--name", "new", "--json")
     data = json.loads(result.stdout)
     assert result.exit_code == data["exit_code"] == 1
-    assert data["decision"]["headline"].startswith("FAIL: 3 newly failing: c20, c21, c22; exact_match: 24 cases: ")
+    assert data["decision"]["headline"] == "FAIL: 3 newly failing: c20, c21, c22; otherwise the data cannot tell"
     assert data["decision"]["failing_cases"] == list(NEW)
     three_broken("export", "new", "--baseline", "main", "--unsure", "by-case", "--to", "new.xml")
     failed = {

@@ -231,14 +231,14 @@ def _failed_by_case(decision: Decision, newly_failing: Reason, in_every_repeat: 
     """The failure of a run because of cases that are broken for sure; what else is said about it stays."""
     cases = tuple(each for each in newly_failing.cases if each in in_every_repeat)
     failed = replace(newly_failing, exit_code=EXIT_FAILED, cases=cases)
-    said = decision.headline.removeprefix(f"{decision.word}: ")
+    otherwise = "the data cannot tell"
     if decision.exit_code == EXIT_PASS:
-        said = f"{_headline_part(newly_failing)}; otherwise {said.replace(_beside_pass([newly_failing]), '')}"
+        otherwise = decision.headline.removeprefix(f"{decision.word}: ").replace(_beside_pass([newly_failing]), "")
     return replace(
         decision,
         exit_code=EXIT_FAILED,
         verdict="fail",
-        headline=f"FAIL: {said}",
+        headline=f"FAIL: {_headline_part(newly_failing)}; otherwise {otherwise}",
         reasons=tuple(failed if each is newly_failing else each for each in decision.reasons),
         unsure="by-case",
     )
