@@ -235,11 +235,12 @@ def test_what_each_event_is_held_to(call, tmp_path, event, fork, has_baseline, o
     if has_baseline:
         Path("main-branch").mkdir()
         Path("main-branch/baseline.json").touch()
-    known = {**job["env"], "FROM_A_FORK": fork, "GITHUB_EVENT_NAME": event, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    env = {name: str(value) for name, value in job["env"].items()}
+    known = {**env, "FROM_A_FORK": fork, "GITHUB_EVENT_NAME": event, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     made = subprocess.run(
         ["bash", "-e", "-c", scripts["Run the suite"]], env=known, capture_output=True, text=True, check=True
     )
-    assert made.stdout.splitlines() == ["run", "suite.py", "--yes", *options]
+    assert made.stdout.splitlines() == ["run", "suite.py", "--yes", "--repeats", "3", *options]
 
 
 def test_metrics_that_a_fork_lacks_are_no_regression(call):

@@ -42,7 +42,7 @@ def write_suite(broken: tuple[str, ...] = OLD, flaky: tuple[str, ...] = ()) -> N
 @pytest.fixture
 def three_broken(invoke):
     write_suite()
-    assert invoke("run", "suite.py", "--name", "main").exit_code == 0
+    assert invoke("run", "suite.py", "--name", "main", "--repeats", "3").exit_code == 0
     write_suite(OLD + NEW)
     return invoke
 
@@ -55,7 +55,7 @@ def test_annotations_name_what_newly_fails_at_the_level_of_the_exit_code(
 ):
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     options = () if unsure is None else ("--unsure", unsure)
-    result = three_broken("run", "suite.py", "--baseline", "main", *options)
+    result = three_broken("run", "suite.py", "--repeats", "3", "--baseline", "main", *options)
     assert result.exit_code == exit_code
     annotations = [line for line in result.stderr.splitlines() if line.startswith("::")]
     assert annotations[0] == f"::{level} title=AgentUnit%3A newly failing::3 newly failing: c20, c21, c22"
@@ -66,7 +66,8 @@ def test_annotations_name_what_newly_fails_at_the_level_of_the_exit_code(
 
 
 def test_a_pull_request_that_breaks_cases_fails_in_every_report(three_broken):
-    result = three_broken("run", "suite.py", "--baseline", "main", "--unsure", "by-case", "--name", "new", "--json")
+    options = ("--repeats", "3", "--baseline", "main", "--unsure", "by-case", "--name", "new")
+    result = three_broken("run", "suite.py", *options, "--json")
     data = json.loads(result.stdout)
     assert result.exit_code == data["exit_code"] == 1
     assert data["decision"]["headline"] == "FAIL: 3 newly failing: c20, c21, c22; otherwise the data cannot tell"
@@ -75,8 +76,17 @@ def test_a_pull_request_that_breaks_cases_fails_in_every_report(three_broken):
     failed = {
         case.get("name") for case in ElementTree.parse("new.xml").iter("testcase") if case.find("failure") is not None
     }
-    assert set(NEW) <= failed
-    assert not failed & set(OLD)
+    assert {f"{case} (repeat {n})" for case in NEW for n in (1, 2, 3)} == {each for each in failed if "repeat" in each}
+
+
+def test_one_repeat_does_not_tell_a_broken_case_from_an_unlucky_one(invoke):
+    write_suite()
+    assert invoke("run", "suite.py", "--name", "main").exit_code == 0
+    write_suite(OLD + NEW)
+    result = invoke("run", "suite.py", "--baseline", "main", "--unsure", "by-case")
+    assert result.exit_code == 0
+    said = "as chance alone may make 3 fail in every repeat (p = 0.1"
+    assert said in result.stdout.splitlines()[-2]
 
 
 def test_without_a_broken_case_an_undecided_run_passes_by_case(invoke):
@@ -97,9 +107,9 @@ def test_without_a_broken_case_an_undecided_run_passes_by_case(invoke):
 def test_a_loss_within_the_margin_fails_by_case_and_is_named_otherwise(invoke):
     suite = SUITE.replace("range(24)", "range(300)").replace("FLAKY_CASES", "()")
     Path("suite.py").write_text(suite.replace("BROKEN_CASES", "('c07',)"))
-    invoke("run", "suite.py", "--name", "main")
+    invoke("run", "suite.py", "--name", "main", "--repeats", "3")
     Path("suite.py").write_text(suite.replace("BROKEN_CASES", "('c07', 'c09')"))
-    passed = invoke("run", "suite.py", "--baseline", "main", "--name", "new")
+    passed = invoke("run", "suite.py", "--baseline", "main", "--name", "new", "--repeats", "3")
     assert passed.exit_code == 0
     assert "no worse than main" in passed.stdout.splitlines()[-2]
     assert passed.stdout.splitlines()[-2].endswith("; 1 newly failing: c09")
@@ -115,7 +125,7 @@ def test_a_loss_within_the_margin_fails_by_case_and_is_named_otherwise(invoke):
 
 
 def test_a_comparison_says_what_was_seen_and_shows_the_first_newly_failing_case(three_broken):
-    three_broken("run", "suite.py", "--name", "new")
+    three_broken("run", "suite.py", "--name", "new", "--repeats", "3")
     result = three_broken("compare", "main", "new")
     assert result.exit_code == 4
     sentence = "24 cases: exact_match fell by 12 points, which may be chance (p = 0.12"

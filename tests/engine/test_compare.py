@@ -628,7 +628,7 @@ def test_different_judges_are_named():
 def test_a_loss_that_may_be_chance_is_not_called_none():
     comparison, only = compared([0.0] * 4 + [1.0] * 20, [1.0] * 24)
     assert only.verdict == "cannot tell"
-    assert comparison.sentence.startswith("24 cases: tool_success fell by 17 points, which may be chance (p = 0.062; the")
+    assert comparison.sentence.startswith("24 cases: tool_success fell by 17 points, which may be chance (p = 0.062")
     # The interval of 95 % leaves out 0, and the exact test allows it.
     assert only.high < 0.0
     assert "the interval without 0 is approximate, the test exact" in only.reason

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
+from math import comb
 from typing import Literal
 
 from agentunit.core.codec import RecordError
@@ -29,6 +30,7 @@ from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.paired_scores import BackendScores
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.tool_changes import RunTools, TooManyTools, tools_changed
+from agentunit.formulas.proportions import binomial_tail
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.schema import StoreError
 
@@ -69,12 +71,6 @@ class CountedScores:
         by_case = [gate for gate in self.gates if not gate.aggregate.startswith(_NOT_BY_CASE)]
         return all(gate.holds(value) for gate in by_case) if by_case else None
 
-    def fails_in_every_repeat(self, case_id: str) -> bool:
-        """Whether every repeat fails now, and every one of the baseline passed."""
-        worst, best = (1, 0) if self.info.direction == "lower" else (0, 1)
-        passed, passes = self.passes(self.old.ranges[case_id][worst]), self.passes(self.new.ranges[case_id][best])
-        return passed is True and passes is False
-
 
 @dataclass
 class _Found:
@@ -84,7 +80,6 @@ class _Found:
     change: float
     scores: tuple[ScoreChange, ...]
     repeats: tuple[int, int] = (0, 0)
-    every_repeat: bool = False
 
 
 @dataclass
@@ -149,7 +144,7 @@ def case_differences(
             if changed and n_other <= MOST_LISTED:
                 differences.append(CaseDifference(case_id, "other answer", same_answer=False))
         ok_before, ok_now = (_is_ok(case_id, counted, side) for side in ("old", "new"))
-        every_repeat = case_id in found and found[case_id].every_repeat
+        every_repeat = kind == "newly failing" and _Tries.of(case_id, counted).all_lost
         standings[case_id] = CaseStanding(kind, ok_before, ok_now, every_repeat)
     return differences, standings, tools, note
 
@@ -160,6 +155,53 @@ def count_kinds(standings: Mapping[str, CaseStanding]) -> dict[CaseKind, int]:
     for each in standings.values():
         n_by_kind[each.kind] += 1
     return n_by_kind
+
+
+@dataclass(frozen=True)
+class _Tries:
+    """Which repeats of a case meet every counted metric of which one can say, in the baseline and now."""
+
+    before: Sequence[bool]
+    now: Sequence[bool]
+
+    @classmethod
+    def of(cls, case_id: str, counted: Sequence[CountedScores]) -> _Tries:
+        sides: list[list[bool]] = []
+        for side in ("old", "new"):
+            by_repeat: dict[int, bool] = {}
+            for each in counted:
+                for repeat, value in getattr(each, side).repeats.get(case_id, {}).items():
+                    passes = each.passes(value) if each.info.direction != "none" else None
+                    if passes is not None:
+                        by_repeat[repeat] = by_repeat.get(repeat, True) and passes
+            sides.append(list(by_repeat.values()))
+        return cls(*sides)
+
+    @property
+    def all_lost(self) -> bool:
+        """Whether every repeat fails now, and every one of the baseline passed."""
+        return bool(self.before and self.now) and all(self.before) and not any(self.now)
+
+    @property
+    def could_be_lost(self) -> float:
+        """The chance that all failures are those of now, if they fell on repeats at random; 0.0 for other numbers."""
+        n_failed = len(self.before) + len(self.now) - sum(self.before) - sum(self.now)
+        if not self.before or not self.now or n_failed != len(self.now):
+            return 0.0
+        return 1.0 / comb(len(self.before) + len(self.now), n_failed)
+
+
+def chance_of_broken(standings: Mapping[str, CaseStanding], counted: Sequence[CountedScores]) -> float | None:
+    """The chance of so many cases that fail in every repeat now and passed in every one before; ``None`` for none.
+
+    If nothing changed, the failures of a case fall on its repeats of both runs at random. So a case with as many
+    failures as it has repeats now is lost as a whole with a known chance, and the number of those is binomial.
+    """
+    n_broken = sum(each.every_repeat for each in standings.values())
+    if not n_broken:
+        return None
+    chances = [chance for case_id in standings if (chance := _Tries.of(case_id, counted).could_be_lost)]
+    return binomial_tail(n_broken, len(chances), max(chances))
 
 
 def _is_ok(case_id: str, counted: Sequence[CountedScores], side: Literal["old", "new"]) -> bool | None:
@@ -176,7 +218,6 @@ def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iter
     for case_id in sorted(cases):
         kinds: dict[CaseKind, float] = {}
         scores: list[tuple[float, ScoreChange, CountedScores]] = []
-        every_repeat = False
         for each in counted:
             gain = each.gain(case_id)
             if gain is None or abs(gain) <= _ROUNDING:
@@ -186,7 +227,6 @@ def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iter
             kind: CaseKind | None = None
             if passed is not None and passed != passes:
                 kind = "newly failing" if passed else "fixed"
-                every_repeat |= each.fails_in_every_repeat(case_id)
             elif each.info.unit == "score" or not has_scores:
                 kind = "worse" if gain < 0.0 else "better"
             if kind is not None:
@@ -197,12 +237,15 @@ def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iter
             scores.sort(key=lambda change: change[0], reverse=worst in ("fixed", "better"))
             repeats = _telling_repeats(case_id, scores[0][2], is_loss=scores[0][0] < 0.0)
             changes = tuple(change for _, change, _ in scores)
-            yield case_id, _Found(worst, kinds[worst], changes, repeats, every_repeat)
+            yield case_id, _Found(worst, kinds[worst], changes, repeats)
 
 
 def _telling_repeats(case_id: str, scores: CountedScores, *, is_loss: bool) -> tuple[int, int]:
     """Of a loss the best repeat before and the worst now, of a gain the other way round."""
-    (old_low, old_high), (new_low, new_high) = scores.old.extremes[case_id], scores.new.extremes[case_id]
+    (old_low, old_high), (new_low, new_high) = (
+        (min(values, key=values.__getitem__), max(values, key=values.__getitem__))
+        for values in (scores.old.repeats[case_id], scores.new.repeats[case_id])
+    )
     higher_first = is_loss != (scores.info.direction == "lower")
     return (old_high, new_low) if higher_first else (old_low, new_high)
 

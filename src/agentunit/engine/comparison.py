@@ -145,9 +145,10 @@ class Comparison:
 
     ``tools`` are changes of tools over the cases that both runs have; they never count for the exit code.
     ``differences`` are the cases that changed, by kind and the greatest change first, up to a limit for each kind;
-    ``n_by_kind`` counts all, and ``cases`` has every case that both runs have. ``tested_by`` says why the gated
-    metrics are those, ``sentence`` what they show. ``baseline`` and ``candidate`` are ids; ``baseline_label`` and
-    ``candidate_label`` are for people.
+    ``n_by_kind`` counts all, and ``cases`` has every case that both runs have. ``p_broken`` is the chance of
+    so many cases that fail in every repeat now and passed in every one before, if nothing had changed. ``tested_by``
+    says why the gated metrics are those, ``sentence`` what they show. ``baseline`` and ``candidate`` are ids;
+    ``baseline_label`` and ``candidate_label`` are for people.
     """
 
     baseline: str
@@ -162,6 +163,7 @@ class Comparison:
     differences: tuple[CaseDifference, ...] = ()
     n_by_kind: dict[CaseKind, int] = field(default_factory=dict)
     cases: dict[str, CaseStanding] = field(default_factory=dict)
+    p_broken: float | None = None
     tested_by: TestedBy = "all"
     sentence: str = ""
     baseline_label: str = ""
@@ -199,6 +201,12 @@ class Comparison:
     def failing_in_every_repeat(self) -> frozenset[str]:
         """The newly failing cases that passed in every repeat of the baseline and fail in every one now."""
         return frozenset(case_id for case_id, each in self.cases.items() if each.every_repeat)
+
+    @property
+    def breaks_cases(self) -> bool:
+        """Whether more cases fail in every repeat now, and passed in every one before, than chance makes."""
+        # One case and three repeats on each side make exactly 1 in 20.
+        return self.p_broken is not None and self.p_broken <= self.alpha + 1e-9
 
     @property
     def regressions(self) -> list[MetricComparison]:

@@ -199,23 +199,22 @@ def decide_together(decisions: Mapping[str, Decision]) -> Decision:
 def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
     """The decision where "cannot tell" counts as a pass or as a failure; any other decision stays as it is.
 
-    "by-case" counts it as a failure where a case passed in every repeat of the baseline and fails in every one now, and
-    as a pass where none does. It fails such a run also where the loss is within the margin.
+    "by-case" counts it as a failure where more cases passed in every repeat of the baseline and fail in every one now
+    than chance makes, else as a pass. It fails such a run also where the loss is within the margin.
 
     >>> unsure = Decision(EXIT_CANNOT_TELL, "cannot tell", "CANNOT TELL: 5 cases")
     >>> count_unsure(unsure, "pass").headline
     'PASS: cannot tell, which counts as a pass: 5 cases'
     """
     if unsure == "by-case" and decision.exit_code in (EXIT_PASS, EXIT_CANNOT_TELL):
-        broken = [each for each in decision.reasons if each.kind == "newly failing"]
-        assert len(broken) <= 1
-        if broken and decision.comparison is not None and decision.comparison.failing_in_every_repeat:
-            return _failed_by_case(decision, broken[0], decision.comparison.failing_in_every_repeat)
+        newly_failing = next((each for each in decision.reasons if each.kind == "newly failing"), None)
+        if newly_failing is not None and decision.comparison is not None and decision.comparison.breaks_cases:
+            return _failed_by_case(decision, newly_failing, decision.comparison.failing_in_every_repeat)
     if unsure is None or decision.exit_code != EXIT_CANNOT_TELL:
         return decision
     code = EXIT_FAILED if unsure == "fail" else EXIT_PASS
     counted = "a failure" if unsure == "fail" else "a pass"
-    none = ", as no case newly fails in every repeat" if unsure == "by-case" else ""
+    none = _why_none_is_broken(decision.comparison) if unsure == "by-case" else ""
     said = decision.headline.removeprefix(f"{decision.word}: ")
     return replace(
         decision,
@@ -225,6 +224,13 @@ def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
         reasons=tuple(replace(each, exit_code=code) if each.exit_code else each for each in decision.reasons),
         unsure=unsure,
     )
+
+
+def _why_none_is_broken(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.p_broken is None:
+        return ", as no case newly fails in every repeat"
+    n_broken, chance = len(comparison.failing_in_every_repeat), f"p = {comparison.p_broken:.2g}"
+    return f", as chance alone may make {n_broken:,} fail in every repeat ({chance}; more repeats would tell)"
 
 
 def _failed_by_case(decision: Decision, newly_failing: Reason, in_every_repeat: Collection[str]) -> Decision:
@@ -331,7 +337,7 @@ def _newly_failing(comparison: Comparison | None) -> Iterable[Reason]:
     cases = () if comparison is None else comparison.newly_failing
     if comparison is not None and cases:
         n_broken = len(comparison.failing_in_every_repeat)
-        repeats = "" if n_broken == len(cases) else f", {n_broken} of them in every repeat"
+        repeats = "" if n_broken == len(cases) else f", {n_broken or 'none'} of them in every repeat"
         yield Reason("newly failing", EXIT_PASS, "newly failing", f"{len(cases):,} newly failing{repeats}", cases)
 
 

@@ -26,8 +26,7 @@ class BackendScores:
     """What one backend made of a metric in one run; values by case, a case's repeats averaged.
 
     ``models`` are those that a judge answered with, ``last`` is the last value in dataset order. ``is_binary`` says
-    that every value is 0 or 1; ``extremes`` are the repeats of each case with its lowest and its highest value,
-    ``ranges`` these two values.
+    that every value is 0 or 1; ``repeats`` are the values of each case by repeat.
     """
 
     values: dict[str, float]
@@ -36,8 +35,7 @@ class BackendScores:
     models: frozenset[str] = frozenset()
     last: float | None = None
     is_binary: bool = False
-    extremes: dict[str, tuple[int, int]] = field(default_factory=dict)
-    ranges: dict[str, tuple[float, float]] = field(default_factory=dict)
+    repeats: dict[str, dict[int, float]] = field(default_factory=dict)
 
 
 def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
@@ -64,11 +62,7 @@ def scores_by_backend(rows: Iterable[ScoreRow]) -> dict[str, BackendScores]:
             frozenset(models.get(backend, ())),
             last[backend],
             all(value in (0.0, 1.0) for values in cases.values() for value in values.values()),
-            {
-                case_id: (min(values, key=values.__getitem__), max(values, key=values.__getitem__))
-                for case_id, values in cases.items()
-            },
-            {case_id: (min(values.values()), max(values.values())) for case_id, values in cases.items()},
+            cases,
         )
         for backend, cases in repeats.items()
     }
