@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -26,6 +28,7 @@ suite = Suite(cases, agent, metrics=["exact_match"], gates=["exact_match >= 0.6"
 """
 OLD = ("c00", "c01")
 NEW = ("c20", "c21", "c22")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 
 
 @pytest.fixture(autouse=True)
@@ -147,6 +150,20 @@ def test_the_page_leads_from_a_changed_case_to_the_case(three_broken):
     assert [entry["id"] for entry in index["cases"] if entry.get("newly_failing")] == list(NEW)
     three_broken("export", "new", "--to", "alone.html")
     assert 'value="newly"' not in Path("alone.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+def test_a_browser_opens_the_case_that_a_link_names(three_broken, tmp_path):
+    three_broken("run", "suite.py", "--name", "new", "--repeats", "3")
+    three_broken("export", "new", "--baseline", "main", "--to", "new.html")
+    link = re.search(r'href="#(c21/[^"]+)"', Path("new.html").read_text(encoding="utf-8"))[1]
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=3000"]
+    flags += ["--disable-background-networking", "--dump-dom", f"--user-data-dir={tmp_path / 'profile'}"]
+    address = f"{Path('new.html').resolve().as_uri()}#{link}"
+    done = subprocess.run([str(CHROMIUM), *flags, address], capture_output=True, timeout=60, check=True)
+    page = done.stdout.decode("utf-8", "replace")
+    assert re.findall(r'class="open mono"[^>]*aria-expanded="true"[^>]*>(\w+)<', page) == ["c21"]
 
 
 RAISES = """
