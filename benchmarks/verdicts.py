@@ -5,7 +5,8 @@
 
 A seed gives a baseline of version 1 and four candidates: the same run once more, version 1 with other tool failures,
 and version 2, where it breaks nine cases and where it breaks the share that nine of 66 are. The verdict is that of
-``agentunit compare`` on ``contains``. "listed" counts the broken cases that are listed as newly failing or worse.
+``agentunit compare`` on ``contains``; "by case" counts exit 1 with ``--unsure by-case``. "listed" counts the broken
+cases that are listed as newly failing or worse.
 
 Beside it, "mean dropped" fails when the mean is lower than the baseline's, and "any fails" as soon as one answer does.
 ``benchmarks.peer_verdicts`` has promptfoo and DeepEval themselves decide about the same answers.
@@ -22,7 +23,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.decision import decide_comparison
+from agentunit.engine.decision import EXIT_FAILED, count_unsure, decide_comparison
 from benchmarks.gate_calibration import simulated_run
 
 TRIAL = Path(__file__).resolve().parents[1] / "examples" / "trial" / "agent.py"
@@ -83,7 +84,9 @@ def judged(old: Passes, new: Passes, broken: Sequence[int], resamples: int | Non
         gates=["contains >= 0.5"],
         resamples=resamples,
     )
-    seen = Counter([f"exit {decide_comparison(comparison).exit_code}"])
+    decision = decide_comparison(comparison)
+    seen = Counter([f"exit {decision.exit_code}"])
+    seen["by case"] = count_unsure(decision, "by-case").exit_code == EXIT_FAILED
     listed = {each.case_id: each.kind for each in comparison.differences}
     kinds = [listed.get(f"case-{place}") for place in broken]
     seen["newly failing"] = kinds.count("newly failing")
@@ -120,13 +123,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, nargs="+", default=[1, 3], help="repeats of each case")
     parser.add_argument("--resamples", type=int, help="sign flips a test; the product's own number unless said")
     options = parser.parse_args(arguments)
-    columns = "exit 0 | exit 4 | exit 1 | newly failing | listed | mean dropped | any fails"
+    columns = "exit 0 | exit 4 | exit 1 | by case | newly failing | listed | mean dropped | any fails"
     print(f"| cases | repeats | candidate | {columns} |")
-    print(f"|---:|---:|---|{'---:|' * 7}")
+    print(f"|---:|---:|---|{'---:|' * 8}")
     for n in options.cases:
         for repeats in options.repeats:
             for name, (seen, n_broken) in measure(n, repeats, options.runs, options.resamples).items():
-                says = [_share(seen[column], options.runs) for column in ("exit 0", "exit 4", "exit 1")]
+                says = [_share(seen[column], options.runs) for column in ("exit 0", "exit 4", "exit 1", "by case")]
                 says += [_share(seen[column], options.runs * n_broken) for column in ("newly failing", "listed")]
                 says += [_share(seen[column], options.runs) for column in ("mean dropped", "any fails")]
                 print(f"| {n} | {repeats} | {name} | {' | '.join(says)} |", flush=True)

@@ -43,7 +43,7 @@ def test_the_three_candidates_of_the_example_get_their_verdicts(trial, monkeypat
     monkeypatch.setenv("TRIAL_VERSION", "2")
     code, broken = trial("--baseline", "main", "--seed", "3")
     assert code == 1
-    assert {reason["kind"] for reason in broken["decision"]["reasons"]} == {"regression"}
+    assert {reason["kind"] for reason in broken["decision"]["reasons"]} == {"newly failing", "regression"}
     listed = {each["case_id"]: each["kind"] for each in broken["comparison"]["differences"]}
     assert {listed[case] for case in NINE} <= {"newly failing", "worse"}
     assert sum(listed[case] == "newly failing" for case in NINE) >= 8
@@ -75,7 +75,7 @@ def test_it_prints_a_table(capsys):
     assert verdicts.main(["--runs", "1", "--cases", "66", "--repeats", "1"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5
-    assert lines[2] == "| 66 | 1 | the same run again | 100.0% | 0.0% | 0.0% |  |  | 0.0% | 100.0% |"
+    assert lines[2] == "| 66 | 1 | the same run again | 100.0% | 0.0% | 0.0% | 0.0% |  |  | 0.0% | 100.0% |"
 
 
 def test_other_tools_get_the_same_answers_and_are_skipped_by_name(capsys, monkeypatch, tmp_path):

@@ -150,7 +150,7 @@ def test_against_a_baseline_file():
     assert invoke(gate, "new").exit_code == 0
     result = invoke(gate, "new", "--baseline", "main.json.gz")
     assert result.exit_code == 1
-    assert "FAIL: tool_success is worse than the baseline" in result.output
+    assert "FAIL: 20 newly failing: q60, q61, q62 and 17 more; tool_success is worse than the baseline" in result.output
     assert result.output.splitlines()[-1] == f"next: agentunit show {run_id} q60"
     assert invoke(gate, "new", "--baseline", "main.json.gz", "--metrics", "exact_match").exit_code == 0
 
@@ -244,7 +244,7 @@ def test_several_runs_against_the_first():
     lines = [line.split() for line in result.output.splitlines()]
     assert ["tool_success", "1.00", "1.00", "no", "change", "0.75", "regression"] in lines
     assert ["q0", "ok", "ok", "newly", "failing"] in lines
-    assert "worse: FAIL: tool_success is worse than the baseline" in result.output
+    assert "worse: FAIL: 20 newly failing: q0, q1, q10 and 17 more; tool_success is worse than" in result.output
     assert "… and 10 more cases (--all shows them)" in result.output
     assert "\nq19 " not in result.output
     assert "\nq19 " in invoke(compare, "base", "same", "worse", "--all").output
@@ -254,8 +254,8 @@ def test_several_runs_against_the_first():
     assert (data["exit_code"], data["comparisons"][0]["comparison"]["alpha"]) == (1, 0.025)
     by_case = [each["comparison"]["cases"] for each in data["comparisons"]]
     assert [of_run["q0"] for of_run in by_case] == [
-        {"kind": "unchanged", "ok_before": True, "ok_now": True},
-        {"kind": "newly failing", "ok_before": True, "ok_now": False},
+        {"kind": "unchanged", "ok_before": True, "ok_now": True, "every_repeat": False},
+        {"kind": "newly failing", "ok_before": True, "ok_now": False, "every_repeat": True},
     ]
     assert invoke(compare, "base", "same", "same").exit_code == 0
     assert "name at least two runs" in invoke(compare, "base").output
@@ -264,7 +264,7 @@ def test_several_runs_against_the_first():
 def test_too_few_cases_to_tell(undecided):
     result = invoke(compare, "last~1", "last")
     assert result.exit_code == 4
-    assert "CANNOT TELL: tool_success: 10 cases: too few to see any drop" in result.output
+    assert "CANNOT TELL: 1 newly failing: q0; tool_success: 10 cases: too few to see any drop" in result.output
     assert " would settle it" in result.output
     assert "Fixed (1)" in result.output
 

@@ -191,7 +191,7 @@ def test_a_workflow_is_written_at_the_root_of_the_repository(call, folder):
     assert result.exit_code == 0, result.output
     content = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))
     # YAML reads the key "on" as a truth value.
-    assert set(content[True]) == {"push", "pull_request"}
+    assert set(content[True]) == {"push", "pull_request", "workflow_dispatch"}
     assert content["permissions"] == {"contents": "read", "actions": "read"}
     job, scripts = steps_of(WORKFLOW)
     assert job["env"]["SUITE"] == ("suite.py" if folder == "." else "evals/suite.py")
@@ -201,7 +201,7 @@ def test_a_workflow_is_written_at_the_root_of_the_repository(call, folder):
     for script in scripts.values():
         subprocess.run(["bash", "-n"], input=script, text=True, check=True)
     (makes,) = [step for step in job["steps"] if step.get("with", {}).get("name") == "agentunit-baseline"]
-    assert makes["if"] == "github.event_name == 'push'"
+    assert makes["if"] == "github.event_name != 'pull_request' && github.ref == 'refs/heads/main'"
 
 
 def test_with_a_suite_only_the_workflow_is_written_and_never_twice(call):
@@ -219,9 +219,11 @@ def test_with_a_suite_only_the_workflow_is_written_and_never_twice(call):
 @pytest.mark.parametrize(
     ("event", "fork", "has_baseline", "options"),
     [
-        ("push", "false", True, []),
+        ("push", "false", False, []),
+        ("push", "false", True, ["--baseline", "main-branch/baseline.json", "--unsure", "by-case"]),
+        ("workflow_dispatch", "false", True, []),
         ("pull_request", "false", False, []),
-        ("pull_request", "false", True, ["--baseline", "main-branch/baseline.json", "--unsure", "pass"]),
+        ("pull_request", "false", True, ["--baseline", "main-branch/baseline.json", "--unsure", "by-case"]),
         ("pull_request", "true", False, ["--metrics", "contains,tool_success", "--gate", "contains >= 0.5"]),
     ],
 )
@@ -233,11 +235,12 @@ def test_what_each_event_is_held_to(call, tmp_path, event, fork, has_baseline, o
     if has_baseline:
         Path("main-branch").mkdir()
         Path("main-branch/baseline.json").touch()
-    known = {**job["env"], "FROM_A_FORK": fork, "GITHUB_EVENT_NAME": event, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    env = {name: str(value) for name, value in job["env"].items()}
+    known = {**env, "FROM_A_FORK": fork, "GITHUB_EVENT_NAME": event, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
     made = subprocess.run(
         ["bash", "-e", "-c", scripts["Run the suite"]], env=known, capture_output=True, text=True, check=True
     )
-    assert made.stdout.splitlines() == ["run", "suite.py", "--yes", *options]
+    assert made.stdout.splitlines() == ["run", "suite.py", "--yes", "--repeats", "3", *options]
 
 
 def test_metrics_that_a_fork_lacks_are_no_regression(call):

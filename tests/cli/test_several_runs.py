@@ -44,7 +44,7 @@ def exported(invoke, *arguments: str) -> str:
 
 def test_markdown_has_cases_by_runs(three_runs):
     text = unescape(exported(three_runs, "worse", "mixed", "--baseline", "main", "report.md"))
-    assert text.startswith("### worse, mixed against main: ❌ FAIL\n\n**FAIL: worse: exact_match is worse than")
+    assert text.startswith("### worse, mixed against main: ❌ FAIL\n\n**FAIL: worse: 20 newly failing: c001, ")
     code = "<code>{}</code>".format
     assert f"| case | {code('main')} | {code('worse')} | {code('mixed')} |\n|---|---|---|---|\n" in text
     assert f"| {code('c001')} | ok | newly failing | newly failing |\n" in text

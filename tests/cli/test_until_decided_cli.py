@@ -92,6 +92,32 @@ def test_a_comparison_keeps_the_evidence_of_the_run(invoke):
     assert "exact_match fell by" in data["comparison"]["sentence"]
 
 
+def test_what_stays_open_is_not_called_answered(invoke):
+    # Repeats decide about the gate, and do not about so small a loss: 30 cases do not rule it out.
+    write_small(1)
+    assert invoke("run", "suite.py", "--name", "before").exit_code == 0
+    write_small(2)
+    result = invoke("run", "suite.py", "--repeats", "auto", "--baseline", "before")
+    assert result.exit_code == 4
+    (told,) = [line for line in result.stderr.splitlines() if "questions decided" in line]
+    assert "1 of 2 questions decided: every case was run as often as in the baseline; more cases would tell" in told
+
+
+def test_a_gate_near_its_threshold_says_so_and_what_a_number_of_repeats_would_do(invoke):
+    write_small(6)
+    result = invoke("run", "suite.py", "--repeats", "auto", "--json")
+    reason = json.loads(result.stdout)["gates"][0]["reason"]
+    assert result.exit_code == 4
+    assert "mean 0.8 meets >= 0.8" in reason
+    assert "the mean is too near the threshold" in reason
+    assert reason.endswith("; --repeats N in place of auto holds the mean of these very cases to it")
+
+
+def write_small(n_wrong: int) -> None:
+    suite = SUITE.replace("range(300)", "range(30)").replace("int(query) % 10 >= WRONG", f"int(query) >= {n_wrong}")
+    Path("suite.py").write_text(suite.replace("GATES", "('exact_match >= 0.8',)"))
+
+
 def test_evidence_does_not_outlive_further_runs(invoke):
     write_suite(0)
     invoke("run", "suite.py", "--repeats", "auto", "--name", "it")

@@ -17,9 +17,9 @@ from agentunit.engine import case_differences as module
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_comparison
 from agentunit.engine.detectable import Sample
-from agentunit.engine.scored_run import run_from_store
+from agentunit.engine.scored_run import ScoredRun, run_from_store
 from agentunit.formulas.paired import mcnemar_test, paired_permutation_test, smallest_detectable_drop
-from agentunit.store.sqlite import Store
+from agentunit.store.sqlite import RunHeader, ScoreRow, Store
 
 
 @pytest.fixture
@@ -213,3 +213,29 @@ def test_so_few_cases_show_nothing():
     for wrong in ({"b": -1}, {"n": 0}, {"alpha": 0.7}, {"power": 1.0}):
         with pytest.raises(ValueError, match="must be"):
             smallest_detectable_drop(**{"b": 0, "c": 0, "n": 9, **wrong})
+
+
+# Whether chance makes so many cases fail in every repeat
+
+
+def test_the_chance_of_broken_cases_counts_the_ways_in_which_failures_may_fall():
+    def chance(old: list[list[float]], new: list[list[float]]) -> float | None:
+        header = RunHeader("r", "r", 0.0, 1.0, "finished", 0, "0", {})
+        runs = (ScoredRun(header, len(each), 0, 0, {"tool_success": rows_of(each)}) for each in (new, old))
+        return compare_runs(*runs, gates=["tool_success >= 0.5"]).p_broken
+
+    good, bad, mixed = [1.0] * 3, [0.0] * 3, [1.0, 1.0, 0.0]
+    assert chance([good] * 9, [good] * 9) is None
+    assert chance([good] * 9, [bad, *[good] * 8]) == pytest.approx(1 / 20)
+    assert chance([good] * 9, [bad, bad, *[good] * 7]) == pytest.approx(1 / 400)
+    # A case with three failures elsewhere could have been lost as well: 1 − (19 / 20)².
+    assert chance([good, mixed], [bad, [1.0, 0.0, 0.0]]) == pytest.approx(1 - 0.95**2)
+    assert chance([[1.0]] * 9, [[0.0], *[[1.0]] * 8]) == pytest.approx(1 / 2)
+
+
+def rows_of(cases: list[list[float]]) -> list[ScoreRow]:
+    return [
+        ScoreRow(place, repeat, f"c{place}", value, "ok", "b", "1")
+        for place, values in enumerate(cases)
+        for repeat, value in enumerate(values)
+    ]

@@ -646,3 +646,27 @@ def test_different_judges_are_named():
     assert same.note is None
     (other,) = compare_runs(judged_by("large", "new"), judged_by("small", "old")).metrics
     assert other.note == "judged by small in the baseline and by large in the candidate: a change may be the judge's"
+
+
+# What the sentence says about what was seen
+
+
+def test_a_loss_that_may_be_chance_is_not_called_none():
+    comparison, only = compared([0.0] * 4 + [1.0] * 20, [1.0] * 24)
+    assert only.verdict == "cannot tell"
+    assert comparison.sentence.startswith("24 cases: tool_success fell by 17 points, which may be chance (p = 0.062")
+    # The interval of 95 % leaves out 0, and the exact test allows it.
+    assert only.high < 0.0
+    assert "the interval without 0 is approximate, the test exact" in only.reason
+    assert "none was" not in only.reason + comparison.sentence
+    better, _ = compared([1.0] * 24, [0.0] + [1.0] * 23)
+    assert better.sentence.endswith("; none was.")
+
+
+def test_an_interval_without_zero_beside_a_corrected_test_is_explained():
+    # As many cases of exact_match are lost as are gained.
+    new = {"tool_success": [0.0] * 5 + [1.0] * 19, "exact_match": [0.0, 1.0] * 12}
+    comparison = compare_runs(run_of(new), run_of({"tool_success": [1.0] * 24, "exact_match": [1.0, 0.0] * 12}))
+    lost = comparison.metrics[0]
+    assert (lost.verdict, lost.p_adjusted) == ("cannot tell", pytest.approx(0.0625))
+    assert "(p = 0.062 after Holm over 2 metrics; the interval without 0 is not corrected for them)" in lost.reason

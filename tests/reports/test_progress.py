@@ -79,3 +79,16 @@ def test_the_line_is_cleared_when_the_work_fails():
     with contextlib.suppress(RuntimeError):
         list(Progress("cases", stream=terminal, now=ticking(1.0)).watch(failing()))
     assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_run_in_pieces_counts_on_and_does_not_say_how_long_each_piece_takes():
+    log, clock = io.StringIO(), [0.0]
+    line = RecordingLine(log, now=lambda: clock[0], until=lambda: "1 of 2 questions decided")
+    for _ in range(4):
+        for done in range(1, 11):
+            clock[0] += 1.0
+            line.show(Recording(n_planned=10, n_done=done, n_failed=done // 10))
+        line.go_on_after(Recording(n_planned=10, n_done=10, n_failed=1))
+    assert log.getvalue().splitlines() == [
+        f"{n} runs · 1.0/s · {n // 10} failed · 1 of 2 questions decided" for n in (10, 20, 30, 40)
+    ]

@@ -81,5 +81,5 @@ def unknown_case(run: str, case_id: str, known: Sequence[str]) -> InputFailure:
 def next_command(reference: str, run: ScoredRun, decision: Decision) -> str:
     """How to look at a run, or at the case that matters most in it."""
     shown = ["agentunit", "show", reference if os.path.isfile(reference) else run.header.id]
-    first = decision.failing_cases[:1]
+    first = decision.cases_to_see[:1]
     return shlex.join([*shown, *map(printable_line, first)])

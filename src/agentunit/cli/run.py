@@ -46,7 +46,7 @@ from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.registry import registry, resolve_metrics
 from agentunit.reports.console import Terminal, describe_failures, print_line, print_run
 from agentunit.reports.decision_console import print_verdict
-from agentunit.reports.figures import number
+from agentunit.reports.figures import counted, number
 from agentunit.reports.github_annotations import workflow_commands, write_step_summary
 from agentunit.reports.json_report import decision_as_data, known_backends
 from agentunit.reports.printable import printable_json, printable_line
@@ -241,6 +241,8 @@ def _run(
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
     again = resume_command(plan.header.id, suite_path, store.path)
+    if resume is not None:
+        _say_what_is_kept(plan, store, retry_failed=planned["retry_failed"], until_decided=goal is not None)
     # Playing users and scoring are one run to a judge: its limits hold for both together.
     with judge_run([], plays_users=any(user_kind(case) == "judge" for case in plan.cases)):
         if goal is not None:
@@ -261,6 +263,16 @@ def _run(
         all_rows=all_rows,
         unsure=unsure,
     )
+
+
+def _say_what_is_kept(plan: Plan, store: Store, *, retry_failed: bool, until_decided: bool) -> None:
+    """Say where a run is taken up: what of it is kept, and what is still to run."""
+    finished = store.finished(plan.header.id)
+    again = len(finished.intersection(plan.open)) if retry_failed else 0
+    kept = counted(len(finished) - again, "record")
+    failed = f" ({again:,} that failed are run again)" if again else ""
+    to_run = "further ones are run until decided" if until_decided else f"{len(plan.open):,} to run"
+    click.echo(f"going on with run {plan.header.label}: {kept} kept, {to_run}{failed}", err=True)
 
 
 def recorded_settings(header: RunHeader) -> dict[str, Any]:
@@ -356,9 +368,14 @@ def _refuse_misspelt_backend(gate: Gate, metric: Any) -> None:
 
 
 def record_with_progress(
-    plan: Plan, store: Store, case_ids: Sequence[str] | None = None, *, caps: Caps | None = None
+    plan: Plan,
+    store: Store,
+    case_ids: Sequence[str] | None = None,
+    *,
+    caps: Caps | None = None,
+    line: RecordingLine | None = None,
 ) -> Recording:
-    """Record a plan, or only some cases of it, showing how it goes."""
+    """Record a plan, or only some cases of it, showing how it goes; on a ``line`` that several recordings share."""
     if plan.view.hides_undeclared(plan.cases):
         names = printable_line(", ".join(plan.view.undeclared))
         click.echo(
@@ -366,7 +383,7 @@ def record_with_progress(
             "(agent_fields in the suite lists what the agent receives)",
             err=True,
         )
-    line = RecordingLine()
+    line = line or RecordingLine()
     try:
         with output_to_stderr():
             if case_ids is not None:
@@ -447,7 +464,7 @@ def finish(
     write_step_summary(reported)
     for line in workflow_commands(reported):
         click.echo(line, err=True)
-    failures = describe_failures(reported.failures, scored)
+    failures = describe_failures(reported.failures, scored, store.path)
     if as_json:
         for line in failures:
             click.echo(line, err=True)

@@ -27,10 +27,12 @@ from agentunit.engine.until_decided import (
     Watched,
     answers_by_test,
     baseline_questions,
+    count_decided,
     gate_questions,
     run_until_decided,
 )
 from agentunit.metrics.base import describe
+from agentunit.reports.progress import RecordingLine
 from agentunit.store.sqlite import RunHeader, Store
 
 
@@ -122,6 +124,8 @@ def record_until_decided(plan: Plan, store: Store, suite: Suite, goal: Goal, cap
         _times_in_baseline(goal.baseline, [case.id for case in plan.cases]),
     )
 
+    line = RecordingLine(until=lambda: count_decided(goal.questions))
+
     def run_places(places: list[Place]) -> tuple[Scores, str | None]:
         nonlocal spent_usd
         finished = store.finished(run_id)
@@ -133,7 +137,8 @@ def record_until_decided(plan: Plan, store: Store, suite: Suite, goal: Goal, cap
             None if caps.cost_usd is None else max(0.0, caps.cost_usd - spent_usd),
             None if caps.time_s is None else max(0.001, caps.time_s - (time.monotonic() - began)),
         )
-        recording = record_with_progress(plan, store, caps=left)
+        recording = record_with_progress(plan, store, caps=left, line=line)
+        line.go_on_after(recording)
         plan.resumed_with = None
         spent_usd += recording.spend_usd
         if recording.stopped and recording.capped_by is None:
@@ -171,7 +176,7 @@ def record_until_decided(plan: Plan, store: Store, suite: Suite, goal: Goal, cap
     keep(watched, str(watched))
     store.set_status(run_id, "finished")
     click.echo(str(watched), err=True)
-    if watched.stopped_by.startswith("--max"):
+    if (watched.stopped_by or "").startswith("--max"):
         click.echo(f"go on with: {again}", err=True)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from itertools import chain
+from math import comb
 from typing import Literal
 
 from agentunit.core.codec import RecordError
@@ -29,6 +30,7 @@ from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.paired_scores import BackendScores
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.tool_changes import RunTools, TooManyTools, tools_changed
+from agentunit.formulas.proportions import binomial_tail
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.schema import StoreError
 
@@ -141,7 +143,9 @@ def case_differences(
             n_other += changed
             if changed and n_other <= MOST_LISTED:
                 differences.append(CaseDifference(case_id, "other answer", same_answer=False))
-        standings[case_id] = CaseStanding(kind, *(_is_ok(case_id, counted, side) for side in ("old", "new")))
+        ok_before, ok_now = (_is_ok(case_id, counted, side) for side in ("old", "new"))
+        every_repeat = kind == "newly failing" and _Tries.of(case_id, counted).all_lost
+        standings[case_id] = CaseStanding(kind, ok_before, ok_now, every_repeat)
     return differences, standings, tools, note
 
 
@@ -151,6 +155,53 @@ def count_kinds(standings: Mapping[str, CaseStanding]) -> dict[CaseKind, int]:
     for each in standings.values():
         n_by_kind[each.kind] += 1
     return n_by_kind
+
+
+@dataclass(frozen=True)
+class _Tries:
+    """Which repeats of a case meet every counted metric of which one can say, in the baseline and now."""
+
+    before: Sequence[bool]
+    now: Sequence[bool]
+
+    @classmethod
+    def of(cls, case_id: str, counted: Sequence[CountedScores]) -> _Tries:
+        sides: list[list[bool]] = []
+        for side in ("old", "new"):
+            by_repeat: dict[int, bool] = {}
+            for each in counted:
+                for repeat, value in getattr(each, side).repeats.get(case_id, {}).items():
+                    passes = each.passes(value) if each.info.direction != "none" else None
+                    if passes is not None:
+                        by_repeat[repeat] = by_repeat.get(repeat, True) and passes
+            sides.append(list(by_repeat.values()))
+        return cls(*sides)
+
+    @property
+    def all_lost(self) -> bool:
+        """Whether every repeat fails now, and every one of the baseline passed."""
+        return bool(self.before and self.now) and all(self.before) and not any(self.now)
+
+    @property
+    def could_be_lost(self) -> float:
+        """The chance that all failures are those of now, if they fell on repeats at random; 0.0 for other numbers."""
+        n_failed = len(self.before) + len(self.now) - sum(self.before) - sum(self.now)
+        if not self.before or not self.now or n_failed != len(self.now):
+            return 0.0
+        return 1.0 / comb(len(self.before) + len(self.now), n_failed)
+
+
+def chance_of_broken(standings: Mapping[str, CaseStanding], counted: Sequence[CountedScores]) -> float | None:
+    """The chance of so many cases that fail in every repeat now and passed in every one before; ``None`` for none.
+
+    If nothing changed, the failures of a case fall on its repeats of both runs at random. So a case with as many
+    failures as it has repeats now is lost as a whole with a known chance, and the number of those is binomial.
+    """
+    n_broken = sum(each.every_repeat for each in standings.values())
+    if not n_broken:
+        return None
+    chances = [chance for case_id in standings if (chance := _Tries.of(case_id, counted).could_be_lost)]
+    return binomial_tail(n_broken, len(chances), max(chances))
 
 
 def _is_ok(case_id: str, counted: Sequence[CountedScores], side: Literal["old", "new"]) -> bool | None:
@@ -185,7 +236,8 @@ def _by_scores(cases: Collection[str], counted: Sequence[CountedScores]) -> Iter
         if worst is not None:
             scores.sort(key=lambda change: change[0], reverse=worst in ("fixed", "better"))
             repeats = _telling_repeats(case_id, scores[0][2], is_loss=scores[0][0] < 0.0)
-            yield case_id, _Found(worst, kinds[worst], tuple(change for _, change, _ in scores), repeats)
+            changes = tuple(change for _, change, _ in scores)
+            yield case_id, _Found(worst, kinds[worst], changes, repeats)
 
 
 def _telling_repeats(case_id: str, scores: CountedScores, *, is_loss: bool) -> tuple[int, int]:

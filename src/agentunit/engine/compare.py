@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from agentunit.engine.case_differences import CountedScores, case_differences, count_kinds
+from agentunit.engine.case_differences import CountedScores, case_differences, chance_of_broken, count_kinds
 from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison
 from agentunit.engine.detectable import describe_result
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
@@ -111,9 +111,8 @@ def compare_runs(
         found += _compare_metric(ANSWERED.name, ANSWERED, old, new, set(), counted, None, clusters)
     baseline_cases, candidate_cases = case_ids(baseline), case_ids(candidate)
     shared = baseline_cases & candidate_cases
-    differences, standings, tools, not_compared = case_differences(
-        candidate, baseline, shared, list(_counted_scores(found, held_to))
-    )
+    counted_scores = list(_counted_scores(found, held_to))
+    differences, standings, tools, not_compared = case_differences(candidate, baseline, shared, counted_scores)
     fingerprints = {run.header.settings.get("dataset_fingerprint") for run in (baseline, candidate)} - {None}
     too_few = _too_few_shared(len(shared), len(baseline_cases), settings)
     comparison = Comparison(
@@ -138,6 +137,7 @@ def compare_runs(
         differences=tuple(differences),
         n_by_kind=count_kinds(standings),
         cases=standings,
+        p_broken=chance_of_broken(standings, counted_scores),
         tested_by=settings.counted_by,
         baseline_label=baseline.header.label,
         candidate_label=candidate.header.label,

@@ -77,12 +77,14 @@ class CaseDifference:
 class CaseStanding:
     """One case in both runs: what became of it, and whether it meets the counted metrics before and now.
 
-    ``None`` where nothing says which values are good enough.
+    ``None`` where nothing says which values are good enough. ``every_repeat`` says of a newly failing case that
+    it fails in every repeat now and passed in every one of the baseline.
     """
 
     kind: CaseKind
     ok_before: bool | None = None
     ok_now: bool | None = None
+    every_repeat: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,9 +145,10 @@ class Comparison:
 
     ``tools`` are changes of tools over the cases that both runs have; they never count for the exit code.
     ``differences`` are the cases that changed, by kind and the greatest change first, up to a limit for each kind;
-    ``n_by_kind`` counts all, and ``cases`` has every case that both runs have. ``tested_by`` says why the gated
-    metrics are those, ``sentence`` what they show. ``baseline`` and ``candidate`` are ids; ``baseline_label`` and
-    ``candidate_label`` are for people.
+    ``n_by_kind`` counts all, and ``cases`` has every case that both runs have. ``p_broken`` is the chance of
+    so many cases that fail in every repeat now and passed in every one before, if nothing had changed. ``tested_by``
+    says why the gated metrics are those, ``sentence`` what they show. ``baseline`` and ``candidate`` are ids;
+    ``baseline_label`` and ``candidate_label`` are for people.
     """
 
     baseline: str
@@ -160,6 +163,7 @@ class Comparison:
     differences: tuple[CaseDifference, ...] = ()
     n_by_kind: dict[CaseKind, int] = field(default_factory=dict)
     cases: dict[str, CaseStanding] = field(default_factory=dict)
+    p_broken: float | None = None
     tested_by: TestedBy = "all"
     sentence: str = ""
     baseline_label: str = ""
@@ -184,6 +188,25 @@ class Comparison:
     def of_kind(self, kind: CaseKind) -> list[CaseDifference]:
         """The listed cases of one kind."""
         return [each for each in self.differences if each.kind == kind]
+
+    @property
+    def newly_failing(self) -> tuple[str, ...]:
+        """The ids of all newly failing cases: those in every repeat first, then the greatest change."""
+        listed = [each.case_id for each in self.of_kind("newly failing")]
+        others = [case_id for case_id, each in self.cases.items() if each.kind == "newly failing"]
+        broken = self.failing_in_every_repeat
+        return tuple(sorted(dict.fromkeys(listed + others), key=lambda each: each not in broken))
+
+    @property
+    def failing_in_every_repeat(self) -> frozenset[str]:
+        """The newly failing cases that passed in every repeat of the baseline and fail in every one now."""
+        return frozenset(case_id for case_id, each in self.cases.items() if each.every_repeat)
+
+    @property
+    def breaks_cases(self) -> bool:
+        """Whether more cases fail in every repeat now, and passed in every one before, than chance makes."""
+        # One case and three repeats on each side make exactly 1 in 20.
+        return self.p_broken is not None and self.p_broken <= self.alpha + 1e-9
 
     @property
     def regressions(self) -> list[MetricComparison]:

@@ -6,7 +6,7 @@ and every exit code render this decision; none makes its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, Literal
@@ -31,8 +31,9 @@ _CASES_NAMED = 3
 _ID_LENGTH = 40
 
 RunVerdict = Literal["pass", "fail", "errors", "cannot tell"]
-Unsure = Literal["pass", "fail"]
+Unsure = Literal["pass", "fail", "by-case"]
 ReasonKind = Literal[
+    "newly failing",
     "gate",
     "unanswered gate",
     "regression",
@@ -72,8 +73,7 @@ class Decision:
     ``verdict`` is ``None`` when nothing was there to decide by: no gate, no baseline, and no error too many.
     ``headline`` is the whole in one sentence. ``n_errors`` failed cases and scores were held against ``max_errors``.
     ``gates`` and ``comparison`` are what it was made from. ``known_failures`` are the cases that were marked as such.
-    ``unsure`` is what "cannot tell" was counted as, where the data could not tell and someone had said what that
-    counts as.
+    ``unsure`` is what someone said that "cannot tell" counts as, where that made the decision.
     """
 
     exit_code: int
@@ -94,8 +94,15 @@ class Decision:
 
     @property
     def failing_cases(self) -> tuple[str, ...]:
-        """The ids of all cases behind the reasons, in the order of the reasons."""
-        return tuple(dict.fromkeys(case for reason in self.reasons if reason.exit_code for case in reason.cases))
+        """The ids of all cases behind the reasons: those that newly fail first, then in the order of the reasons."""
+        failing = {case for reason in self.reasons if reason.exit_code for case in reason.cases}
+        return tuple(case for case in self.cases_to_see if case in failing)
+
+    @property
+    def cases_to_see(self) -> tuple[str, ...]:
+        """The ids of the cases to look at, in this order: those that newly fail, then those behind the reasons."""
+        counted = (each for each in self.reasons if each.exit_code or each.kind == "newly failing")
+        return tuple(dict.fromkeys(case for reason in counted for case in reason.cases))
 
 
 def decide_run(
@@ -124,8 +131,8 @@ def decide(
     """The decision that gate verdicts, a comparison and the errors of a run make together."""
     known = known_failures(run, [verdict.gate for verdict in verdicts])
     run = counted_part(run)
-    reasons = [*_gate_reasons(verdicts), *_comparison_reasons(comparison)]
-    headlines = [(reason.exit_code, _headline_part(reason)) for reason in reasons]
+    reasons = [*_newly_failing(comparison), *_gate_reasons(verdicts), *_comparison_reasons(comparison)]
+    headlines = _headline_parts(reasons)
     errors = _error_reasons(run)
     n_errors = run.n_failed + run.n_score_errors
     allowance = f"failed cases and scores: {n_errors}, allowed: {max_errors}"
@@ -145,7 +152,7 @@ def decide(
     if comparison is not None:
         met.append(_no_worse(comparison))
     beside = f"; {users.text} ({named_cases(users.cases, _CASES_NAMED)})" if users is not None else ""
-    allowed = (f"; {allowance}" if n_errors else "") + beside + _known_part(known)
+    allowed = _beside_pass(reasons) + (f"; {allowance}" if n_errors else "") + beside + _known_part(known)
     return _decided(
         reasons,
         [(code, text + beside) if at == 0 else (code, text) for at, (code, text) in enumerate(headlines)],
@@ -161,9 +168,9 @@ def decide(
 
 def decide_comparison(comparison: Comparison) -> Decision:
     """The decision of a comparison alone."""
-    reasons = list(_comparison_reasons(comparison))
-    headlines = [(reason.exit_code, _headline_part(reason)) for reason in reasons]
-    return _decided(reasons, headlines, passed=_no_worse(comparison), comparison=comparison)
+    reasons = [*_newly_failing(comparison), *_comparison_reasons(comparison)]
+    passed = _no_worse(comparison) + _beside_pass(reasons)
+    return _decided(reasons, _headline_parts(reasons), passed=passed, comparison=comparison)
 
 
 def decide_together(decisions: Mapping[str, Decision]) -> Decision:
@@ -192,22 +199,54 @@ def decide_together(decisions: Mapping[str, Decision]) -> Decision:
 def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
     """The decision where "cannot tell" counts as a pass or as a failure; any other decision stays as it is.
 
+    "by-case" counts it as a failure where more cases passed in every repeat of the baseline and fail in every one now
+    than chance makes, else as a pass. It fails such a run also where the loss is within the margin.
+
     >>> unsure = Decision(EXIT_CANNOT_TELL, "cannot tell", "CANNOT TELL: 5 cases")
     >>> count_unsure(unsure, "pass").headline
     'PASS: cannot tell, which counts as a pass: 5 cases'
     """
+    if unsure == "by-case" and decision.exit_code in (EXIT_PASS, EXIT_CANNOT_TELL):
+        newly_failing = next((each for each in decision.reasons if each.kind == "newly failing"), None)
+        if newly_failing is not None and decision.comparison is not None and decision.comparison.breaks_cases:
+            return _failed_by_case(decision, newly_failing, decision.comparison.failing_in_every_repeat)
     if unsure is None or decision.exit_code != EXIT_CANNOT_TELL:
         return decision
-    code = EXIT_PASS if unsure == "pass" else EXIT_FAILED
-    counted = "a pass" if unsure == "pass" else "a failure"
+    code = EXIT_FAILED if unsure == "fail" else EXIT_PASS
+    counted = "a failure" if unsure == "fail" else "a pass"
+    none = _why_none_is_broken(decision.comparison) if unsure == "by-case" else ""
     said = decision.headline.removeprefix(f"{decision.word}: ")
     return replace(
         decision,
         exit_code=code,
         verdict=_VERDICTS[code],
-        headline=f"{unsure.upper()}: cannot tell, which counts as {counted}: {said}",
+        headline=f"{_VERDICTS[code].upper()}: cannot tell, which counts as {counted}{none}: {said}",
         reasons=tuple(replace(each, exit_code=code) if each.exit_code else each for each in decision.reasons),
         unsure=unsure,
+    )
+
+
+def _why_none_is_broken(comparison: Comparison | None) -> str:
+    if comparison is None or comparison.p_broken is None:
+        return ", as no case newly fails in every repeat"
+    n_broken, chance = len(comparison.failing_in_every_repeat), f"p = {comparison.p_broken:.2g}"
+    return f", as chance alone may make {n_broken:,} fail in every repeat ({chance}; more repeats would tell)"
+
+
+def _failed_by_case(decision: Decision, newly_failing: Reason, in_every_repeat: Collection[str]) -> Decision:
+    """The failure of a run because of cases that are broken for sure; what else is said about it stays."""
+    cases = tuple(each for each in newly_failing.cases if each in in_every_repeat)
+    failed = replace(newly_failing, exit_code=EXIT_FAILED, cases=cases)
+    otherwise = "the data cannot tell"
+    if decision.exit_code == EXIT_PASS:
+        otherwise = decision.headline.removeprefix(f"{decision.word}: ").replace(_beside_pass([newly_failing]), "")
+    return replace(
+        decision,
+        exit_code=EXIT_FAILED,
+        verdict="fail",
+        headline=f"FAIL: {_headline_part(newly_failing)}; otherwise {otherwise}",
+        reasons=tuple(failed if each is newly_failing else each for each in decision.reasons),
+        unsure="by-case",
     )
 
 
@@ -293,6 +332,15 @@ def _gate_reasons(verdicts: Iterable[GateVerdict]) -> Iterable[Reason]:
             yield Reason("undecided", EXIT_CANNOT_TELL, *facts)
 
 
+def _newly_failing(comparison: Comparison | None) -> Iterable[Reason]:
+    """The cases that newly fail. No exit code comes of it by itself: chance makes some cases fail now and then."""
+    cases = () if comparison is None else comparison.newly_failing
+    if comparison is not None and cases:
+        n_broken = len(comparison.failing_in_every_repeat)
+        repeats = "" if n_broken == len(cases) else f", {n_broken or 'none'} of them in every repeat"
+        yield Reason("newly failing", EXIT_PASS, "newly failing", f"{len(cases):,} newly failing{repeats}", cases)
+
+
 def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
     if comparison is None:
         return
@@ -301,9 +349,8 @@ def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
         worse = tuple(change.case_id for change in each.got_worse)
         yield Reason("regression", EXIT_FAILED, names[id(each)], each.reason, worse, each.metric, each.backend)
     for each in comparison.undecided:
-        more = " (add cases: --repeats auto runs as many as it takes)" if each.cases_needed else ""
-        text = each.reason + more
-        yield Reason("undecided", EXIT_CANNOT_TELL, names[id(each)], text, metric=each.metric, backend=each.backend)
+        facts = (names[id(each)], each.reason)
+        yield Reason("undecided", EXIT_CANNOT_TELL, *facts, metric=each.metric, backend=each.backend)
     scores_changed = any(each.unit == "score" and (each.got_worse or each.got_better) for each in comparison.metrics)
     if not comparison.tested and (scores_changed or not comparison.is_unchanged):
         text = "no metric counts for the decision; --on names some"
@@ -348,7 +395,21 @@ def _known_part(known: Sequence[KnownFailure]) -> str:
     return said + (f"; fixed, remove the mark: {named_cases(fixed, _CASES_NAMED)}" if fixed else "")
 
 
+def _headline_parts(reasons: Sequence[Reason]) -> list[tuple[int, str]]:
+    """What a headline says of each reason. Cases that newly fail are named once, before all others."""
+    named = any(reason.kind == "newly failing" for reason in reasons)
+    without = (replace(each, cases=()) if named and each.kind == "regression" else each for each in reasons)
+    return [(each.exit_code, _headline_part(each)) for each in without]
+
+
+def _beside_pass(reasons: Sequence[Reason]) -> str:
+    """What the headline of a run that passes says about cases that newly fail."""
+    return "".join(f"; {_headline_part(each)}" for each in reasons if each.kind == "newly failing")
+
+
 def _headline_part(reason: Reason) -> str:
+    if reason.kind == "newly failing":
+        return reason.text + _in_cases(reason.cases, ": ")
     if reason.kind == "regression":
         return f"{reason.subject} is worse than the baseline{_in_cases(reason.cases)}"
     if reason.kind == "undecided":

@@ -128,6 +128,31 @@ def describe_power(each: MetricComparison, width: float | None) -> str:
     return f"a {noun} of {loss} would have been seen with {POWER * 100:.0f} % probability"
 
 
+def loss_seen(each: MetricComparison) -> float:
+    """How much worse a metric is on average; 0.0 where it is not."""
+    difference = each.difference or 0.0
+    loss = difference if each.direction == "lower" else -difference
+    return loss if loss > ROUNDING else 0.0
+
+
+def describe_seen(each: MetricComparison, width: float | None, alpha: float, n_tests: int) -> str:
+    """A loss that was seen and is not shown to be one, and what its test says.
+
+    >>> each = MetricComparison("m", "b", "cannot tell", "", True, "higher", difference=-0.13, p_adjusted=0.125)
+    >>> describe_seen(each, 1.0, 0.05, 1)
+    'fell by 13 points, which may be chance (p = 0.12)'
+    """
+    assert each.p_adjusted is not None
+    moved = f"{'rose' if each.direction == 'lower' else 'fell'} by {describe_loss(each, loss_seen(each), width)}"
+    if each.p_adjusted < alpha:
+        return f"{moved}, which is within the margin"
+    holm = f" after Holm over {n_tests} metrics" if n_tests > 1 else ""
+    end = each.low if each.direction == "lower" else None if each.high is None else -each.high
+    corrected = "is not corrected for them" if holm else "is approximate, the test exact"
+    interval = f"; the interval without 0 {corrected}" if end is not None and end > ROUNDING else ""
+    return f"{moved}, which may be chance (p = {each.p_adjusted:.2g}{holm}{interval})"
+
+
 def describe_result(comparison: Comparison, widths: Sequence[float | None]) -> str:
     """The sentence about a comparison: what its counted metrics show, with numbers. ``widths`` are those of metrics."""
     cases = "1 case" if comparison.n_paired == 1 else f"{comparison.n_paired:,} cases"
@@ -151,13 +176,21 @@ def describe_result(comparison: Comparison, widths: Sequence[float | None]) -> s
         return ""
     if all(each.verdict == "no change" for _, each, _ in tested):
         return f"{cases}: no tested score changed."
+    n_tests = sum(each.verdict != "no change" for _, each, _ in tested)
+    moved = [
+        f"{label} {describe_seen(each, width, comparison.alpha, n_tests)}"
+        for label, each, width in tested
+        if loss_seen(each)
+    ]
+    fell = "; ".join(moved[:_METRICS_NAMED] + ([f"{len(moved) - _METRICS_NAMED} more"] * (len(moved) > _METRICS_NAMED)))
+    before = f"{cases}: {fell}; " if fell else f"{cases}: "
     if len(tested) == 1:
         ((_, each, width),) = tested
-        unseen = "" if each.smallest_detectable is None else "; none was"
-        return f"{cases}: {describe_power(each, width)}{unseen}."
+        unseen = "" if each.smallest_detectable is None or moved else "; none was"
+        return f"{before}{describe_power(each, width)}{unseen}."
     seen = [each for each in tested if each[1].smallest_detectable is not None]
     if not seen:
-        return f"{cases}: too few to see any loss with {POWER * 100:.0f} % probability."
+        return f"{before}too few to see any loss with {POWER * 100:.0f} % probability."
     parts = [
         f"a {'rise' if each.direction == 'lower' else 'drop'} of "
         f"{describe_loss(each, each.smallest_detectable or 0.0, width)} in {label}"
@@ -165,4 +198,5 @@ def describe_result(comparison: Comparison, widths: Sequence[float | None]) -> s
     ]
     others = f" (and in {len(seen) - _METRICS_NAMED} more metrics)" if len(seen) > _METRICS_NAMED else ""
     listed = ", ".join(parts[:-1]) + f" or {parts[-1]}" if len(parts) > 1 else parts[0]
-    return f"{cases}: {listed}{others} would have been seen with {POWER * 100:.0f} % probability; none was."
+    unseen = "" if moved else "; none was"
+    return f"{before}{listed}{others} would have been seen with {POWER * 100:.0f} % probability{unseen}."

@@ -26,7 +26,7 @@ class BackendScores:
     """What one backend made of a metric in one run; values by case, a case's repeats averaged.
 
     ``models`` are those that a judge answered with, ``last`` is the last value in dataset order. ``is_binary`` says
-    that every value is 0 or 1. ``repeats`` are the values of each case by repeat.
+    that every value is 0 or 1; ``repeats`` are the values of each case by repeat.
     """
 
     values: dict[str, float]

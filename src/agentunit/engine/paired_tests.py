@@ -7,7 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from agentunit.engine.comparison import CaseChange, CompareVerdict, MetricComparison, TestedBy, most_changed
-from agentunit.engine.detectable import ROUNDING, Sample, cases_to_settle, describe_loss, describe_power, spread
+from agentunit.engine.detectable import (
+    ROUNDING,
+    Sample,
+    cases_to_settle,
+    describe_loss,
+    describe_power,
+    describe_seen,
+    loss_seen,
+    spread,
+)
 from agentunit.engine.margins import Margin, margin_in_unit, range_width
 from agentunit.engine.paired_scores import BackendScores, equally_repeated
 from agentunit.formulas.paired import (
@@ -237,8 +246,14 @@ def _decided(
     pairs = "1 case" if each.n_pairs == 1 else f"{each.n_pairs:,} cases"
     settle = "" if each.cases_needed is None else f"; about {each.cases_needed:,} cases would settle it"
     loss = "rise" if each.direction == "lower" else "drop"
-    ruled_out = f"; none was, but a {loss} of {describe_loss(each, each.margin or 0.0, sample.width)} is not ruled out"
-    reason = f"{pairs}: {describe_power(each, sample.width)}{ruled_out if each.smallest_detectable else ''}{settle}"
+    power = describe_power(each, sample.width)
+    margin = describe_loss(each, each.margin or 0.0, sample.width)
+    if loss_seen(each):
+        seen = f"{describe_seen(each, sample.width, settings.alpha, n_tests)}; {power}"
+        ruled_out = f"; one of {margin} is not ruled out"
+    else:
+        seen, ruled_out = power, f"; none was, but a {loss} of {margin} is not ruled out"
+    reason = f"{pairs}: {seen}{ruled_out if each.smallest_detectable else ''}{settle}"
     return replace(each, reason=reason)
 
 

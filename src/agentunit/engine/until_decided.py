@@ -121,7 +121,14 @@ class Question:
             whom = "the population of such cases" if self.about == "population" else "these cases"
             return f"shown after {runs}, for {whom}"
         needed = self.runs_needed()
-        return f"not shown after {runs}" + (f"; about {needed:,} more would show it" if needed else "")
+        if self.against_baseline:
+            return f"not shown after {runs}" + (f"; about {needed:,} more would show it" if needed else "")
+        # One that needs far more than were made will not be decided by going on.
+        is_near = needed is None or needed > 2 * self.n
+        why = ": the mean is too near the threshold" if is_near else ""
+        more = f" (about {needed:,} more would show it)" if needed else ""
+        instead = "--repeats N in place of auto holds the mean of these very cases to it"
+        return f"not shown after {runs}{why}{more}; {instead}"
 
 
 def gate_questions(gates: Iterable[Gate], run_info: Callable[[str], MetricInfo]) -> list[Question]:
@@ -208,6 +215,12 @@ def answers_by_test(
     }
 
 
+def count_decided(questions: Sequence[Question]) -> str:
+    """How many questions are answered."""
+    answered = sum(question.answer is not None for question in questions)
+    return f"{answered} of {len(questions)} questions decided"
+
+
 @dataclass
 class Watched:
     """The questions of a run with their answers, and why no more cases were run."""
@@ -215,12 +228,14 @@ class Watched:
     questions: list[Question]
     n_runs: int = 0
     n_cases: int = 0
-    stopped_by: str = "every question is answered"
+    stopped_by: str | None = None
 
     def __str__(self) -> str:
-        answered = sum(question.outcome().answer is not None for question in self.questions)
-        decided = f"{answered} of {len(self.questions)} questions decided"
-        return f"{self.n_runs:,} runs of {self.n_cases:,} cases, {decided}: {self.stopped_by}"
+        why = self.stopped_by
+        if why is None and all(question.answer is not None for question in self.questions):
+            why = "every question is answered"
+        why = why or "every case was run as often as in the baseline; more cases would tell more"
+        return f"{self.n_runs:,} runs of {self.n_cases:,} cases, {count_decided(self.questions)}: {why}"
 
     @property
     def open_questions(self) -> list[Question]:
@@ -303,9 +318,6 @@ def run_until_decided(
             question.answer = question.tested.answer
         keep(watched)
     if not watched.open_questions:
-        answered = all(question.answer is not None for question in questions)
-        if not answered:
-            watched.stopped_by = "every case was run as often as in the baseline; more cases would tell more"
         return watched
     n_counted = course.n_cases - len(ignored)
     for question in watched.open_questions:
@@ -369,8 +381,7 @@ class _Part:
             if stopped_by is not None:
                 self.watched.stopped_by = stopped_by
             elif most is not None and self.watched.open_questions:
-                stopped_by = _never(self.watched.open_questions, most - self.watched.n_runs)
-                self.watched.stopped_by = stopped_by or self.watched.stopped_by
+                stopped_by = self.watched.stopped_by = _never(self.watched.open_questions, most - self.watched.n_runs)
             self.keep(self.watched)
             if stopped_by is not None or not self.watched.open_questions:
                 return False

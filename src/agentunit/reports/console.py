@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -32,6 +31,8 @@ from agentunit.reports.figures import (
     spread_rows,
 )
 from agentunit.reports.printable import printable_line
+from agentunit.reports.reported_run import resume_command
+from agentunit.store.sqlite import DEFAULT_PATH
 
 ROWS_SHOWN = 10
 _WORD_WIDTH = 20
@@ -254,8 +255,11 @@ def error_line(error: InputError) -> str:
     return printable_line(str(error))
 
 
-def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun) -> list[str]:
-    """Lines for the terminal and the log: failed cases by their cause, and how to go on."""
+def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun, store_path: str = DEFAULT_PATH) -> list[str]:
+    """Lines for the terminal and the log: failed cases by their cause, and how to go on.
+
+    The order of a run until decided must not depend on what came out, so that it cannot run them again.
+    """
     if not groups:
         return []
     lines = [f"the agent failed {describe_failed(run)}:"]
@@ -263,7 +267,10 @@ def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun) -> list[st
     suite = run.header.settings.get("suite")
     if isinstance(suite, str) and not run.header.is_foreign:
         # The evidence of a run until decided must come in its order: only as one of fixed size can cases be retried.
-        fixed = ["--repeats", "1"] if run.header.settings.get("until_decided") else []
-        again = shlex.join(["agentunit", "run", suite, "--resume", run.header.id, *fixed, "--retry-failed"])
-        lines.append(f"  run them again: {printable_line(again)}")
+        fixed = " --repeats 1" if run.header.settings.get("until_decided") else ""
+        again = f"{resume_command(run.header.id, suite, store_path)}{fixed} --retry-failed"
+        # Answers of two versions of an agent are mixed only by somebody who says so.
+        is_mixed = run.n_failed < run.n_records and run.header.settings.get("agent_version") is not None
+        changed = ", with --changed-agent if you change the agent first" if is_mixed else ""
+        lines.append(f"  run them again{changed}: {printable_line(again)}")
     return lines

@@ -318,6 +318,8 @@ def describe_reason(reason: Reason) -> str:
     >>> describe_reason(Reason("gate", 1, "cost max <= 1", "max 3 misses <= 1", ("q1",)))
     'cost max <= 1: max 3 misses <= 1 (q1)'
     """
+    if reason.kind == "newly failing":
+        return f"{reason.text}: {named_cases(reason.cases, _CASES_NAMED)}"
     is_whole = reason.kind in ("failed case", "failed score", "failed test", "test session", "simulated user")
     about = "" if is_whole else f"{reason.subject}: "
     cases = f" ({named_cases(reason.cases, _CASES_NAMED)})" if reason.cases else ""

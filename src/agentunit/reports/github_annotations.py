@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 
-from agentunit.engine.decision import EXIT_CANNOT_TELL, EXIT_ERRORS
+from agentunit.engine.decision import EXIT_ERRORS, EXIT_FAILED
 from agentunit.reports.failure_groups import FailureGroup, named_ids
 from agentunit.reports.figures import describe_reason
 from agentunit.reports.printable import printable_line
@@ -35,7 +35,7 @@ def workflow_commands(reported: ReportedRun, environment: Mapping[str, str] = os
         yield _command("error" if counted else "warning", text, title="the agent failed", **_place(group, root))
     reasons = [reason for reason in decision.reasons if reason.kind != "failed case"]
     for reason in reasons[:_REASONS_SHOWN]:
-        level = "warning" if reason.exit_code == EXIT_CANNOT_TELL or reason.kind == "simulated user" else "error"
+        level = "error" if reason.exit_code in (EXIT_FAILED, EXIT_ERRORS) else "warning"
         title = "errors" if reason.exit_code == EXIT_ERRORS else reason.kind
         yield _command(level, describe_reason(reason), title=f"AgentUnit: {title}")
     for line in describe_known_failures(decision, ("fixed", "expired"))[:_GROUPS_SHOWN]:

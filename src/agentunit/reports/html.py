@@ -90,8 +90,10 @@ def _case_browser(reported: ReportedRun) -> str:
     # The same case in several runs is looked at together.
     orders = [orders[1], orders[0], *orders[2:]] if reported.others else orders
     options = _options(orders)
+    compared = any(run.decision.comparison is not None for run in reported.runs)
     filters = (
         ("all", "all cases"),
+        *((("newly", "newly failing"),) if compared else ()),
         ("imperfect", "below perfect"),
         ("failed", "agent failed"),
         ("errors", "anything broken"),
@@ -155,8 +157,11 @@ def _write_bodies(reported: ReportedRun, stream: IO[bytes]) -> dict[str, Any]:
     entries = []
     n_bytes = 0
     for place, run in enumerate(reported.runs):
+        comparison = run.decision.comparison
+        newly = frozenset(() if comparison is None else comparison.newly_failing)
         for case in run.cases():
-            entries.append({**_list_entry(case, list(infos)), "run": place})
+            facts = {"run": place, **({"newly_failing": True} if case.case_id in newly else {})}
+            entries.append({**_list_entry(case, list(infos)), **facts})
             if n_bytes < _MOST_BODY_BYTES:
                 n_bytes += _write(stream, _embedded(_body(case)))
             _write(stream, "\n")

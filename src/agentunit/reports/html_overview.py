@@ -42,7 +42,7 @@ from agentunit.reports.figures import (
     quantity,
     spread_rows,
 )
-from agentunit.reports.html_tables import html_table, html_text, several_section, slices_section
+from agentunit.reports.html_tables import case_link, html_table, html_text, several_section, slices_section
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
@@ -90,7 +90,7 @@ def _sections(reported: ReportedRun) -> str:
     return "".join(
         (
             _verdict(decision),
-            _differences(decision.comparison),
+            _differences(reported),
             _failures(reported),
             _known_failures(decision),
             _gates(decision.gates),
@@ -170,8 +170,9 @@ def _gates(verdicts: Sequence[GateVerdict]) -> str:
     return f'<h2 id="gates">Gates</h2>\n<ul class="plain">{"".join(lines)}</ul>\n'
 
 
-def _differences(comparison: Comparison | None) -> str:
-    """What became of the cases, before any statistics."""
+def _differences(reported: ReportedRun) -> str:
+    """What became of the cases, before any statistics; each case leads to all that the page has about it."""
+    comparison = reported.decision.comparison
     if comparison is None:
         return ""
     against = f"{html_text(comparison.baseline_label)}, {describe_pairs(comparison)}"
@@ -181,7 +182,7 @@ def _differences(comparison: Comparison | None) -> str:
         listed = comparison.of_kind(kind)
         if not listed:
             continue
-        rows = "".join(_difference_row(each) for each in listed)
+        rows = "".join(_difference_row(each, reported.run.header.id) for each in listed)
         known = {each.case_id for each in listed}
         unlisted = [each for each, found in comparison.cases.items() if found.kind == kind and each not in known]
         ids = html_text(", ".join(unlisted))
@@ -193,14 +194,14 @@ def _differences(comparison: Comparison | None) -> str:
     return "".join(parts)
 
 
-def _difference_row(each: CaseDifference) -> str:
+def _difference_row(each: CaseDifference, run_id: str) -> str:
     answers = dict(describe_answers(each))
     same = answers.get("same answer")
     shown = [answers.get(when, "") if same is None else same for when in ("before", "now")]
     cells = (describe_scores(each), *(printable_line(text, _ANSWER_LENGTH) for text in shown))
     columns = zip(("scores", "before", "now"), cells, strict=True)
     body = "".join(f'<td data-name="{name}">{html_text(cell)}</td>' for name, cell in columns)
-    return f"<tr><td><code>{html_text(each.case_id, 80)}</code></td>{body}</tr>\n"
+    return f"<tr><td>{case_link(each.case_id, run_id)}</td>{body}</tr>\n"
 
 
 def _comparison(comparison: Comparison | None) -> str:

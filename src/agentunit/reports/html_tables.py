@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from urllib.parse import quote
 
 from agentunit.reports.printable import printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedRun
@@ -40,7 +41,7 @@ def _case_row(labels: Sequence[str], row: CaseByRuns) -> str:
     for label, word, scores in zip(labels[1:], row.runs, row.scores, strict=True):
         soft = f' <span class="soft">{html_text(scores)}</span>' if scores else ""
         cells.append(f'<td data-name="{html_text(label)}">{_standing(word)}{soft}</td>')
-    return f"<tr><td><code>{html_text(row.case_id, 80)}</code></td>{''.join(cells)}</tr>\n"
+    return f"<tr><td>{case_link(row.case_id)}</td>{''.join(cells)}</tr>\n"
 
 
 def _standing(word: str) -> str:
@@ -72,6 +73,17 @@ def html_table(headings: Sequence[str], rows: str) -> str:
     head = "".join(f'<th scope="col">{html_text(each)}</th>' for each in headings)
     table = f'<table class="wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>'
     return f'<div class="card">{table}</div>\n'
+
+
+def case_link(case_id: str, run_id: str | None = None) -> str:
+    """A case id that leads to all that the page has about the case, of this run where there are several.
+
+    >>> case_link("a b", "r1")
+    '<a href="#a%20b/r1"><code>a b</code></a>'
+    """
+    # As encodeURIComponent of the page's script writes them.
+    parts = (quote(each, safe="!'()*", errors="replace") for each in (case_id, run_id) if each is not None)
+    return f'<a href="#{"/".join(parts)}"><code>{html_text(case_id, 80)}</code></a>'
 
 
 def html_text(text: str, most: int | None = None) -> str:

@@ -126,6 +126,8 @@ def _write_cases(reported: ReportedRun, stream: IO[bytes], classname: str) -> _C
 def _blame(reason: Reason) -> str:
     if reason.kind == "regression":
         return f"{reason.subject} is worse than in the baseline"
+    if reason.kind == "newly failing":
+        return "newly failing: it passed in every repeat of the baseline and fails in every one now"
     return f"breaks the gate {reason.subject}" if reason.kind == "gate" else reason.text
 
 

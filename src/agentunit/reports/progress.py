@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from agentunit.reports.figures import duration, number
@@ -119,9 +120,20 @@ def rewrite_line(stream: TextIO, text: str) -> None:
 
 
 class RecordingLine:
-    """How a recording goes: one line on a terminal, rewritten in place; in a log a new line now and then."""
+    """How a recording goes: one line on a terminal, rewritten in place; in a log a new line now and then.
 
-    def __init__(self, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> None:
+    ``until`` says how far a run has come that is recorded in pieces, and of which nobody knows how long it will be.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        now: Callable[[], float] = time.monotonic,
+        until: Callable[[], str] | None = None,
+    ) -> None:
+        self._until = until
+        self._n_done = self._n_failed = self._n_user_failed = 0
+        self._spend_usd = 0.0
         self._stream = sys.stderr if stream is None else stream
         self._now = now
         self._start = self._logged_at = now()
@@ -138,16 +150,34 @@ class RecordingLine:
         with suppress(ValueError):
             # An agent may close the stream; that is no reason to end the run.
             if self._stream.isatty():
-                rewrite_line(self._stream, describe_recording(recording, now - self._start))
+                rewrite_line(self._stream, self._describe(recording, now))
                 self._shown = True
             else:
                 self._log(recording, now)
 
+    def go_on_after(self, recording: Recording) -> None:
+        """Count a recording that has ended: the next one goes on from there."""
+        self._n_done += recording.n_done
+        self._n_failed += recording.n_failed
+        self._n_user_failed += recording.n_user_failed
+        self._spend_usd += recording.spend_usd
+
+    def _describe(self, recording: Recording, now: float) -> str:
+        whole = replace(
+            recording,
+            n_done=self._n_done + recording.n_done,
+            n_failed=self._n_failed + recording.n_failed,
+            n_user_failed=self._n_user_failed + recording.n_user_failed,
+            spend_usd=self._spend_usd + recording.spend_usd,
+        )
+        return describe_recording(whole, now - self._start, None if self._until is None else self._until())
+
     def _log(self, recording: Recording, now: float) -> None:
-        tenths = 10 * recording.n_done // max(1, recording.n_planned)
+        # A tenth of one of many pieces is no news.
+        tenths = 0 if self._until else 10 * recording.n_done // max(1, recording.n_planned)
         if now - self._logged_at >= (_LEAST_BETWEEN_S if self._tenths < tenths < 10 else _LOGGED_EVERY_S):
             self._logged_at, self._tenths = now, tenths
-            log_line(self._stream, describe_recording(recording, now - self._start))
+            log_line(self._stream, self._describe(recording, now))
 
     def clear(self) -> None:
         """Leave the line as it was."""
@@ -155,8 +185,8 @@ class RecordingLine:
             rewrite_line(self._stream, "")
 
 
-def describe_recording(recording: Recording, elapsed_s: float) -> str:
-    """The line itself.
+def describe_recording(recording: Recording, elapsed_s: float, until: str | None = None) -> str:
+    """The line itself. ``until`` stands in place of what is not known where a run ends when it is decided.
 
     >>> from agentunit.engine.runner import Recording
     >>> describe_recording(Recording(n_planned=8, n_done=2, n_failed=1, spend_usd=0.5), 4.0)
@@ -165,12 +195,16 @@ def describe_recording(recording: Recording, elapsed_s: float) -> str:
     share = recording.n_done / recording.n_planned if recording.n_planned else 1.0
     rate = recording.n_done / elapsed_s if elapsed_s > 0 else 0.0
     parts = [f"{share:4.0%}", f"{recording.n_done:,}/{recording.n_planned:,} cases", f"{rate:,.1f}/s"]
+    if until is not None:
+        parts = [f"{recording.n_done:,} {'run' if recording.n_done == 1 else 'runs'}", *parts[2:]]
     if recording.n_failed:
         parts.append(f"{recording.n_failed:,} failed")
     if recording.n_user_failed:
         parts.append(f"{recording.n_user_failed:,} simulated users failed")
     if recording.spend_usd:
         parts.append(f"${number(recording.spend_usd, 'USD')}")
-    if rate:
+    if until is not None:
+        parts.append(until)
+    elif rate:
         parts.append(f"{duration((recording.n_planned - recording.n_done) / rate)} left")
     return " · ".join(parts)

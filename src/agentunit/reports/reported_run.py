@@ -146,7 +146,7 @@ class Mask:
         known = (replace(each, reason=text) for each, text in zip(decision.known_failures, why, strict=True))
         decision = replace(decision, known_failures=tuple(known))
         # Case ids stay, or nobody could look the cases up: characters without a meaning stand for them meanwhile.
-        ids = sorted((case for case in decision.failing_cases if case in decision.headline), key=len, reverse=True)
+        ids = sorted((case for case in decision.cases_to_see if case in decision.headline), key=len, reverse=True)
         signs = {case_id: chr(_PRIVATE_USE + place) for place, case_id in enumerate(ids[:_MOST_IDS])}
         whole_ids = re.compile(rf"(?<![\w.@-])(?:{'|'.join(map(re.escape, signs)) or '(?!)'})(?![\w@-])")
         headline = whole_ids.sub(lambda found: signs[found[0]], decision.headline)

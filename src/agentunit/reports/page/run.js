@@ -89,6 +89,7 @@
   }
   const filters = {
     all: () => true,
+    newly: (entry) => entry.newly_failing,
     failed: (entry) => entry.failed,
     errors: (entry) => entry.failed || entry.statuses.includes("e"),
     imperfect: (entry) => entry.failed || entry.values.some((value, at) => {
@@ -192,7 +193,8 @@
   function openFromAddress() {
     const wanted = location.hash.slice(1);
     if (!wanted) return;
-    const at = index.cases.findIndex((entry, each) => anchor(each) === wanted || encodeURIComponent(entry.id) === wanted);
+    const names = (entry) => [encodeURIComponent(entry.id), encodeURIComponent(entry.id) + "/" + encodeURIComponent(index.runs[entry.run].id)];
+    const at = index.cases.findIndex((entry, each) => anchor(each) === wanted || names(entry).includes(wanted));
     if (at < 0) return;
     if (!listed.includes(at)) { search.value = ""; only.value = "all"; if (which) which.value = ""; update(); }
     while (!byId("open-" + at) && rendered < listed.length) renderMore();
