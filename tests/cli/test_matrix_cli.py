@@ -93,3 +93,30 @@ def test_a_parameter_of_that_name_gets_the_value(monkeypatch: pytest.MonkeyPatch
     assert BoundFunction(lambda text, model: (text, model))(case, TraceLog(), None) == ("question", "large")
     assert BoundFunction(lambda query, *, model="x": (query, model))(case, TraceLog(), None) == ("question", "large")
     assert BoundFunction(lambda query: query)(case, TraceLog(), None) == "question"
+
+
+BROKEN = """
+def answer(query, model="none"):
+    raise KeyError("OPENAI_API_KEY")
+"""
+
+
+def test_the_last_word_of_a_matrix_is_its_exit_code(agentunit, tmp_path: Path):
+    (tmp_path / "matrix_agent.py").write_text(BROKEN)
+    result = agentunit("run", "suite.py", "--set", "model=a,b")
+    assert result.returncode == 1, result.stderr
+    matrix = result.stdout.rpartition("Against the baseline")[2]
+    last = next(line for line in reversed(result.stdout.splitlines()) if not line.startswith("next:"))
+    assert last.startswith("FAIL: model=a: exact_match >= 0.8; failed cases and scores: 20")
+    assert "PASS" not in matrix
+    assert "no gate says which matter" not in matrix
+    as_json = agentunit("run", "suite.py", "--set", "model=a,b", "--json")
+    compared = json.loads(as_json.stdout.splitlines()[-1])
+    assert (as_json.returncode, compared["exit_code"], compared["decision"]["verdict"]) == (1, 1, "fail")
+
+
+def test_variants_of_one_name_are_called_by_what_differs(agentunit):
+    result = agentunit("run", "suite.py", "--set", "model=good,fine", "--name", "m", "--tag", "team=x")
+    assert result.returncode == 0, result.stderr
+    assert "Against the baseline model=good → model=fine: 20 cases" in result.stdout
+    assert "PASS: model=good: 1 gate met; model=fine: 1 gate met" in result.stdout

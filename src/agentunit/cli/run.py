@@ -151,8 +151,16 @@ def run(
         raise click.BadParameter(f"must be a number above 0, or auto; received {repeats!r}", param_hint="--repeats")
     variants = variants_from(sets)
     if len(variants) > 1:
-        shared = {"as_json": as_json, "show_personal_data": show_personal_data}
-        run_matrix(context, variants, store_path, shared)
+        run_matrix(
+            context,
+            variants,
+            store_path,
+            baseline=baseline,
+            unsure=unsure,
+            all_rows=all_rows,
+            as_json=as_json,
+            show_personal_data=show_personal_data,
+        )
     set_variables(variants[0])
     given = {
         "repeats": None if repeats is None else 1 if until_decided else int(repeats),

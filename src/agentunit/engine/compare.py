@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from agentunit.engine.case_differences import CountedScores, case_differences, count_kinds
-from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison
+from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison, labels_of
 from agentunit.engine.detectable import describe_result
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.known_failures import set_aside, without_cases
@@ -44,6 +44,7 @@ def compare_runs(
     alpha: float = DEFAULT_ALPHA,
     min_coverage: float = 0.8,
     resamples: int | None = None,
+    labels: tuple[str, str] | None = None,
 ) -> Comparison:
     """Hold a run against a baseline, over the cases that both have.
 
@@ -57,7 +58,8 @@ def compare_runs(
     needs no Holm, since all must pass. When fewer than ``min_coverage`` of the baseline's cases are in both runs, or of
     a metric's scores, it does not pass: what is missing may be what went wrong. Where the agent failed in either run,
     ``answered`` is compared and counts, whatever is named: 1.0 for each repeat without a failure. Cases that the
-    candidate's dataset marks as known to fail are left out of both runs.
+    candidate's dataset marks as known to fail are left out of both runs. ``labels`` are what the baseline and the
+    candidate are called, where there are further runs beside them.
     """
     if not 0.0 < alpha < 0.5:
         raise ValueError(f"compare_runs: alpha must be above 0 and below 0.5; received {alpha!r}")
@@ -112,6 +114,7 @@ def compare_runs(
         candidate, baseline, shared, list(_counted_scores(found, held_to))
     )
     fingerprints = {run.header.settings.get("dataset_fingerprint") for run in (baseline, candidate)} - {None}
+    baseline_label, candidate_label = labels or labels_of([baseline.header, candidate.header])
     too_few = _too_few_shared(len(shared), len(baseline_cases), settings)
     comparison = Comparison(
         baseline=baseline.header.id,
@@ -134,9 +137,9 @@ def compare_runs(
         differences=tuple(differences),
         n_by_kind=count_kinds(standings),
         cases=standings,
-        tested_by=settings.counted_by,
-        baseline_label=baseline.header.label,
-        candidate_label=candidate.header.label,
+        tested_by="all beside gates" if held_to and settings.counted_by == "all" else settings.counted_by,
+        baseline_label=baseline_label,
+        candidate_label=candidate_label,
     )
     return replace(comparison, sentence=describe_result(comparison, [_width(each) for each in found]))
 

@@ -93,6 +93,11 @@ class Decision:
         return (self.verdict or "").upper()
 
     @property
+    def said(self) -> str:
+        """The headline without the verdict."""
+        return self.headline.removeprefix(f"{self.word}: ")
+
+    @property
     def failing_cases(self) -> tuple[str, ...]:
         """The ids of all cases behind the reasons, in the order of the reasons."""
         return tuple(dict.fromkeys(case for reason in self.reasons if reason.exit_code for case in reason.cases))
@@ -176,11 +181,7 @@ def decide_together(decisions: Mapping[str, Decision]) -> Decision:
     code = strictest(each.exit_code for each in decisions.values())
     verdict = None if all(each.verdict is None for each in decisions.values()) else _VERDICTS[code]
     word = "" if verdict is None else f"{verdict.upper()}: "
-    said = "; ".join(
-        f"{label}: {each.headline.removeprefix(f'{each.word}: ')}"
-        for label, each in decisions.items()
-        if each.exit_code == code
-    )
+    said = "; ".join(f"{label}: {each.said}" for label, each in decisions.items() if each.exit_code == code)
     reasons = (
         replace(reason, subject=f"{label}: {reason.subject}")
         for label, each in decisions.items()
@@ -200,12 +201,11 @@ def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
         return decision
     code = EXIT_PASS if unsure == "pass" else EXIT_FAILED
     counted = "a pass" if unsure == "pass" else "a failure"
-    said = decision.headline.removeprefix(f"{decision.word}: ")
     return replace(
         decision,
         exit_code=code,
         verdict=_VERDICTS[code],
-        headline=f"{unsure.upper()}: cannot tell, which counts as {counted}: {said}",
+        headline=f"{unsure.upper()}: cannot tell, which counts as {counted}: {decision.said}",
         reasons=tuple(replace(each, exit_code=code) if each.exit_code else each for each in decision.reasons),
         unsure=unsure,
     )

@@ -63,6 +63,7 @@ def describe_tested(comparison: Comparison) -> str:
         "gates": "the metrics with gates",
         "named": "as asked for",
         "all": "no gate says which matter: all but informational ones and clock time",
+        "all beside gates": "no metric with a gate can be compared: all but informational ones and clock time",
     }[comparison.tested_by]
     return f"tested: {', '.join(comparison.tested)} ({why}); the others are described"
 
