@@ -118,7 +118,7 @@ def compare(
     decisions, slices = [], []
     for run, label in zip(new, labels, strict=True):
         comparison = compare_as_asked(run, old, names, margins, alpha / len(new), on=on, labels=(base, label))
-        decisions.append(mask.decision(count_unsure(decide_comparison(comparison), unsure)))
+        decisions.append(mask.decision(count_unsure(decide_comparison(comparison, run), unsure)))
         if by is not None:
             slices.append(mask.slices(sliced_as_asked(slices_of_comparison, comparison, run, old, by)))
     exit_code = strictest(decision.exit_code for decision in decisions)
@@ -161,7 +161,7 @@ def compare_variants(
     found = []
     for label, run in others:
         comparison = compare_runs(run, old, alpha=DEFAULT_ALPHA / len(others), labels=(base, label))
-        found.append(mask.decision(decide_comparison(comparison)))
+        found.append(mask.decision(decide_comparison(comparison, run)))
     if as_json:
         data = decision_as_data(decision)
         facts = {name: data[name] for name in ("decision", "exit_code")}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from agentunit.engine.case_differences import CountedScores, case_differences, count_kinds
 from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison, labels_of
 from agentunit.engine.detectable import describe_result
-from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.gate_expressions import Gate, parse_gate, stored_gates
 from agentunit.engine.known_failures import set_aside, without_cases
 from agentunit.engine.margins import Margin
 from agentunit.engine.paired_scores import (
@@ -80,6 +79,7 @@ def compare_runs(
     before = baseline
     baseline, rescored, refused = rescore_baseline(candidate, baseline, compared_names)
     aside = set_aside(candidate)
+    n_set_aside = len(aside & (case_ids(candidate) | case_ids(baseline)))
     candidate, baseline = without_cases(candidate, aside), without_cases(baseline, aside)
     held_to = _gates_of(candidate, gates)
     clusters = clusters_by_case(candidate, baseline)
@@ -140,6 +140,7 @@ def compare_runs(
         tested_by="all beside gates" if held_to and settings.counted_by == "all" else settings.counted_by,
         baseline_label=baseline_label,
         candidate_label=candidate_label,
+        n_set_aside=n_set_aside,
     )
     return replace(comparison, sentence=describe_result(comparison, [_width(each) for each in found]))
 
@@ -165,12 +166,7 @@ def _gates_of(run: ScoredRun, gates: Iterable[Gate | str] | None) -> list[Gate]:
     """The gates of a run, or those given; one of its own that cannot be read is left to the decision to report."""
     if gates is not None:
         return [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
-    stored = run.header.settings.get("gates")
-    found = []
-    for each in stored if isinstance(stored, (list, tuple)) else ():
-        with suppress(GateError):
-            found.append(parse_gate(each))
-    return found
+    return stored_gates(run.header.settings)
 
 
 def _ways_to_count(

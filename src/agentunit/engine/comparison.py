@@ -145,8 +145,8 @@ class Comparison:
     ``tools`` are changes of tools over the cases that both runs have; they never count for the exit code.
     ``differences`` are the cases that changed, by kind and the greatest change first, up to a limit for each kind;
     ``n_by_kind`` counts all, and ``cases`` has every case that both runs have. ``tested_by`` says why the gated
-    metrics are those, ``sentence`` what they show. ``baseline`` and ``candidate`` are ids; ``baseline_label`` and
-    ``candidate_label`` are for people.
+    metrics are those, ``sentence`` what they show. ``n_set_aside`` known failures are not among the cases.
+    ``baseline`` and ``candidate`` are ids; ``baseline_label`` and ``candidate_label`` are for people.
     """
 
     baseline: str
@@ -165,6 +165,7 @@ class Comparison:
     sentence: str = ""
     baseline_label: str = ""
     candidate_label: str = ""
+    n_set_aside: int = 0
 
     def __post_init__(self) -> None:
         for side in ("baseline", "candidate"):

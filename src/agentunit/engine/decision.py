@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from agentunit.core.results import RunSummary
 from agentunit.engine.comparison import Comparison
-from agentunit.engine.gate_expressions import Gate
+from agentunit.engine.gate_expressions import Gate, stored_gates
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates
 from agentunit.engine.known_failures import KnownFailure, counted_part, known_failures
 from agentunit.engine.scored_run import ScoredRun
@@ -164,11 +164,13 @@ def decide(
     )
 
 
-def decide_comparison(comparison: Comparison) -> Decision:
-    """The decision of a comparison alone."""
+def decide_comparison(comparison: Comparison, candidate: ScoredRun | None = None) -> Decision:
+    """The decision of a comparison alone; with its ``candidate`` it also says how the known failures of that stand."""
     reasons = list(_comparison_reasons(comparison))
     headlines = [(reason.exit_code, _headline_part(reason)) for reason in reasons]
-    return _decided(reasons, headlines, passed=_no_worse(comparison), comparison=comparison)
+    known = () if candidate is None else known_failures(candidate, stored_gates(candidate.header.settings))
+    passed = _no_worse(comparison) + _known_part(known)
+    return _decided(reasons, headlines, passed=passed, comparison=comparison, known_failures=known)
 
 
 def decide_together(decisions: Mapping[str, Decision]) -> Decision:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentunit.engine.comparison import CaseAnswer, CaseDifference, CaseKind, Comparison, MetricComparison
-from agentunit.reports.figures import counted_cases, number
+from agentunit.reports.figures import counted, counted_cases, number
 
 KIND_HEADINGS: dict[CaseKind, str] = {
     "newly failing": "Newly failing",
@@ -41,6 +41,8 @@ def describe_pairs(comparison: Comparison) -> str:
         for n, which in ((comparison.n_only_baseline, "baseline"), (comparison.n_only_candidate, "new run"))
         if n
     ]
+    if comparison.n_set_aside:
+        alone.append(f"{counted(comparison.n_set_aside, 'known failure')} set aside")
     return f"{counted_cases(comparison.n_paired)} in both{''.join(f', {each}' for each in alone)}"
 
 

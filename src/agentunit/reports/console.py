@@ -172,7 +172,9 @@ def _print_worst(
     console.print("\n[bold]Look at[/bold]")
     for row in faulty:
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in all_rows) > 1 else ""
-        print_line("  " + printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}"), console)
+        n_more = row.n_below_best - len(row.worst_cases)
+        more = f" and {n_more:,} more" if n_more > 0 else ""
+        print_line("  " + printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}{more}"), console)
 
 
 def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:

@@ -25,6 +25,7 @@ from agentunit.reports.figures import (
     DIRECTION_MARK,
     GATE_WORDS,
     INTERVAL_HEADING,
+    counted,
     describe_mean,
     with_interval,
 )
@@ -51,8 +52,9 @@ _WORD_STYLE = {
 }
 
 
-def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
+def print_gates(decision: Decision, console: Console) -> None:
     """Print one row for each gate: the number it compared, how much was scored, whether it is met, and why."""
+    verdicts = decision.gates
     if not verdicts:
         return
     table = plain_table("gate", INTERVAL_HEADING, "scored", "", "why", fixed=("scored", ""))
@@ -79,6 +81,9 @@ def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
     console.print(table)
     if len(met) > room:
         console.print(f"… and {len(met) - room} more that are met (--json lists them)", style="dim", highlight=False)
+    if aside := sum(each.state != "expired" for each in decision.known_failures):
+        text = f"{counted(aside, 'known failure')} set aside: gates do not count them"
+        console.print(text, style="dim", highlight=False)
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
@@ -124,7 +129,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
 
 def print_verdict(decision: Decision, console: Console, *next_steps: str) -> None:
     """Print everything about a decision: its gates, its comparison, what was decided, and the next commands."""
-    print_gates(decision.gates, console)
+    print_gates(decision, console)
     if decision.comparison is not None:
         print_comparison(decision.comparison, console)
     print_decision(decision, console, *next_steps)
@@ -132,14 +137,20 @@ def print_verdict(decision: Decision, console: Console, *next_steps: str) -> Non
 
 def print_decision(decision: Decision, console: Console, *next_steps: str) -> None:
     """The last lines: what was decided, and the next commands."""
-    if decision.known_failures:
-        console.print("\n[bold]Known failures[/bold]")
-    for known in describe_known_failures(decision):
-        print_line(f"  {printable_line(known, 300)}", console)
+    print_known_failures([decision], console)
     style = VERDICT_STYLE.get(decision.verdict, "bold red")
     line = printable_line(decision.headline)
     print_line(f"\n{line}", console, style)
     print_next(next_steps, console)
+
+
+def print_known_failures(decisions: Sequence[Decision], console: Console) -> None:
+    """How the cases stand that are marked as known to fail; what is the same in several runs is said once."""
+    lines = dict.fromkeys(line for decision in decisions for line in describe_known_failures(decision))
+    if lines:
+        console.print("\n[bold]Known failures[/bold]")
+    for line in lines:
+        print_line(f"  {printable_line(line, 300)}", console)
 
 
 def _gated_value(each: GateVerdict) -> str:

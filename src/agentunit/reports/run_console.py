@@ -53,7 +53,7 @@ def print_stored_run(
     print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
     for table in reported.slices:
         print_slices(table, reported.infos, console, all_rows=all_rows)
-    print_gates(reported.decision.gates, console)
+    print_gates(reported.decision, console)
     if run.n_failed:
         console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
         for line in describe_groups(reported.failures):

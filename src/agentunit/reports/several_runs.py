@@ -12,7 +12,7 @@ from agentunit.engine.comparison import CaseStanding, Comparison, MetricComparis
 from agentunit.engine.decision import Decision
 from agentunit.reports.comparison_view import describe_scores
 from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line, print_next
-from agentunit.reports.decision_console import VERDICT_STYLE
+from agentunit.reports.decision_console import VERDICT_STYLE, print_known_failures
 from agentunit.reports.figures import counted, counted_cases, describe_mean
 from agentunit.reports.printable import printable_line
 
@@ -128,6 +128,7 @@ def print_several(
         if len(changed) > ROWS_SHOWN and not all_rows:
             left_out = counted(len(changed) - ROWS_SHOWN, "more case")
             console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
+    print_known_failures(decisions, console)
     for run, decision in zip(runs, decisions, strict=True):
         style = VERDICT_STYLE.get(decision.verdict, "bold red")
         said = decision.headline if as_verdicts else decision.said
