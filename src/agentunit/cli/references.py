@@ -64,6 +64,20 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
         raise
 
 
+def meant_case(case_id: str, known: Sequence[str]) -> str | None:
+    """The id that a command line means: itself, as it was printed, or its beginning where no other begins so.
+
+    >>> meant_case("desk-01", ["desk-016", "desk-021"]), meant_case("desk-0", ["desk-016", "desk-021"])
+    ('desk-016', None)
+    """
+    if case_id in known:
+        return case_id
+    # What steers a terminal or a CI log is not in an id as it was printed.
+    as_printed = [each for each in known if printable_line(each) == case_id]
+    begin_so = [each for each in known if each.startswith(case_id)]
+    return as_printed[0] if as_printed else begin_so[0] if len(begin_so) == 1 and case_id else None
+
+
 def unknown_case(run: str, case_id: str, known: Sequence[str]) -> InputFailure:
     """The error for a case that a run does not have, with the id that was probably meant."""
 

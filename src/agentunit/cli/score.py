@@ -342,7 +342,7 @@ def _print(
         steps.append(f"all {summary.n_input_errors:,} unreadable parts are listed in {errors_file}")
     if out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
-    elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.isfile(files[0]) else None:
+    elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.exists(files[0]) else None:
         steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
