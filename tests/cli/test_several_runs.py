@@ -139,7 +139,7 @@ def test_what_cannot_be_one_report_is_refused(three_runs):
 
 def test_slices_are_in_every_report(three_runs):
     arguments = ("worse", "--baseline", "main", "--by", "metadata.kind")
-    row = ("refund", "-1.00 [-1.00, -1.00]", "20/20")
+    row = ("refund", "-1.000", "20/20")
     text = unescape(exported(three_runs, *arguments, "one.md"))
     assert "**By metadata.kind, new run − baseline**" in text
     assert "**By metadata.kind**" in text

@@ -190,7 +190,7 @@ def score(
     remember_exit_code(decision.exit_code)
     mask = Mask(show_all=show_personal_data)
     summary = mask.summary(summary)
-    table = None if slices is None or by is None else mask.slices(SliceTable(by, slices.rows()))
+    table = None if slices is None else mask.slices(slices.table())
     if as_json:
         print_reading(source, Terminal(stderr=True))
         click.echo(printable_json(_run_as_data(files, metrics, summary, table)))

@@ -19,12 +19,18 @@ _CHANGED = {key: f"{key} changed" for key in ("schema", "version", "server", "se
 
 def describe_difference(each: MetricComparison) -> str:
     """The difference between two runs with its 95 % interval."""
-    if each.difference is None:
-        return "–"
-    difference = _signed(each.difference, each.unit)
-    if each.low is None or each.high is None:
-        return difference
-    return f"{difference} [{_signed(each.low, each.unit)}, {_signed(each.high, each.unit)}]"
+    return "–" if each.difference is None else signed_interval(each.difference, each.low, each.high, each.unit)
+
+
+def signed_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
+    """A difference with its interval.
+
+    >>> signed_interval(-0.17, -0.3, 0.0, "score"), signed_interval(0.0, None, None, "score")
+    ('-0.170 [-0.300, +0.000]', '+0.000')
+    """
+    if low is None or high is None:
+        return _signed(value, unit)
+    return f"{_signed(value, unit)} [{_signed(low, unit)}, {_signed(high, unit)}]"
 
 
 def _signed(value: float, unit: str) -> str:
