@@ -171,3 +171,26 @@ def test_a_browser_lists_the_cases_of_every_run(three_runs, tmp_path):
     assert "120 records of 2 runs" in page
     every_id = re.findall(r'\sid="([^"]+)"', page)
     assert len(every_id) == len(set(every_id))
+
+
+def test_all_shows_every_case_of_a_comparison(three_runs):
+    short = three_runs("compare", "main", "worse").output
+    assert "… and 10 more (--all shows them)" in short
+    whole = three_runs("compare", "main", "worse", "--all").output
+    assert " more (" not in whole
+    assert all(f"\n  c{n:03d} " in whole for n in range(1, 60, 3))
+
+
+def test_an_option_is_called_by_its_name_in_an_error(three_runs):
+    result = three_runs("compare", "main", "worse", "--on", "exact_mach")
+    assert result.exit_code == 2
+    assert "Error: --on must name metrics of the runs (exact_match" in result.output
+    assert "did you mean 'exact_match'?" in result.output
+
+
+def test_a_name_that_several_runs_have_means_the_newest_and_says_so(three_runs):
+    assert three_runs("run", "suite.py", "--name", "main").exit_code == 0
+    result = three_runs("compare", "main", "worse")
+    assert "note: 2 runs are called 'main': the newest is meant (" in result.stderr
+    assert "note: 2 runs" in three_runs("show", "main").stderr
+    assert "note:" not in three_runs("compare", "mixed", "worse").stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
@@ -133,7 +134,7 @@ def compare(
         infos = {row.metric: run.info(row.metric) for row in table.rows}
         print_slices(table, infos, Terminal(), all_rows=all_rows, run=label if len(new) > 1 else None)
     if len(new) == 1:
-        print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]))
+        print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]), all_rows=all_rows)
     else:
         print_several(decisions, labels, base, Terminal(), _report_of(references), all_rows=all_rows)
     _leave(exit_code)
@@ -169,7 +170,7 @@ def compare_variants(
         return
     console = Terminal()
     if len(found) == 1 and found[0].comparison is not None:
-        print_comparison(found[0].comparison, console)
+        print_comparison(found[0].comparison, console, all_rows=all_rows)
     else:
         labels = [label for label, _ in others]
         print_several(found, labels, base, console, all_rows=all_rows, as_verdicts=False)
@@ -210,7 +211,9 @@ def compare_as_asked(
             labels=labels,
         )
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        # Who called it is no news on a command line, and its parameters are options there.
+        said = re.sub(r"^compare_runs: (\w+)", lambda found: f"--{found[1].replace('_', '-')}", str(error))
+        raise click.UsageError(said) from None
 
 
 def _margins(texts: Sequence[str]) -> Margin | dict[str, Margin] | None:

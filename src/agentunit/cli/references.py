@@ -21,6 +21,7 @@ from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
 from agentunit.store.schema import StoreError
+from agentunit.store.sqlite import Store
 
 run_argument = click.argument("run_reference", metavar="RUN")
 
@@ -40,7 +41,18 @@ def load_run(reference: str, store_path: str) -> ScoredRun:
         if os.path.isfile(reference):
             return run_from_file(reference)
         with open_store(store_path, read_only=True) as store:
+            _note_shared_name(reference, store)
             return find_scored_run(reference, store)
+
+
+def _note_shared_name(reference: str, store: Store) -> None:
+    """Say which run is meant by a name that several have."""
+    called = [header for header in store.runs() if header.name == reference != header.id]
+    if len(called) > 1:
+        newest = store.find_run(reference)
+        if newest.name == reference:
+            text = f"note: {len(called)} runs are called {reference!r}: the newest is meant ({newest.id})"
+            click.echo(printable_line(text), err=True)
 
 
 def sliced_as_asked(slices_of: Callable[..., SliceTable], *arguments: Any) -> SliceTable:
@@ -58,6 +70,7 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
         return open_run_file(reference, show_personal_data=show_personal_data)
     store = open_store(store_path, read_only=True)
     try:
+        _note_shared_name(reference, store)
         return open_run(reference, store, show_personal_data=show_personal_data)
     except StoreError:
         store.close()

@@ -468,6 +468,6 @@ def finish(
         print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
         for line in failures:
             print_line(line, console)
-        print_verdict(decision, console, next_command(scored.header.id, scored, decision))
+        print_verdict(decision, console, next_command(scored.header.id, scored, decision), all_rows=all_rows)
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)
