@@ -211,3 +211,15 @@ def test_a_field_that_looks_like_a_slip_is_noted(invoke: Any) -> None:
     assert invoke("run", "suite.py").stderr.count("note: field '") == 1
     Path("cases.jsonl").write_text('{"trns": ["Hi"]}')
     assert "did you mean 'turns'?" in invoke("run", "suite.py").output
+
+
+def test_why_a_user_failed_is_in_view_on_the_page(invoke: Any) -> None:
+    Path("suite.py").write_text(
+        "from agentunit import Suite\n"
+        "def guest(messages):\n"
+        "    raise KeyError('no such line')\n"
+        "suite = Suite([{'id': 'a', 'user': guest}], lambda query: query, metrics=['exact_match'])\n"
+    )
+    assert "guest raised KeyError: 'no such line' (suite.py:3 in guest)" in invoke("run", "suite.py").stdout
+    assert invoke("export", "last", "--to", "run.html").exit_code == 0
+    assert '<details class="note" open><summary>Not scored' in Path("run.html").read_text()
