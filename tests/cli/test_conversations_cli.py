@@ -212,3 +212,43 @@ def test_reports_show_a_conversation_as_turns(invoke: Any, server: JudgeServer) 
     assert "user: A table, please.\nagent: For how many?" in Path("r.md").read_text(encoding="utf-8")
     assert invoke("export", "last", "--to", "r.html").exit_code == 0
     assert '"turns"' in Path("r.html").read_text(encoding="utf-8")
+
+
+def test_a_field_that_looks_like_a_slip_is_noted(invoke: Any) -> None:
+    rows = [
+        {"id": "a", "query": "Hi", "user": "guest"},
+        {"id": "b", "query": "Hi", "user": "guest", "trns": ["Hi", "Bye"]},
+        {"id": "c", "query": "Hi", "expectd": "Hi", "metadata": {"known_failures": {"reason": "x"}}},
+        # Fields of the dataset's own: no slip.
+        {"id": "d", "query": "Hi", "answer": "Hi", "answers": ["Hi"], "users": ["x"], "turn": 3, "mood": "good"},
+    ]
+    Path("cases.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    Path("suite.py").write_text(
+        "from agentunit import Suite\nsuite = Suite('cases.jsonl', lambda query: query, metrics=['response_time'])\n"
+    )
+    result = invoke("run", "suite.py")
+    assert result.exit_code == 0, result.output
+    notes = [line for line in result.stderr.splitlines() if line.startswith("note: field")]
+    assert [note.partition(" (metadata")[0].partition(" (a function")[0] for note in notes] == [
+        "note: field 'user' (2 cases) is a plain text and plays no conversation",
+        "note: field 'trns' (1 case) is not read; did you mean 'turns'?",
+        "note: field 'expectd' (1 case) is not read; did you mean 'expected'?",
+        "note: field 'metadata.known_failures' (1 case) is not read; did you mean 'known_failure'?",
+    ]
+    suite = Path("suite.py").read_text()
+    Path("suite.py").write_text(suite.replace("metrics=", "grader_fields=['user', 'trns', 'expectd'], metrics="))
+    assert invoke("run", "suite.py").stderr.count("note: field '") == 1
+    Path("cases.jsonl").write_text('{"trns": ["Hi"]}')
+    assert "did you mean 'turns'?" in invoke("run", "suite.py").output
+
+
+def test_why_a_user_failed_is_in_view_on_the_page(invoke: Any) -> None:
+    Path("suite.py").write_text(
+        "from agentunit import Suite\n"
+        "def guest(messages):\n"
+        "    raise KeyError('no such line')\n"
+        "suite = Suite([{'id': 'a', 'user': guest}], lambda query: query, metrics=['exact_match'])\n"
+    )
+    assert "guest raised KeyError: 'no such line' (suite.py:3 in guest)" in invoke("run", "suite.py").stdout
+    assert invoke("export", "last", "--to", "run.html").exit_code == 0
+    assert '<details class="note" open><summary>Not scored' in Path("run.html").read_text()

@@ -346,3 +346,25 @@ def test_the_command_that_score_suggests_works(invoke):
     scored = invoke("score", "traces.jsonl", "-m", "exact_match")
     assert scored.stdout.splitlines()[-1] == "next: agentunit show traces.jsonl 'a b'"
     assert invoke("show", "traces.jsonl", "a b").exit_code == 0
+
+
+def test_a_case_of_a_folder_is_shown_by_the_command_that_score_suggests(invoke) -> None:
+    Path("traces").mkdir()
+    for n in range(2):
+        case = {"id": f"desk-{n}16", "query": "2 + 2?", "expected_output": "4"}
+        Path("traces", f"{n}.jsonl").write_text(json.dumps({"v": 1, "case": case, "outcome": {"output": "5"}}) + "\n")
+    last = invoke("score", "traces", "-m", "exact_match").stdout.splitlines()[-1]
+    assert last == "next: agentunit show traces desk-016"
+    assert "desk-016" in invoke(*last.removeprefix("next: agentunit ").split()).stdout
+    # The beginning of an id will do, where it is that of one case only.
+    assert "desk-116" in invoke("show", "traces", "desk-1").stdout
+    assert invoke("show", "traces", "desk-").exit_code == 3
+    assert invoke("show", "traces").exit_code == 2
+    # A run of that name comes first.
+    Path("suite.py").write_text(
+        "from agentunit import Suite\n"
+        "suite = Suite([{'id': 'case-1', 'query': 'x'}], lambda query: query, metrics=['response_time'])\n"
+    )
+    assert invoke("run", "suite.py", "--name", "traces").exit_code == 0
+    assert "case-1" in invoke("show", "traces", "case").stdout
+    assert invoke("rerun", "traces", "case").exit_code == 0

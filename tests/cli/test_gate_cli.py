@@ -203,8 +203,11 @@ def test_compare_says_which_is_which():
     new = make_run("new", {"tool_success": [0.0] * 20 + [1.0] * 60, "exact_match": [1.0] * 80})
     result = invoke(compare, "base", "new")
     assert result.exit_code == 1
-    # By name, and by the end of the id, which other commands take.
-    assert f"Against the baseline base ({base[-4:]}) → new ({new[-4:]}): 80 cases in both" in result.output
+    # By name; the end of the id joins it where the name does not tell them apart.
+    assert "Against the baseline base → new: 80 cases in both" in result.output
+    again = make_run("base", PERFECT)
+    twice = invoke(compare, base, again).output
+    assert f"Against the baseline base ({base[-4:]}) → base ({again[-4:]}): 80 cases in both" in twice
     assert invoke(compare, base[-4:], new[-4:]).exit_code == 1
     lines = result.output.splitlines()
     row = next(line for line in lines if line.startswith("tool_success"))

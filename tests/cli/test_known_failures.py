@@ -133,3 +133,27 @@ def test_a_known_failure_makes_no_regression(invoke):
     result = invoke("run", "suite.py", "--baseline", "before", "--json")
     comparison = json.loads(result.stdout)["comparison"]
     assert (comparison["n_paired"], comparison["differences"]) == (1, [])
+
+
+def test_a_comparison_lists_them_and_says_why_it_has_fewer_cases(invoke):
+    write_suite(("a", "good"), ("b", "bad", LATER), ("c", "good", LATER))
+    for name in ("one", "two", "three"):
+        assert invoke("run", "suite.py", "--name", name).exit_code == 0
+    for more in ((), ("three",)):
+        result = invoke("compare", "one", "two", *more)
+        assert result.exit_code == 0, result.output
+        assert "Known failures\n" in result.stdout
+        assert f"b: still fails, set aside until {LATER}" in result.stdout
+        assert "c: fixed: remove the mark" in result.stdout
+    assert "1 case in both, 2 known failures set aside" in invoke("compare", "one", "two").stdout
+    assert states(invoke, "compare", "one", "two") == (0, {"b": "still fails", "c": "fixed"})
+
+
+def test_gates_say_that_they_count_fewer_and_the_worst_cases_are_others(invoke):
+    write_suite(
+        *((f"known{n}", "bad", LATER) for n in range(6)), *((f"new{n}", "bad") for n in range(7)), ("a", "good")
+    )
+    printed = invoke("run", "suite.py").stdout
+    assert "0/14" in printed or "14/14" in printed
+    assert "6 known failures set aside: gates do not count them" in printed
+    assert "exact_match: new0, new1, new2, new3, new4 and 2 more" in printed

@@ -93,3 +93,51 @@ def test_a_parameter_of_that_name_gets_the_value(monkeypatch: pytest.MonkeyPatch
     assert BoundFunction(lambda text, model: (text, model))(case, TraceLog(), None) == ("question", "large")
     assert BoundFunction(lambda query, *, model="x": (query, model))(case, TraceLog(), None) == ("question", "large")
     assert BoundFunction(lambda query: query)(case, TraceLog(), None) == "question"
+
+
+BROKEN = """
+def answer(query, model="none"):
+    raise KeyError("OPENAI_API_KEY")
+"""
+
+
+def test_the_last_word_of_a_matrix_is_its_exit_code(agentunit, tmp_path: Path):
+    (tmp_path / "matrix_agent.py").write_text(BROKEN)
+    result = agentunit("run", "suite.py", "--set", "model=a,b")
+    assert result.returncode == 1, result.stderr
+    matrix = result.stdout.rpartition("Against the baseline")[2]
+    last = next(line for line in reversed(result.stdout.splitlines()) if not line.startswith("next:"))
+    assert last.startswith("FAIL: model=a: exact_match >= 0.8; failed cases and scores: 20")
+    assert "PASS" not in matrix
+    assert "no gate says which matter" not in matrix
+    as_json = agentunit("run", "suite.py", "--set", "model=a,b", "--json")
+    compared = json.loads(as_json.stdout.splitlines()[-1])
+    assert (as_json.returncode, compared["exit_code"], compared["decision"]["verdict"]) == (1, 1, "fail")
+
+
+def test_variants_of_one_name_are_called_by_what_differs(agentunit):
+    result = agentunit("run", "suite.py", "--set", "model=good,fine", "--name", "m", "--tag", "team=x")
+    assert result.returncode == 0, result.stderr
+    assert "Against the baseline model=good → model=fine: 20 cases" in result.stdout
+    assert "PASS: model=good: 1 gate met; model=fine: 1 gate met" in result.stdout
+
+
+def test_a_variable_that_nothing_takes_is_a_usage_error(agentunit, tmp_path: Path):
+    (tmp_path / "matrix_agent.py").write_text('def answer(query, style="x"):\n    return query\n')
+    result = agentunit("run", "suite.py", "--set", "stile=a,b")
+    assert result.returncode == 2
+    assert "--set stile: the agent has no parameter 'stile'" in result.stderr
+    assert "did you mean 'style'? (--tag stile=a only notes it)" in result.stderr
+    assert result.stderr.count("stile=") == 2  # the first value, and the way out; no second run is begun
+    assert agentunit("run", "suite.py", "--set", "style=a").returncode == 0
+
+
+def test_a_variable_that_is_read_from_the_environment_is_taken(agentunit, tmp_path: Path):
+    (tmp_path / "matrix_agent.py").write_text("import settings\n\ndef answer(query):\n    return query\n")
+    for text in ('import os\nTONE = os.environ["AGENTUNIT_SET_TONE"]', "import os\nPREFIX = 'AGENTUNIT_SET_'"):
+        (tmp_path / "settings.py").write_text(text)
+        assert agentunit("run", "suite.py", "--set", "tone=a").returncode == 0
+    (tmp_path / "settings.py").write_text("")
+    assert agentunit("run", "suite.py", "--set", "tone=a").returncode == 2
+    (tmp_path / "settings.yaml").write_text("tone: ${AGENTUNIT_SET_TONE}")
+    assert agentunit("run", "suite.py", "--set", "tone=a").returncode == 0

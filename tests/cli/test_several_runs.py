@@ -66,6 +66,36 @@ def test_the_terminal_and_the_files_have_the_same_table(three_runs):
     assert three_runs(*command.split()).exit_code == 0
 
 
+def test_a_run_has_one_label_everywhere_its_name_first(invoke, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("suite.py").write_text(SUITE.replace("WRONG(query)", "False"))
+    for name, version in (("first", "1"), ("second", "2"), ("second", "3")):
+        assert invoke("run", "suite.py", "--name", name, "--tag", f"version={version}", "--tag", "x=y").exit_code == 0
+    lines = invoke("compare", "first", "last~1", "last").output.splitlines()
+    assert "Each against first" in lines
+    assert any(re.match("metric +first +second version=2 +second version=3", line) for line in lines), lines
+    assert "second version=2: PASS: no change from first" in lines
+    pair = invoke("compare", "last~1", "last").output
+    assert "Against the baseline version=2 → version=3: 60 cases" in pair
+    assert "PASS: no change from version=2" in pair
+    text = exported(invoke, "last~1", "last", "--baseline", "first", "report.md")
+    assert "no change from first" in text
+
+
+def test_a_baseline_is_shown_over_the_cases_that_a_run_is_compared_on(invoke, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name, wrong in (("main", "query.endswith('0')"), ("same", "query.endswith('0')")):
+        Path("suite.py").write_text(SUITE.replace("WRONG(query)", wrong))
+        invoke("run", "suite.py", "--name", name)
+    failing = SUITE.replace("WRONG(query)", "query.endswith('0') or (query.endswith('9') and 1 // 0)")
+    Path("suite.py").write_text(failing)
+    invoke("run", "suite.py", "--name", "raises")
+    row = next(
+        each for each in invoke("compare", "main", "same", "raises").output.splitlines() if "exact_match" in each
+    )
+    assert re.match(r"exact_match +0\.90 +0\.90 no change +0\.89 no change \(from 0\.89, 54", row), row
+
+
 def test_junit_has_the_suites_of_every_run(three_runs):
     root = ElementTree.fromstring(exported(three_runs, "worse", "mixed", "--baseline", "main", "report.xml"))
     suites = {suite.get("name"): suite for suite in root}
@@ -125,7 +155,7 @@ def test_what_cannot_be_one_report_is_refused(three_runs):
 
 def test_slices_are_in_every_report(three_runs):
     arguments = ("worse", "--baseline", "main", "--by", "metadata.kind")
-    row = ("refund", "-1.00 [-1.00, -1.00]", "20/20")
+    row = ("refund", "-1.000", "20/20")
     text = unescape(exported(three_runs, *arguments, "one.md"))
     assert "**By metadata.kind, new run − baseline**" in text
     assert "**By metadata.kind**" in text
@@ -157,3 +187,26 @@ def test_a_browser_lists_the_cases_of_every_run(three_runs, tmp_path):
     assert "120 records of 2 runs" in page
     every_id = re.findall(r'\sid="([^"]+)"', page)
     assert len(every_id) == len(set(every_id))
+
+
+def test_all_shows_every_case_of_a_comparison(three_runs):
+    short = three_runs("compare", "main", "worse").output
+    assert "… and 10 more (--all shows them)" in short
+    whole = three_runs("compare", "main", "worse", "--all").output
+    assert " more (" not in whole
+    assert all(f"\n  c{n:03d} " in whole for n in range(1, 60, 3))
+
+
+def test_an_option_is_called_by_its_name_in_an_error(three_runs):
+    result = three_runs("compare", "main", "worse", "--on", "exact_mach")
+    assert result.exit_code == 2
+    assert "Error: --on must name metrics of the runs (exact_match" in result.output
+    assert "did you mean 'exact_match'?" in result.output
+
+
+def test_a_name_that_several_runs_have_means_the_newest_and_says_so(three_runs):
+    assert three_runs("run", "suite.py", "--name", "main").exit_code == 0
+    result = three_runs("compare", "main", "worse")
+    assert "note: 2 runs are called 'main': the newest is meant (" in result.stderr
+    assert "note: 2 runs" in three_runs("show", "main").stderr
+    assert "note:" not in three_runs("compare", "mixed", "worse").stderr

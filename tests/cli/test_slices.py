@@ -161,3 +161,23 @@ def test_ten_rows_unless_all_are_asked_for(invoke):
 
 def test_cases_without_the_field_are_a_slice_of_their_own():
     assert Slices("tag").begin_case({}) == (NO_VALUE,)
+
+
+def test_of_differences_the_slices_that_changed_most_come_first():
+    # "still" is far from the rest because the rest moved.
+    slices = filled({"still": [0.0] * 8, "worse": [0.0] * 5 + [-1.0], "also": [0.0] * 5 + [-1.0]})
+    rows = slices.rows(differences=True)
+    assert [row.slice for row in rows] == ["worse", "also", "still"]
+    assert (rows[-1].mean, rows[-1].low, rows[-1].high) == (0.0, None, None)
+
+
+def test_a_field_that_no_case_has_is_told_with_those_that_there_are(invoke, monkeypatch):
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    Path("suite.py").write_text(
+        "from agentunit import Suite\n"
+        "cases = [{'id': str(n), 'query': 'x', 'metadata': {'kind': 'a', 'tier': n}} for n in range(3)]\n"
+        "suite = Suite(cases, lambda query: query, metrics=['response_time'])\n"
+    )
+    assert invoke("run", "suite.py").exit_code == 0
+    shown = invoke("show", "last", "--by", "metadata.nope").stdout
+    assert "no scored case has a value of metadata.nope; cases have metadata.kind, metadata.tier" in shown

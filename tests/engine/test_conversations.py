@@ -283,8 +283,9 @@ def hangs(messages: Any) -> str:
 @pytest.mark.parametrize(
     ("user", "why"),
     [
-        (breaks, "breaks raised KeyError: 'no such line'"),
-        (exits, "exits raised SystemExit: 3"),
+        (breaks, "in breaks)"),  # where it was raised: file:line in function
+        (breaks, "breaks raised KeyError: 'no such line' ("),
+        (exits, "exits raised SystemExit: 3 ("),
         (never_ends, "never_ends did not end the conversation within 50 messages"),
         (hangs, "hangs gave no message within 0.3 s"),
         (lambda messages: 7, "must return what the user says, as a text, or None at the end; received 7"),

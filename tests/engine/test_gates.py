@@ -182,7 +182,7 @@ def test_the_mean_has_its_interval_and_says_when_it_is_within_noise():
     assert judged.verdict == "pass"  # the point decides
     assert judged.low < 0.8 < judged.high
     assert judged.near
-    assert "within noise (0.58" in judged.reason
+    assert "on these cases; others might miss it (95 %: 0.58" in judged.reason
     clear = judge("m >= 0.5", {"m": [1.0] * 20})
     assert (clear.near, clear.verdict) == (False, "pass")
     assert "noise" not in clear.reason

@@ -183,3 +183,14 @@ def test_a_schema_that_cannot_be_used_is_not_tried_for_every_call(monkeypatch: p
     result = ToolArgumentValidityMetric().evaluate({"id": "q1", "tools": tools}, {"events": events}, "done")
     assert (len(tried), result.value, result.detail["n_checked"]) == (3, None, 0)
     assert result.detail["broken_schemas"] == [{"name": "book", "problem": "it takes too long"}]
+
+
+def test_an_agent_that_failed_before_any_tool_call_says_nothing_about_tools():
+    from agentunit import Outcome
+    from agentunit.metrics.builtin import ToolSuccessMetric
+
+    result = ToolSuccessMetric().evaluate({"id": "q"}, None, Outcome(success=False, error="KeyError: 'KEY'"))
+    assert result.value is None
+    assert result.detail["reason"] == "the agent failed before any tool call"
+    # A run that did end, and says that it did not succeed, is scored as ever.
+    assert ToolSuccessMetric().evaluate({"id": "q"}, None, Outcome(success=False)).value == 0.0

@@ -50,3 +50,12 @@ def test_the_value_of_a_metric_is_shown_in_a_narrow_window():
         text = printed(width, lambda console: print_run(summary, infos, console))
         assert "0.85" in text
         assert "61/65" in text
+
+
+@pytest.mark.parametrize("width", [80, 100])
+def test_a_score_and_its_interval_stay_on_one_line(width):
+    row = MetricSummary("hallucination_rate", "outcome", "1", "ok", 165, 161, mean=0.93, low=0.82, high=0.98)
+    row.trust = "useful, AUROC 0.82 (local)"
+    infos = {"hallucination_rate": MetricInfo("hallucination_rate", "quality", "", range=(0.0, 1.0))}
+    summary = RunSummary(165, [row], [], 0, [], 0, 1.0)
+    assert "0.93 [0.82, 0.98]" in printed(width, lambda console: print_run(summary, infos, console))

@@ -6,7 +6,7 @@ import asyncio
 import functools
 import inspect
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -30,7 +30,7 @@ _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 class BoundFunction:
     """A callable together with what each of its parameters gets."""
 
-    __slots__ = ("chosen", "function", "is_async", "name", "named", "positional", "takes_all")
+    __slots__ = ("chosen", "function", "is_async", "name", "named", "positional", "settable", "takes_all")
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -41,6 +41,8 @@ class BoundFunction:
         self.named: list[tuple[str, str, Any]] = []
         # What ``--set`` says, for parameters of that name.
         self.chosen: dict[str, str] = {}
+        # The parameters that it can be given by ``--set``.
+        self.settable: list[str] = []
         # Whether it is ``function(**everything)``.
         self.takes_all = False
         self._plan()
@@ -73,6 +75,7 @@ class BoundFunction:
             return
         settled = _settled_names(self.function)
         parameters = [each for each in parameters if each.name not in settled]
+        self.settable = _settable_names(parameters)
         self.chosen = _chosen_values(parameters)
         parameters = [each for each in parameters if each.name not in self.chosen]
         single = _takes_query(parameters)
@@ -127,10 +130,13 @@ def _settled_names(function: Any) -> set[str]:
 
 def _chosen_values(parameters: list[inspect.Parameter]) -> dict[str, str]:
     """The values of ``--set`` for parameters of that name, other than those that a case fills."""
-    takes_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    named = [each.name for each in parameters if each.kind in takes_name and each.name not in NAMES]
-    found = {name: os.environ.get(f"{SET_PREFIX}{name.upper()}") for name in named}
+    found = {name: os.environ.get(f"{SET_PREFIX}{name.upper()}") for name in _settable_names(parameters)}
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _settable_names(parameters: Iterable[inspect.Parameter]) -> list[str]:
+    takes_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return [each.name for each in parameters if each.kind in takes_name and each.name not in NAMES]
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:

@@ -47,6 +47,7 @@ class CallableAgent:
         if isolation == "process" and not hasattr(os, "fork"):
             raise ValueError("CallableAgent: isolation 'process' needs fork, which this system does not have")
         self._function = BoundFunction(agent)
+        self.settable = tuple(self._function.settable)
         self._always_in_workers = isolation == "process"
         in_loop = self._function.is_async and not self._always_in_workers
         self._async = AsyncCalls(self._function) if in_loop else None

@@ -51,6 +51,7 @@ class HttpAgent:
             "Accept-Encoding": "identity",
             "User-Agent": "agentunit",
         }
+        self.settable: tuple[str, ...] = ()
         self._method = method
         self._shown = _shown(self._address)
         self._secrets = Secrets(received, self._address)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import click
@@ -12,19 +13,19 @@ from agentunit.cli.options import all_rows_option, by_option, json_option, show_
 from agentunit.cli.references import load_run, next_command, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
-from agentunit.engine.comparison import Comparison
-from agentunit.engine.decision import Unsure, count_unsure, decide_comparison, strictest
+from agentunit.engine.comparison import Comparison, labels_of
+from agentunit.engine.decision import Decision, Unsure, count_unsure, decide_comparison, strictest
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE
 from agentunit.engine.margins import Margin, parse_margin
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.slices import slices_of_comparison
 from agentunit.reports.console import Terminal
-from agentunit.reports.decision_console import print_verdict
+from agentunit.reports.decision_console import print_comparison, print_decision, print_verdict
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.printable import printable_json
 from agentunit.reports.reported_run import Mask
-from agentunit.reports.several_runs import labels_of, print_several
+from agentunit.reports.several_runs import print_several
 from agentunit.reports.slice_table import print_slices
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -116,10 +117,11 @@ def compare(
         raise click.UsageError("name at least two runs: the old one first")
     old, *new = (load_run(reference, store_path) for reference in references)
     mask = Mask(show_all=show_personal_data)
+    base, *labels = labels_of([run.header for run in (old, *new)])
     decisions, slices = [], []
-    for run in new:
-        comparison = compare_as_asked(run, old, names, margins, alpha / len(new), on=on)
-        decisions.append(mask.decision(count_unsure(decide_comparison(comparison), unsure)))
+    for run, label in zip(new, labels, strict=True):
+        comparison = compare_as_asked(run, old, names, margins, alpha / len(new), on=on, labels=(base, label))
+        decisions.append(mask.decision(count_unsure(decide_comparison(comparison, run), unsure)))
         if by is not None:
             slices.append(mask.slices(sliced_as_asked(slices_of_comparison, comparison, run, old, by)))
     exit_code = strictest(decision.exit_code for decision in decisions)
@@ -130,18 +132,52 @@ def compare(
             each["slices"] = table
         click.echo(printable_json(data[0] if len(data) == 1 else {"comparisons": data, "exit_code": exit_code}))
         _leave(exit_code)
-    base, *labels = labels_of([run.header for run in (old, *new)])
     for run, label, table in zip(new, labels, slices, strict=False):
         infos = {row.metric: run.info(row.metric) for row in table.rows}
         print_slices(table, infos, Terminal(), all_rows=all_rows, run=label if len(new) > 1 else None)
     if len(new) == 1:
-        print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]))
+        print_verdict(decisions[0], Terminal(), next_command(references[1], new[0], decisions[0]), all_rows=all_rows)
     else:
-        next_step = shlex.join(
-            ["agentunit", "export", *references[1:], "--baseline", references[0], "--to", "report.html"]
-        )
-        print_several(decisions, labels, base, Terminal(), next_step, all_rows=all_rows)
+        print_several(decisions, labels, base, Terminal(), _report_of(references), all_rows=all_rows)
     _leave(exit_code)
+
+
+def _report_of(references: Sequence[str]) -> str:
+    return shlex.join(["agentunit", "export", *references[1:], "--baseline", references[0], "--to", "report.html"])
+
+
+def compare_variants(
+    variants: Mapping[str, ScoredRun],
+    decision: Decision,
+    next_step: str,
+    *,
+    all_rows: bool,
+    as_json: bool,
+    show_personal_data: bool,
+) -> None:
+    """Describe how the others differ from the first, by what each is called, and end with what was decided of all.
+
+    Which variant is better is what was asked: a worse one is no failure, so nothing here is a verdict but the last.
+    """
+    mask = Mask(show_all=show_personal_data)
+    (base, old), *others = variants.items()
+    found = []
+    for label, run in others:
+        comparison = compare_runs(run, old, alpha=DEFAULT_ALPHA / len(others), labels=(base, label))
+        found.append(mask.decision(decide_comparison(comparison, run)))
+    if as_json:
+        data = decision_as_data(decision)
+        facts = {name: data[name] for name in ("decision", "exit_code")}
+        click.echo(printable_json({"comparisons": [decision_as_data(each) for each in found], **facts}))
+        return
+    console = Terminal()
+    if len(found) == 1 and found[0].comparison is not None:
+        print_comparison(found[0].comparison, console, all_rows=all_rows)
+    else:
+        labels = [label for label, _ in others]
+        print_several(found, labels, base, console, all_rows=all_rows, as_verdicts=False)
+        next_step = _report_of([run.header.id for run in variants.values()])
+    print_decision(decision, console, next_step)
 
 
 def _leave(exit_code: int) -> NoReturn:
@@ -158,6 +194,7 @@ def compare_as_asked(
     on: Sequence[str] = (),
     gates: Sequence[Gate] | None = None,
     min_coverage: float = DEFAULT_MIN_COVERAGE,
+    labels: tuple[str, str] | None = None,
 ) -> Comparison:
     """The comparison that a command line asks for; what is wrong with it is a usage error."""
     wanted, counted = (
@@ -173,9 +210,12 @@ def compare_as_asked(
             margin=_margins(margins),
             alpha=alpha,
             min_coverage=min_coverage,
+            labels=labels,
         )
     except ValueError as error:
-        raise click.UsageError(str(error)) from None
+        # Who called it is no news on a command line, and its parameters are options there.
+        said = re.sub(r"^compare_runs: (\w+)", lambda found: f"--{found[1].replace('_', '-')}", str(error))
+        raise click.UsageError(said) from None
 
 
 def _margins(texts: Sequence[str]) -> Margin | dict[str, Margin] | None:

@@ -12,6 +12,7 @@ from agentunit.cli.gate import gates_for
 from agentunit.cli.options import by_option, open_store, show_personal_data_option, store_option
 from agentunit.cli.references import find_reported_run, load_run, sliced_as_asked, unreadable_runs_fail
 from agentunit.engine.compare import DEFAULT_ALPHA
+from agentunit.engine.comparison import labels_of
 from agentunit.engine.decision import Unsure, count_unsure, decide_run, stored_min_coverage
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.slices import slices_of_comparison, slices_of_run
@@ -25,7 +26,6 @@ from agentunit.reports.reporters import (
     reporter_named,
     reporter_names,
 )
-from agentunit.reports.several_runs import labels_of
 from agentunit.store.portable import export_run
 
 _WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
@@ -106,10 +106,10 @@ def export(
                     for reference in references
                 ]
                 old = None if baseline is None else load_run(baseline, store_path)
-                for reported in runs:
-                    _decide(reported, old, gates, on, by, unsure, DEFAULT_ALPHA / len(runs))
                 if old is not None and len(runs) > 1:
                     _put_together(runs, old)
+                for reported in runs:
+                    _decide(reported, old, runs[0].baseline_label, gates, on, by, unsure, DEFAULT_ALPHA / len(runs))
                 written = reporter.write(runs[0], target)
     if target != STDOUT:
         click.echo(f"{target}: {written}")
@@ -118,6 +118,7 @@ def export(
 def _decide(
     reported: ReportedRun,
     baseline: ScoredRun | None,
+    baseline_label: str,
     expressions: tuple[str, ...],
     on: tuple[str, ...],
     by: str | None,
@@ -130,7 +131,10 @@ def _decide(
     coverage = stored_min_coverage(run.header.settings)
     comparison = None
     if baseline is not None:
-        comparison = compare_as_asked(run, baseline, alpha=alpha, on=on, gates=gates, min_coverage=coverage)
+        labels = (baseline_label, reported.label) if baseline_label else None
+        comparison = compare_as_asked(
+            run, baseline, alpha=alpha, on=on, gates=gates, min_coverage=coverage, labels=labels
+        )
     reported.decision = count_unsure(decide_run(run, gates, comparison), unsure)
     if by is not None:
         if comparison is not None and baseline is not None:

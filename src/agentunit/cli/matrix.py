@@ -11,17 +11,28 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from itertools import product
-from typing import Any
 
 import click
 
 from agentunit.adapters.bound_function import SET_PREFIX
-from agentunit.cli.compare import compare
+from agentunit.cli.compare import compare_variants
 from agentunit.cli.options import open_store
+from agentunit.cli.references import load_run, next_command
 from agentunit.cli.streams import remember_exit_code
-from agentunit.engine.decision import strictest
+from agentunit.engine.compare import compare_runs
+from agentunit.engine.comparison import labels_of
+from agentunit.engine.decision import (
+    Decision,
+    Unsure,
+    count_unsure,
+    decide_run,
+    decide_together,
+    stored_min_coverage,
+    strictest,
+)
+from agentunit.engine.scored_run import ScoredRun
+from agentunit.reports.reported_run import Mask
 from agentunit.store.sqlite import RunHeader
 
 _ARGUMENTS = "agentunit.arguments"
@@ -69,9 +80,17 @@ def recorded_variables(header: RunHeader) -> dict[str, str]:
 
 
 def run_matrix(
-    context: click.Context, variants: Sequence[Mapping[str, str]], store_path: str, comparison: Mapping[str, Any]
+    context: click.Context,
+    variants: Sequence[Mapping[str, str]],
+    store_path: str,
+    *,
+    baseline: str | None,
+    unsure: Unsure | None,
+    all_rows: bool,
+    as_json: bool,
+    show_personal_data: bool,
 ) -> None:
-    """Run each variant, compare the others with the first, and leave with the strictest exit code of the runs."""
+    """Run each variant, compare the others with the first, and leave with the decision on all runs together."""
     arguments = _without_sets(context.meta[_ARGUMENTS])
     run_ids, codes = [], []
     for chosen in variants:
@@ -86,12 +105,32 @@ def run_matrix(
             raise click.exceptions.Exit(code or 3)
         run_ids.append(made[0])
         codes.append(code)
-    # Which variant is better is what was asked, so a worse one is no failure: the gates of the runs decide.
-    with suppress(click.exceptions.Exit):
-        context.invoke(compare, references=tuple(run_ids), store_path=store_path, **comparison)
-    exit_code = strictest(codes)
-    remember_exit_code(exit_code)
-    raise click.exceptions.Exit(exit_code)
+    runs = [load_run(run_id, store_path) for run_id in run_ids]
+    labels = labels_of([run.header for run in runs])
+    base = None if baseline is None else load_run(baseline, store_path)
+    mask = Mask(show_all=show_personal_data)
+    # What each process decided, once more: of its own settings and scores, which the store has kept.
+    decisions = [mask.decision(count_unsure(_decided(run, base), unsure)) for run in runs]
+    together = decide_together(dict(zip(labels, decisions, strict=True)))
+    if together.exit_code != strictest(codes):
+        ended = ", ".join(f"{label} {code}" for label, code in zip(labels, codes, strict=True))
+        together = Decision(strictest(codes), None, f"the runs ended with the exit codes {ended}")
+    remember_exit_code(together.exit_code)
+    place = next((at for at, each in enumerate(decisions) if each.exit_code == together.exit_code), 0)
+    compare_variants(
+        dict(zip(labels, runs, strict=True)),
+        together,
+        next_command(run_ids[place], runs[place], decisions[place]),
+        all_rows=all_rows,
+        as_json=as_json,
+        show_personal_data=show_personal_data,
+    )
+    raise click.exceptions.Exit(together.exit_code)
+
+
+def _decided(run: ScoredRun, base: ScoredRun | None) -> Decision:
+    coverage = stored_min_coverage(run.header.settings)
+    return decide_run(run, None, None if base is None else compare_runs(run, base, min_coverage=coverage))
 
 
 def _run_ids(store_path: str, chosen: Mapping[str, str]) -> list[str]:

@@ -21,6 +21,7 @@ from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
 from agentunit.store.schema import StoreError
+from agentunit.store.sqlite import Store
 
 run_argument = click.argument("run_reference", metavar="RUN")
 
@@ -40,7 +41,18 @@ def load_run(reference: str, store_path: str) -> ScoredRun:
         if os.path.isfile(reference):
             return run_from_file(reference)
         with open_store(store_path, read_only=True) as store:
+            _note_shared_name(reference, store)
             return find_scored_run(reference, store)
+
+
+def _note_shared_name(reference: str, store: Store) -> None:
+    """Say which run is meant by a name that several have."""
+    called = [header for header in store.runs() if header.name == reference != header.id]
+    if len(called) > 1:
+        newest = store.find_run(reference)
+        if newest.name == reference:
+            text = f"note: {len(called)} runs are called {reference!r}: the newest is meant ({newest.id})"
+            click.echo(printable_line(text), err=True)
 
 
 def sliced_as_asked(slices_of: Callable[..., SliceTable], *arguments: Any) -> SliceTable:
@@ -58,10 +70,25 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
         return open_run_file(reference, show_personal_data=show_personal_data)
     store = open_store(store_path, read_only=True)
     try:
+        _note_shared_name(reference, store)
         return open_run(reference, store, show_personal_data=show_personal_data)
     except StoreError:
         store.close()
         raise
+
+
+def meant_case(case_id: str, known: Sequence[str]) -> str | None:
+    """The id that a command line means: itself, as it was printed, or its beginning where no other begins so.
+
+    >>> meant_case("desk-01", ["desk-016", "desk-021"]), meant_case("desk-0", ["desk-016", "desk-021"])
+    ('desk-016', None)
+    """
+    if case_id in known:
+        return case_id
+    # What steers a terminal or a CI log is not in an id as it was printed.
+    as_printed = [each for each in known if printable_line(each) == case_id]
+    begin_so = [each for each in known if each.startswith(case_id)]
+    return as_printed[0] if as_printed else begin_so[0] if len(begin_so) == 1 and case_id else None
 
 
 def unknown_case(run: str, case_id: str, known: Sequence[str]) -> InputFailure:

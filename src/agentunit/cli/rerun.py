@@ -11,7 +11,7 @@ import click
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.matrix import recorded_variables, set_variables
 from agentunit.cli.options import InputFailure, json_option, open_store, show_personal_data_option, store_option
-from agentunit.cli.references import run_argument, unknown_case
+from agentunit.cli.references import meant_case, run_argument, unknown_case
 from agentunit.cli.run import (
     adjusted_suite,
     ask_about_cases,
@@ -79,9 +79,11 @@ def _rerun(
     try:
         header = store.find_run(run_reference)
         known = store.case_ids(header.id)
-        for case_id in case_ids:
-            if case_id not in known:
+        meant = {case_id: meant_case(case_id, known) for case_id in case_ids}
+        for case_id, found in meant.items():
+            if found is None:
                 raise unknown_case(header.label, case_id, known)
+        case_ids = list(dict.fromkeys(filter(None, meant.values())))
         if header.is_foreign and suite_path is None:
             raise click.UsageError(
                 f"run {header.id} was imported from a file, so the suite that it names is not executed: "

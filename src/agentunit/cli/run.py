@@ -33,6 +33,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.conversation import user_kind
 from agentunit.core.records import Record
 from agentunit.datasets.readers import DatasetError
+from agentunit.datasets.rows import field_notes
 from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import Unsure, count_unsure, decide_run
@@ -154,8 +155,16 @@ def run(
         raise click.BadParameter(f"must be a number above 0, or auto; received {repeats!r}", param_hint="--repeats")
     variants = variants_from(sets)
     if len(variants) > 1:
-        shared = {"as_json": as_json, "show_personal_data": show_personal_data}
-        run_matrix(context, variants, store_path, shared)
+        run_matrix(
+            context,
+            variants,
+            store_path,
+            baseline=baseline,
+            unsure=unsure,
+            all_rows=all_rows,
+            as_json=as_json,
+            show_personal_data=show_personal_data,
+        )
     set_variables(variants[0])
     given = {
         "repeats": None if repeats is None else 1 if until_decided else int(repeats),
@@ -383,6 +392,9 @@ def record_with_progress(
             "(agent_fields in the suite lists what the agent receives)",
             err=True,
         )
+    declared = (*plan.suite.grader_fields, *(plan.suite.agent_fields or ()))
+    for slip in field_notes(plan.cases, declared):
+        click.echo(f"note: {printable_line(slip)}", err=True)
     line = line or RecordingLine()
     try:
         with output_to_stderr():
@@ -476,6 +488,6 @@ def finish(
         print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
         for line in failures:
             print_line(line, console)
-        print_verdict(decision, console, next_command(scored.header.id, scored, decision))
+        print_verdict(decision, console, next_command(scored.header.id, scored, decision), all_rows=all_rows)
     if decision.exit_code:
         raise click.exceptions.Exit(decision.exit_code)

@@ -12,7 +12,6 @@ from agentunit.reports.json_report import run_line_as_data
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import how_to_resume, open_run
 from agentunit.reports.run_console import headline_rows, print_runs
-from agentunit.reports.run_facts import run_tags
 from agentunit.store.sqlite import RunHeader
 
 
@@ -41,7 +40,7 @@ def runs(
     listed: list[tuple[RunHeader, list[MetricSummary]]] = []
     with unreadable_runs_fail(), open_store(store_path, read_only=True) as store:
         wanted = tags_from(tags).items()
-        headers = [header for header in store.runs() if wanted <= run_tags(header).items()]
+        headers = [header for header in store.runs() if wanted <= header.tags.items()]
         headers = [header for header in headers if name is None or header.name == name]
         for header in headers[:limit]:
             reported = open_run(header.id, store, show_personal_data=True)  # only means are shown

@@ -190,7 +190,7 @@ def score(
     remember_exit_code(decision.exit_code)
     mask = Mask(show_all=show_personal_data)
     summary = mask.summary(summary)
-    table = None if slices is None or by is None else mask.slices(SliceTable(by, slices.rows()))
+    table = None if slices is None else mask.slices(slices.table())
     if as_json:
         print_reading(source, Terminal(stderr=True))
         click.echo(printable_json(_run_as_data(files, metrics, summary, table)))
@@ -342,7 +342,7 @@ def _print(
         steps.append(f"all {summary.n_input_errors:,} unreadable parts are listed in {errors_file}")
     if out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
-    elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.isfile(files[0]) else None:
+    elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.exists(files[0]) else None:
         steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")

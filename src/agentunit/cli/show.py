@@ -13,11 +13,13 @@ from agentunit.cli.options import (
     all_rows_option,
     by_option,
     json_option,
+    open_store,
     show_personal_data_option,
     store_option,
 )
 from agentunit.cli.references import (
     find_reported_run,
+    meant_case,
     run_argument,
     sliced_as_asked,
     unknown_case,
@@ -38,6 +40,7 @@ from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
 from agentunit.store.portable import is_portable
+from agentunit.store.schema import StoreError
 
 
 @click.command()
@@ -64,7 +67,8 @@ def show(
     """Show a run, or everything about one of its cases.
 
     RUN is an id, the beginning of one, a name, 'last', 'last~1', or an exported file. Of a case that was repeated,
-    the worst repeat is shown. With a CASE it may be a file of records or traces, too: that case is scored here and now.
+    the worst repeat is shown. With a CASE it may be a file or folder of records or traces, too: that case is scored
+    here and now. CASE is an id, or the beginning of one.
 
     \b
     agentunit show last
@@ -77,15 +81,19 @@ def show(
         raise click.UsageError("--repeat needs a CASE")
     if by is not None and case_id is not None:
         raise click.UsageError("--by goes with a whole run, not with a CASE")
-    if os.path.isfile(run_reference) and not is_portable(run_reference):
+    if _names_traces(run_reference, store_path):
         if case_id is None:
             raise click.UsageError(
                 f"{run_reference} holds no run: 'agentunit score {shlex.quote(run_reference)}' scores it, and "
                 "'agentunit show FILE CASE' shows one of its cases"
             )
-        ids, found, infos = _cases_of_file(run_reference, case_id, Mask(show_all=show_personal_data))
+        mask = Mask(show_all=show_personal_data)
+        ids, found, infos = _cases_of_file(run_reference, case_id, mask)
         if not found:
-            raise unknown_case(run_reference, case_id, ids)
+            meant = meant_case(case_id, ids)
+            if meant is None:
+                raise unknown_case(run_reference, case_id, ids)
+            _, found, infos = _cases_of_file(run_reference, meant, mask)
         _print_repeats(found, case_id, repeat, infos, "", full=full, as_json=as_json)
         return
     with (
@@ -105,14 +113,27 @@ def show(
             print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows)
 
 
+def _names_traces(reference: str, store_path: str) -> bool:
+    """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
+    if os.path.isfile(reference):
+        return not is_portable(reference)
+    if not os.path.isdir(reference) or not os.path.exists(store_path):
+        return os.path.isdir(reference)
+    with open_store(store_path, read_only=True) as store:
+        try:
+            store.find_run(reference)
+        except StoreError:
+            return True
+    return False
+
+
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:
     repeats = reported.case(case_id)
     if not repeats:
-        # An id as it was printed: what steers a terminal or a CI log is not in it.
-        printed = next((each for each in reported.case_ids() if printable_line(each) == case_id), None)
-        repeats = [] if printed is None else reported.case(printed)
-    if not repeats:
-        raise unknown_case(reported.label, case_id, reported.case_ids())
+        meant = meant_case(case_id, reported.case_ids())
+        if meant is None:
+            raise unknown_case(reported.label, case_id, reported.case_ids())
+        repeats = reported.case(meant)
     _print_repeats(repeats, case_id, repeat, reported.infos, reported.run.header.id, full=full, as_json=as_json)
 
 
@@ -128,7 +149,7 @@ def _cases_of_file(path: str, case_id: str, mask: Mask) -> tuple[list[str], list
     records = (each for each in trace_files_from([path], None, "trace") if isinstance(each, Record))
     for position, record in enumerate(records):
         ids[record.case.id] = None
-        if case_id in (record.case.id, printable_line(record.case.id)):
+        if record.case.id == case_id:
             wanted.append(record)
             place_of.append(position)
     scored = list(score(wanted, metrics)) if wanted else []

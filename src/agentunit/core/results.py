@@ -112,9 +112,10 @@ class MetricSummary(Struct, omit_defaults=False):
 
     ``n_cases`` and ``n_scored`` count records: every repeat of a case.
     ``low`` and ``high`` bound the mean (95 %) by the method named in ``interval``. ``exact_quantiles`` is false when
-    the run was so long that quantiles come from a sample of it. ``worst_cases`` names a few, the worst first: what to
-    look at. Where cases were repeated ``n_repeats`` times, ``within_case_sd`` says how much a case differs from run to
-    run, ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
+    the run was so long that quantiles come from a sample of it. ``worst_cases`` names a few of the ``n_below_best``
+    that could be better, the worst first: what to look at; known failures are not among them. Where cases were
+    repeated ``n_repeats`` times, ``within_case_sd`` says how much a case differs from run to run,
+    ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
     ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
     Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
     """
@@ -146,6 +147,7 @@ class MetricSummary(Struct, omit_defaults=False):
     amount: AmountSummary | None = None
     judge: JudgeSpread | None = None
     aggregate: str = "mean"
+    n_below_best: int = 0
 
 
 class Unscored(Struct):

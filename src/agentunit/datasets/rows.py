@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -33,6 +35,7 @@ SPELLINGS: dict[str, tuple[str, ...]] = {
 }
 # Columns of these names may be facts of the dataset's own; then they stay what they are, unknown fields.
 _OF_CONVERSATIONS = {"turns": names_turns, "user": names_user}
+_MARK = "known_failure"
 _SHOWN = 5
 
 
@@ -174,7 +177,9 @@ def case_of_fields(fields: Any) -> DatasetCase:
     extra = {name: value for name, value in fields.items() if name not in used}
     if extra and not given.keys() - {"id"}:
         as_user = "; user must be a mapping with persona and goal to ask by itself" if "user" in extra else ""
-        raise RowError(f"a case needs at least a query; received the fields {listed(fields)}{as_user}")
+        near = next((each for each in map(_nearest, map(str, extra)) if each is not None), None)
+        hint = f"; did you mean {near!r}?" if near is not None and not as_user else ""
+        raise RowError(f"a case needs at least a query; received the fields {listed(fields)}{as_user}{hint}")
     case = checked_case({name: fields[spelling] for name, spelling in given.items()})
     if extra:
         case.extra = _with_text_keys("the names of fields", extra)
@@ -225,6 +230,50 @@ def checked_case(given: Mapping[str, Any]) -> DatasetCase:
         turns=given.get("turns"),
         user=given.get("user"),
     )
+
+
+def field_notes(cases: Iterable[DatasetCase], declared: Collection[str] = ()) -> list[str]:
+    """What may be a slip in the fields of cases: one sentence for each field that is kept, but not read.
+
+    ``declared`` are names of fields that the user knows to be fields of their own.
+
+    >>> field_notes([case_of_fields({"query": "Hi", "trns": ["Hi", "Bye"]})])
+    ["field 'trns' (1 case) is not read; did you mean 'turns'? (metadata holds fields of your own)"]
+    """
+    counts: dict[tuple[str, str], int] = {}
+    for case in cases:
+        for name, value in (case.extra or {}).items():
+            if name not in declared and (slip := _slip(case, name, value)) is not None:
+                counts[name, slip] = counts.get((name, slip), 0) + 1
+        for name in case.metadata if isinstance(case.metadata, Mapping) else ():
+            if isinstance(name, str) and name != _MARK and name not in declared and _nearest(name) == _MARK:
+                slip = f"is not read; did you mean {_MARK!r}?"
+                counts[f"metadata.{name}", slip] = counts.get((f"metadata.{name}", slip), 0) + 1
+    return [f"field {shown(name)} ({n:,} {'case' if n == 1 else 'cases'}) {slip}" for (name, slip), n in counts.items()]
+
+
+def _slip(case: DatasetCase, name: str, value: Any) -> str | None:
+    if name == "user":
+        what = "a plain text" if isinstance(value, str) else "data of its own"
+        rule = "a function in a Python suite, or a mapping with persona and goal, does"
+        return None if value is None or case.user is not None else f"is {what} and plays no conversation ({rule})"
+    if name == _MARK:
+        return "is not read there: it belongs into metadata"
+    near = _nearest(name)
+    field = next((each for each, spellings in SPELLINGS.items() if near in spellings), None)
+    # What a case has is not what it lacks: "answers" beside "answer" is a field of its own.
+    if near is None or field is None or getattr(case, field) or not _OF_CONVERSATIONS.get(field, bool)(value):
+        return None
+    return f"is not read; did you mean {near!r}? (metadata holds fields of your own)"
+
+
+@lru_cache(maxsize=1024)
+def _nearest(name: str) -> str | None:
+    """The name of a field that another is probably meant to be; none for those that are names themselves."""
+    known = [*(spelling for spellings in SPELLINGS.values() for spelling in spellings if len(spelling) > 2), _MARK]
+    if name in known or len(name) < 3:
+        return None
+    return next(iter(get_close_matches(name.lower(), known, n=1, cutoff=0.8)), None)
 
 
 def with_first_message(case: DatasetCase) -> DatasetCase:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from math import fsum, inf, sqrt
 from operator import attrgetter
@@ -32,13 +32,16 @@ class WorstCases:
         # Badness grows with the value where lower is better, and falls with it where higher is.
         self.sign = {"higher": -1.0, "lower": 1.0, "none": 0.0}[info.direction]
         perfect = {"higher": info.range[1], "lower": info.range[0], "none": 0.0}[info.direction]
-        self.floor = -inf if perfect is None else self.sign * perfect
+        self.best = -inf if perfect is None else self.sign * perfect
+        self.n_below_best = 0
+        self._floor = self.best
         self._worst: list[tuple[float, str]] = []
 
     def add(self, case_id: str, value: float) -> None:
         """Take one more value."""
         badness = self.sign * value
-        if badness <= self.floor:
+        self.n_below_best += badness > self.best
+        if badness <= self._floor:
             return
         # Two cases may have one id: the worse of them counts.
         known = next((entry for entry in self._worst if entry[1] == case_id), None)
@@ -50,7 +53,7 @@ class WorstCases:
         self._worst.sort(key=lambda entry: -entry[0])
         del self._worst[_CASES_NAMED:]
         if len(self._worst) == _CASES_NAMED:
-            self.floor = self._worst[-1][0]
+            self._floor = self._worst[-1][0]
 
     def case_ids(self) -> list[str]:
         """The worst first."""
@@ -94,11 +97,15 @@ class _Backend:
 
 
 class MetricAggregate:
-    """One metric over a run. Values of different backends are kept apart."""
+    """One metric over a run. Values of different backends are kept apart.
 
-    def __init__(self, name: str, info: MetricInfo) -> None:
+    Cases that are set ``aside`` count in all numbers, but are not among the worst: their fault is known.
+    """
+
+    def __init__(self, name: str, info: MetricInfo, aside: Collection[str] = ()) -> None:
         self.name = name
         self.info = info
+        self._aside = frozenset(aside)
         self.n_cases = 0
         self.n_errors = 0
         self.judging = JudgeTally()
@@ -168,7 +175,7 @@ class MetricAggregate:
         if amount is not None and backend.amounts is not None:
             backend.amounts.add(amount)
         worst = backend.worst
-        if worst.sign * value > worst.floor:
+        if worst.sign * value > worst.best and case_id not in self._aside:
             worst.add(case_id, value)
         return backend
 
@@ -205,7 +212,8 @@ class MetricAggregate:
                 backend.repeated.append(repeats)
             if key in said:
                 backend.judge.add(said[key])
-            backend.worst.add(row.case_id, mean)
+            if row.case_id not in self._aside:
+                backend.worst.add(row.case_id, mean)
             if backend.amounts is not None:
                 for amount in amounts.get(key, ()):
                     backend.amounts.add(amount)
@@ -275,6 +283,7 @@ class MetricAggregate:
             exact_quantiles=records.exact,
             trust=describe_trust(self.info, backend),
             worst_cases=scored.worst.case_ids(),
+            n_below_best=scored.worst.n_below_best,
             **repeats,
             elapsed_s=scored.elapsed_s,
             amount=self._amount(scored.amounts, clustered=scored.clusters is not None),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from agentunit.engine.case_differences import CountedScores, case_differences, chance_of_broken, count_kinds
-from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison
+from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison, labels_of
 from agentunit.engine.detectable import describe_result
-from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.gate_expressions import Gate, parse_gate, stored_gates
 from agentunit.engine.known_failures import set_aside, without_cases
 from agentunit.engine.margins import Margin
 from agentunit.engine.paired_scores import (
@@ -44,6 +43,7 @@ def compare_runs(
     alpha: float = DEFAULT_ALPHA,
     min_coverage: float = 0.8,
     resamples: int | None = None,
+    labels: tuple[str, str] | None = None,
 ) -> Comparison:
     """Hold a run against a baseline, over the cases that both have.
 
@@ -60,7 +60,8 @@ def compare_runs(
     needs no Holm, since all must pass. When fewer than ``min_coverage`` of the baseline's cases are in both runs, or of
     a metric's scores, it does not pass: what is missing may be what went wrong. Where the agent failed in either run,
     ``answered`` is compared and counts, whatever is named: 1.0 for each repeat without a failure. Cases that the
-    candidate's dataset marks as known to fail are left out of both runs.
+    candidate's dataset marks as known to fail are left out of both runs. ``labels`` are what the baseline and the
+    candidate are called, where there are further runs beside them.
     """
     if not 0.0 < alpha < 0.5:
         raise ValueError(f"compare_runs: alpha must be above 0 and below 0.5; received {alpha!r}")
@@ -81,6 +82,7 @@ def compare_runs(
     before = baseline
     baseline, rescored, refused = rescore_baseline(candidate, baseline, compared_names)
     aside = set_aside(candidate)
+    n_set_aside = len(aside & (case_ids(candidate) | case_ids(baseline)))
     candidate, baseline = without_cases(candidate, aside), without_cases(baseline, aside)
     held_to = _gates_of(candidate, gates)
     clusters = clusters_by_case(candidate, baseline)
@@ -114,6 +116,7 @@ def compare_runs(
     counted_scores = list(_counted_scores(found, held_to))
     differences, standings, tools, not_compared = case_differences(candidate, baseline, shared, counted_scores)
     fingerprints = {run.header.settings.get("dataset_fingerprint") for run in (baseline, candidate)} - {None}
+    baseline_label, candidate_label = labels or labels_of([baseline.header, candidate.header])
     too_few = _too_few_shared(len(shared), len(baseline_cases), settings)
     comparison = Comparison(
         baseline=baseline.header.id,
@@ -138,9 +141,10 @@ def compare_runs(
         n_by_kind=count_kinds(standings),
         cases=standings,
         p_broken=chance_of_broken(standings, counted_scores),
-        tested_by=settings.counted_by,
-        baseline_label=baseline.header.label,
-        candidate_label=candidate.header.label,
+        tested_by="all beside gates" if held_to and settings.counted_by == "all" else settings.counted_by,
+        baseline_label=baseline_label,
+        candidate_label=candidate_label,
+        n_set_aside=n_set_aside,
     )
     return replace(comparison, sentence=describe_result(comparison, [_width(each) for each in found]))
 
@@ -166,12 +170,7 @@ def _gates_of(run: ScoredRun, gates: Iterable[Gate | str] | None) -> list[Gate]:
     """The gates of a run, or those given; one of its own that cannot be read is left to the decision to report."""
     if gates is not None:
         return [gate if isinstance(gate, Gate) else parse_gate(gate) for gate in gates]
-    stored = run.header.settings.get("gates")
-    found = []
-    for each in stored if isinstance(stored, (list, tuple)) else ():
-        with suppress(GateError):
-            found.append(parse_gate(each))
-    return found
+    return stored_gates(run.header.settings)
 
 
 def _ways_to_count(

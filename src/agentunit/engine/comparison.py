@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agentunit.metrics.base import Direction
+from agentunit.store.sqlite import RunHeader
 
 _CASES_NAMED = 200
 _ROUNDING = 1e-12
@@ -27,7 +28,7 @@ CaseKind = Literal["newly failing", "worse", "fixed", "better", "other answer", 
 LISTED_KINDS: tuple[CaseKind, ...] = ("newly failing", "worse", "fixed", "better", "other answer")
 """The kinds of cases that reports list, in this order. Those that did not change are counted."""
 
-TestedBy = Literal["gates", "named", "all"]
+TestedBy = Literal["gates", "named", "all", "all beside gates"]
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,8 @@ class Comparison:
     ``differences`` are the cases that changed, by kind and the greatest change first, up to a limit for each kind;
     ``n_by_kind`` counts all, and ``cases`` has every case that both runs have. ``p_broken`` is the chance of
     so many cases that fail in every repeat now and passed in every one before, if nothing had changed. ``tested_by``
-    says why the gated metrics are those, ``sentence`` what they show. ``baseline`` and ``candidate`` are ids;
-    ``baseline_label`` and ``candidate_label`` are for people.
+    says why the gated metrics are those, ``sentence`` what they show. ``n_set_aside`` known failures are not among
+    the cases. ``baseline`` and ``candidate`` are ids; ``baseline_label`` and ``candidate_label`` are for people.
     """
 
     baseline: str
@@ -168,6 +169,7 @@ class Comparison:
     sentence: str = ""
     baseline_label: str = ""
     candidate_label: str = ""
+    n_set_aside: int = 0
 
     def __post_init__(self) -> None:
         for side in ("baseline", "candidate"):
@@ -230,6 +232,29 @@ class Comparison:
             f"{each.metric}[{each.backend}]" if times[each.metric] > 1 and each.backend else each.metric
             for each in self.metrics
         ]
+
+
+def labels_of(headers: Sequence[RunHeader]) -> list[str]:
+    """What runs are called beside each other: their names, and what tells those of one name apart.
+
+    That is the tags that differ, or else the ends of their ids.
+    """
+    names = [header.name for header in headers]
+    keys = dict.fromkeys(key for header in headers for key in header.tags)
+    telling = [key for key in keys if len({header.tags.get(key) for header in headers}) > 1]
+    labels = []
+    for header in headers:
+        if names.count(header.name) == 1:
+            labels.append(header.label if header.name in ("", header.id) else header.name)
+            continue
+        tags = " ".join(f"{key}={header.tags[key]}" for key in telling if key in header.tags)
+        # A name that all of them have tells nothing.
+        name = "" if len(set(names)) == 1 else header.name
+        labels.append(f"{name} {tags}".strip() if tags else header.label)
+    if len(set(labels)) == len({header.id for header in headers}):
+        return labels
+    labels = [header.label for header in headers]
+    return labels if len(set(labels)) == len({header.id for header in headers}) else [each.id for each in headers]
 
 
 def most_changed(paired: Sequence[CaseChange], sign: float) -> tuple[CaseChange, ...]:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from agentunit.core.results import RunSummary
 from agentunit.engine.comparison import Comparison
-from agentunit.engine.gate_expressions import Gate
+from agentunit.engine.gate_expressions import Gate, stored_gates
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates
 from agentunit.engine.known_failures import KnownFailure, counted_part, known_failures
 from agentunit.engine.scored_run import ScoredRun
@@ -93,6 +93,11 @@ class Decision:
         return (self.verdict or "").upper()
 
     @property
+    def said(self) -> str:
+        """The headline without the verdict."""
+        return self.headline.removeprefix(f"{self.word}: ")
+
+    @property
     def failing_cases(self) -> tuple[str, ...]:
         """The ids of all cases behind the reasons: those that newly fail first, then in the order of the reasons."""
         failing = {case for reason in self.reasons if reason.exit_code for case in reason.cases}
@@ -166,11 +171,12 @@ def decide(
     )
 
 
-def decide_comparison(comparison: Comparison) -> Decision:
-    """The decision of a comparison alone."""
+def decide_comparison(comparison: Comparison, candidate: ScoredRun | None = None) -> Decision:
+    """The decision of a comparison alone; with its ``candidate`` it also says how the known failures of that stand."""
     reasons = [*_newly_failing(comparison), *_comparison_reasons(comparison)]
-    passed = _no_worse(comparison) + _beside_pass(reasons)
-    return _decided(reasons, _headline_parts(reasons), passed=passed, comparison=comparison)
+    known = () if candidate is None else known_failures(candidate, stored_gates(candidate.header.settings))
+    passed = _no_worse(comparison) + _beside_pass(reasons) + _known_part(known)
+    return _decided(reasons, _headline_parts(reasons), passed=passed, comparison=comparison, known_failures=known)
 
 
 def decide_together(decisions: Mapping[str, Decision]) -> Decision:
@@ -183,11 +189,7 @@ def decide_together(decisions: Mapping[str, Decision]) -> Decision:
     code = strictest(each.exit_code for each in decisions.values())
     verdict = None if all(each.verdict is None for each in decisions.values()) else _VERDICTS[code]
     word = "" if verdict is None else f"{verdict.upper()}: "
-    said = "; ".join(
-        f"{label}: {each.headline.removeprefix(f'{each.word}: ')}"
-        for label, each in decisions.items()
-        if each.exit_code == code
-    )
+    said = "; ".join(f"{label}: {each.said}" for label, each in decisions.items() if each.exit_code == code)
     reasons = (
         replace(reason, subject=f"{label}: {reason.subject}")
         for label, each in decisions.items()
@@ -215,12 +217,11 @@ def count_unsure(decision: Decision, unsure: Unsure | None) -> Decision:
     code = EXIT_FAILED if unsure == "fail" else EXIT_PASS
     counted = "a failure" if unsure == "fail" else "a pass"
     none = _why_none_is_broken(decision.comparison) if unsure == "by-case" else ""
-    said = decision.headline.removeprefix(f"{decision.word}: ")
     return replace(
         decision,
         exit_code=code,
         verdict=_VERDICTS[code],
-        headline=f"{_VERDICTS[code].upper()}: cannot tell, which counts as {counted}{none}: {said}",
+        headline=f"{_VERDICTS[code].upper()}: cannot tell, which counts as {counted}{none}: {decision.said}",
         reasons=tuple(replace(each, exit_code=code) if each.exit_code else each for each in decision.reasons),
         unsure=unsure,
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from math import isclose, isfinite
 from operator import eq, ge, gt, le, lt, ne
+from typing import Any
 
 _COMPARE: dict[str, Callable[[float, float], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt, "==": eq, "!=": ne}
 _MEANT_OPERATOR = {"=>": ">=", "=<": "<=", "=": "==", "<>": "!=", "≥": ">=", "≤": "<=", "≠": "!=", "!": "!="}
@@ -76,6 +78,16 @@ def nearest_name(name: str, known: Iterable[str]) -> str:
     names = list(known)
     close = get_close_matches(name, names, n=1, cutoff=0.6)
     return f"did you mean {close[0]!r}?" if close else f"it has {', '.join(names) or 'none'}"
+
+
+def stored_gates(settings: Mapping[str, Any]) -> list[Gate]:
+    """The gates that a run was kept with; one that cannot be read is left to its decision to report."""
+    stored = settings.get("gates")
+    found = []
+    for each in stored if isinstance(stored, (list, tuple)) else ():
+        with suppress(GateError):
+            found.append(parse_gate(each))
+    return found
 
 
 def parse_gate(text: str) -> Gate:

@@ -285,7 +285,8 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
         holds = gate.holds(value)
         reason = f"{aggregate} {value:.4g} {'meets' if holds else 'misses'} {gate.condition}"
         if verdict.near:
-            reason += f", within noise ({verdict.low:.4g} to {verdict.high:.4g})"
+            otherwise = "miss" if holds else "meet"
+            reason += f" on these cases; others might {otherwise} it (95 %: {verdict.low:.4g} to {verdict.high:.4g})"
     covered = verdict.coverage >= min_coverage - 1e-12
     if not covered:
         what = "cases" if gate.aggregate.startswith("pass") else "records"

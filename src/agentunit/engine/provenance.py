@@ -13,6 +13,7 @@ import ast
 import hashlib
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,8 @@ _GIT_TAKES_S = 2.0
 _MOST_FILES, _MOST_BYTES = 200, 4 << 20
 _SHOWN_DIGITS = 12
 _LIBRARIES = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_SETTINGS_FILES = (".yaml", ".yml", ".toml", ".json", ".cfg", ".ini", ".env")
+_MOST_SETTINGS_BYTES = 1 << 18
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -114,6 +117,34 @@ def agent_version(agent: Any, folder: str = ".") -> str | None:
     return digest.hexdigest()[:_SHOWN_DIGITS]
 
 
+def names_read(agent: Any, folder: str, prefix: str) -> set[str]:
+    """How the environment variables of a prefix go on that a suite, its agent, or a settings file beside it names.
+
+    Empty stands for a name that is put together while it runs.
+    """
+    files: dict[str, None] = {}
+    with suppress(OSError, TypeError, ValueError, RecursionError):
+        files.update(dict.fromkeys(_sources_of(agent, folder)))
+    below = os.path.abspath(folder) + os.sep
+    loaded = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    own = (os.path.abspath(file) for file in loaded if isinstance(file, str) and file.endswith(".py"))
+    files.update(dict.fromkeys(file for file in own if file.startswith(below) and not _is_library(file)))
+    with suppress(OSError):
+        beside = [each for each in os.scandir(folder) if each.name.lower().endswith(_SETTINGS_FILES)]
+        small = sorted(each.path for each in beside if each.is_file() and each.stat().st_size <= _MOST_SETTINGS_BYTES)
+        files.update(dict.fromkeys(small[:_MOST_FILES]))
+    found: set[str] = set()
+    for file in files:
+        with suppress(OSError):
+            text = _content(file).decode("utf-8", "replace")
+            found.update(re.findall(rf"{re.escape(prefix)}([A-Za-z0-9_]*)", text))
+    return found
+
+
+def _is_library(file: str) -> bool:
+    return any(part in file for part in _LIBRARIES)
+
+
 def _content(file: str) -> bytes:
     with open(file, "rb") as opened:
         return opened.read(_MOST_BYTES)
@@ -137,8 +168,8 @@ def _sources_of(agent: Any, folder: str) -> list[str]:
     root = os.path.dirname(file)
     for _ in range(name.count(".") + (os.path.basename(file) == "__init__.py")):
         root = os.path.dirname(root)
-    roots = [root] if any(part in file for part in _LIBRARIES) else list(dict.fromkeys([root, os.path.abspath(folder)]))
-    own = name.partition(".")[0] if any(part in file for part in _LIBRARIES) else None
+    roots = [root] if _is_library(file) else list(dict.fromkeys([root, os.path.abspath(folder)]))
+    own = name.partition(".")[0] if _is_library(file) else None
     seen: list[str] = [file]
     for each in seen:
         for imported in _imports_of(each, roots, own):

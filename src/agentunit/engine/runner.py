@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import partial
 from math import inf
 from typing import Any, Literal, NoReturn
@@ -21,6 +22,7 @@ from msgspec import structs
 
 import agentunit
 from agentunit.adapters.base import Agent, AgentResult, as_agent
+from agentunit.adapters.bound_function import SET_PREFIX
 from agentunit.backends.judge.settings import configure_judge
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record, encode_record
@@ -37,7 +39,7 @@ from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.known_failures import marks_of, unmarked
 from agentunit.engine.probing import probe_settings
-from agentunit.engine.provenance import agent_version, git_state
+from agentunit.engine.provenance import agent_version, git_state, names_read
 from agentunit.engine.scored_run import infos_as_data, is_undecided
 from agentunit.engine.simulated_user import check_users, stored_user, user_of
 from agentunit.engine.suite import Suite, SuiteError
@@ -142,6 +144,8 @@ def plan_run(
         raise SuiteError("the dataset holds no cases")
     # Before the run exists: an agent that cannot be called must not leave an empty run behind.
     agent = _usable_agent(suite)
+    if header is None:
+        _refuse_unread(variables or {}, suite, agent)
     if suite.judge:
         configure_judge(**suite.judge)
     try:
@@ -253,6 +257,27 @@ def _usable_agent(suite: Suite) -> Agent:
         raise AgentError(f"agent: {error}") from None
     except (Exception, SystemExit) as error:  # noqa: BLE001  # an agent's module is a user's own code
         raise AgentError(f"agent: {describe_error(error)}") from None
+
+
+def _refuse_unread(variables: Mapping[str, str], suite: Suite, agent: Agent) -> None:
+    """Refuse a variable that nothing reads: every value of it would give the same run.
+
+    Only of functions and addresses one can know. A command may do what it likes with its environment.
+    """
+    takes: Sequence[str] | None = getattr(agent, "settable", None)
+    if takes is None or all(name in takes for name in variables):
+        return
+    read = names_read(suite.agent, suite.folder, SET_PREFIX)
+    for name in variables:
+        if name in takes or "" in read or name.upper() in read:
+            continue
+        known = {each.lower(): each for each in (*(word.lower() for word in read), *takes)}
+        near = get_close_matches(name.lower(), known, n=1)
+        hint = f"; did you mean {known[near[0]]!r}?" if near else ""
+        raise AgentError(
+            f"--set {name}: the agent has no parameter {name!r}, and nothing reads {SET_PREFIX}{name.upper()}{hint} "
+            f"(--tag {name}={variables[name]} only notes it)"
+        )
 
 
 def describe_agent(agent: Any) -> str:

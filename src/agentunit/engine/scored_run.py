@@ -122,10 +122,13 @@ class ScoredRun:
         return self._summary
 
     def _aggregated(self) -> RunSummary:
+        from agentunit.engine.known_failures import set_aside  # it reads scored runs itself
+
         aggregates = []
+        aside = set_aside(self)
         n_repeats, clusters = self.n_repeats, self.clusters
         for name, rows in self.metrics.items():
-            aggregate = MetricAggregate(name, self.info(name))
+            aggregate = MetricAggregate(name, self.info(name), aside)
             aggregate.add_rows(rows, repeated=n_repeats > 1, clusters=None if clusters is None else clusters.of_case)
             aggregates.append(aggregate)
         return RunSummary(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import inspect
-import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from agentunit.adapters.bound_function import function_name
+from agentunit.adapters.failures import describe_error, traceback_text
 from agentunit.adapters.threads_and_processes import DaemonThreads
 from agentunit.core.case import DatasetCase
 from agentunit.core.conversation import (
@@ -21,7 +21,6 @@ from agentunit.core.conversation import (
     script_of,
     user_kind,
 )
-from agentunit.metrics.base import describe_error
 
 MOST_MESSAGES = 50
 """A function that still talks then never ends the conversation by itself."""
@@ -152,8 +151,7 @@ class _Function:
             if error is None and inspect.isawaitable(said):
                 said, error = await _awaited(said)
             if error is not None:
-                text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-                raise UserFailed(f"{self._name} raised {describe_error(error)}", text)
+                raise UserFailed(f"{self._name} raised {describe_error(error)}", traceback_text(error))
             return said
 
         try:

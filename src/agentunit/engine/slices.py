@@ -25,6 +25,7 @@ from agentunit.metrics.base import MetricInfo
 
 FEWEST_CASES = 5
 MOST_SLICES = 200
+_MOST_FIELDS = 20
 NO_VALUE, OTHER = "(none)", "(other)"
 
 
@@ -54,11 +55,15 @@ class SliceRow:
 
 @dataclass(frozen=True)
 class SliceTable:
-    """The rows by a field, those that differ most first. ``differences``: the values are new run − baseline."""
+    """The rows by a field, those that differ most first. ``differences``: the values are new run − baseline.
+
+    ``fields`` are some that cases without a value of it have.
+    """
 
     by: str
     rows: list[SliceRow]
     differences: bool = False
+    fields: tuple[str, ...] = ()
 
 
 class _Part:
@@ -84,6 +89,7 @@ class Slices:
 
     def __init__(self, field: str) -> None:
         self.field = check_field(field)
+        self._fields: dict[str, None] = {}
         self._n_cases: dict[str, int] = {}
         self._infos: dict[str, MetricInfo] = {}
         self._whole: dict[tuple[str, str, Status], RunningStatistics] = {}
@@ -92,13 +98,20 @@ class Slices:
     def begin_case(self, metadata: Any) -> tuple[str, ...]:
         """Count a case, and return the names of the slices that it belongs to."""
         names = []
-        for name in field_values(metadata, self.field) or (NO_VALUE,):
+        values = field_values(metadata, self.field)
+        if not values and isinstance(metadata, Mapping) and len(self._fields) < _MOST_FIELDS:
+            self._fields.update(dict.fromkeys(f"metadata.{name}" for name in metadata))
+        for name in values or (NO_VALUE,):
             if name not in self._n_cases and len(self._n_cases) >= MOST_SLICES:
                 name = OTHER
             if name not in names:
                 names.append(name)
                 self._n_cases[name] = self._n_cases.get(name, 0) + 1
         return tuple(names)
+
+    def table(self, *, differences: bool = False) -> SliceTable:
+        """The rows, with what they were made by."""
+        return SliceTable(self.field, self.rows(differences=differences), differences, tuple(self._fields))
 
     def add(
         self,
@@ -134,10 +147,19 @@ class Slices:
     def rows(self, *, differences: bool = False) -> list[SliceRow]:
         """A row for each metric and slice; those that differ most from the rest first, small slices after the others.
 
-        ``differences`` says that the values are differences of scores, which have no range.
+        ``differences`` says that the values are differences of scores, which have no range: those that changed most
+        come first.
         """
         found = [row for key in self._parts for row in self._rows_of(key, differences)]
-        return sorted(found, key=lambda row: (row.status != "ok", row.too_small, -abs(row.difference or 0.0)))
+
+        def apart(row: SliceRow) -> float:
+            """How far a slice is from the rest; of differences, how far it moved, which the rest has no part in."""
+            if not differences:
+                return abs(row.difference or 0.0)
+            whole = self._whole[row.metric, row.backend, row.status]
+            return abs(row.mean or 0.0) / (sqrt(whole.sample_variance or 0.0) or 1.0)
+
+        return sorted(found, key=lambda row: (row.status != "ok", row.too_small, -apart(row)))
 
     def _rows_of(self, key: tuple[str, str, Status], differences: bool) -> Iterator[SliceRow]:
         metric, backend, status = key
@@ -152,6 +174,9 @@ class Slices:
                 continue
             part = found.statistics
             interval = (found.clusters or part).interval(shares=are_shares(info) and not differences)
+            if differences and part.minimum == part.maximum:
+                # Values that are all the same have no spread to make an interval of.
+                interval = None
             least, most = (None, None) if differences else possible_range(info, part.minimum, part.maximum)
             rest = (total - (part.total or 0.0)) / (n - part.n) if n > part.n else None
             yield replace(
@@ -187,7 +212,7 @@ def slices_of_run(run: ScoredRun, field: str) -> SliceTable:
                 value = fsum(repeats) / len(repeats)
                 cluster = None if clusters is None else clusters.of_case(position)
                 slices.add(names.get(position, ()), metric, info, backend, status, value, cluster)
-    return SliceTable(field, slices.rows())
+    return slices.table()
 
 
 def slices_of_comparison(comparison: Comparison, candidate: ScoredRun, baseline: ScoredRun, field: str) -> SliceTable:
@@ -215,7 +240,7 @@ def slices_of_comparison(comparison: Comparison, candidate: ScoredRun, baseline:
                 change = value - old.values[case_id]
                 info, cluster = candidate.info(each.metric), clusters.get(case_id)
                 slices.add(names.get(case_id, ()), each.metric, info, each.backend, status, change, cluster)
-    return SliceTable(field, slices.rows(differences=True), differences=True)
+    return slices.table(differences=True)
 
 
 def _sliced(run: ScoredRun, slices: Slices) -> Iterator[tuple[int, str, tuple[str, ...]]]:

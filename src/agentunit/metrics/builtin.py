@@ -411,7 +411,8 @@ class ToolSuccessMetric(ItemMetric):
 
     A call without a status, or with any other, counts in the total. MCP's ``is_error`` and the ``exit_code`` of a
     command stand for a status that is missing. A run without tool calls is scored by ``outcome.success``;
-    ``detail["basis"]`` says so, and the two kinds are not averaged with each other.
+    ``detail["basis"]`` says so, and the two kinds are not averaged with each other. An agent that failed with an error
+    before any tool call has no score: nothing is known about its tools.
 
     >>> events = [{"type": "tool_call", "payload": {"name": "search", "status": s}} for s in ("success", "error")]
     >>> ToolSuccessMetric().evaluate({"id": "q1"}, {"events": events}, "done").value
@@ -427,6 +428,7 @@ class ToolSuccessMetric(ItemMetric):
         inputs=("trace tool_call or outcome.success",),
         detail_keys=("tool_calls", "basis"),
         backend="trace",
+        version="2",
         trust={"trace": "exact", "outcome": "recorded"},
     )
     name = info.name
@@ -439,6 +441,8 @@ class ToolSuccessMetric(ItemMetric):
             detail = {"tool_calls": [dict(call) for call in calls], "basis": "tool_calls", "backend": "trace"}
             return MetricResult(self.name, succeeded / len(calls), detail)
         success = item.outcome.success
+        if success is False and item.outcome.error is not None:
+            return self.unscored("the agent failed before any tool call", tool_calls=[])
         if isinstance(success, bool):
             detail = {"tool_calls": [], "basis": "outcome.success", "backend": "outcome"}
             return MetricResult(self.name, 1.0 if success else 0.0, detail)

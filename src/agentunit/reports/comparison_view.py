@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agentunit.engine.comparison import CaseAnswer, CaseDifference, CaseKind, Comparison, MetricComparison
-from agentunit.reports.figures import counted_cases, number
+from agentunit.reports.figures import counted, counted_cases, number
 
 KIND_HEADINGS: dict[CaseKind, str] = {
     "newly failing": "Newly failing",
@@ -19,12 +19,18 @@ _CHANGED = {key: f"{key} changed" for key in ("schema", "version", "server", "se
 
 def describe_difference(each: MetricComparison) -> str:
     """The difference between two runs with its 95 % interval."""
-    if each.difference is None:
-        return "–"
-    difference = _signed(each.difference, each.unit)
-    if each.low is None or each.high is None:
-        return difference
-    return f"{difference} [{_signed(each.low, each.unit)}, {_signed(each.high, each.unit)}]"
+    return "–" if each.difference is None else signed_interval(each.difference, each.low, each.high, each.unit)
+
+
+def signed_interval(value: float, low: float | None, high: float | None, unit: str) -> str:
+    """A difference with its interval.
+
+    >>> signed_interval(-0.17, -0.3, 0.0, "score"), signed_interval(0.0, None, None, "score")
+    ('-0.170 [-0.300, +0.000]', '+0.000')
+    """
+    if low is None or high is None:
+        return _signed(value, unit)
+    return f"{_signed(value, unit)} [{_signed(low, unit)}, {_signed(high, unit)}]"
 
 
 def _signed(value: float, unit: str) -> str:
@@ -41,6 +47,8 @@ def describe_pairs(comparison: Comparison) -> str:
         for n, which in ((comparison.n_only_baseline, "baseline"), (comparison.n_only_candidate, "new run"))
         if n
     ]
+    if comparison.n_set_aside:
+        alone.append(f"{counted(comparison.n_set_aside, 'known failure')} set aside")
     return f"{counted_cases(comparison.n_paired)} in both{''.join(f', {each}' for each in alone)}"
 
 
@@ -63,6 +71,7 @@ def describe_tested(comparison: Comparison) -> str:
         "gates": "the metrics with gates",
         "named": "as asked for",
         "all": "no gate says which matter: all but informational ones and clock time",
+        "all beside gates": "no metric with a gate can be compared: all but informational ones and clock time",
     }[comparison.tested_by]
     return f"tested: {', '.join(comparison.tested)} ({why}); the others are described"
 

@@ -36,7 +36,8 @@ from agentunit.store.sqlite import DEFAULT_PATH
 
 ROWS_SHOWN = 10
 _WORD_WIDTH = 20
-_NARROW, _VALUE_WIDTH = 80, 12
+# The width of a window in which trust may wrap, and that of a score with its interval.
+_NARROW, _VALUE_WIDTH = 90, len("0.93 [0.82, 0.98]")
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 10
 _CASES_NAMED = 2
@@ -140,9 +141,9 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: in
     # In a narrow window the value needs the room.
     fixed = ("metric", "scored", "backend", *(("trust",) if width >= _NARROW else ()))
     table = plain_table(*headings, right=("scored",), fixed=fixed)
-    table.columns[1].min_width = _VALUE_WIDTH
-    for row in rows:
-        cells = metric_cells(row, infos[row.metric])
+    shown = [(row, metric_cells(row, infos[row.metric])) for row in rows]
+    table.columns[1].min_width = min(_VALUE_WIDTH, max((len(cells.value) for _, cells in shown), default=0))
+    for row, cells in shown:
         informational = " i" if row.status == "informational" else ""
         table.add_row(
             Text(f"{printable_line(row.metric)}{cells.mark}{informational}"),
@@ -173,7 +174,9 @@ def _print_worst(
     console.print("\n[bold]Look at[/bold]")
     for row in faulty:
         backend = f" ({row.backend})" if sum(other.metric == row.metric for other in all_rows) > 1 else ""
-        print_line("  " + printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}"), console)
+        n_more = row.n_below_best - len(row.worst_cases)
+        more = f" and {n_more:,} more" if n_more > 0 else ""
+        print_line("  " + printable_line(f"{row.metric}{backend}: {', '.join(row.worst_cases)}{more}"), console)
 
 
 def _print_repeats(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], console: Console) -> None:

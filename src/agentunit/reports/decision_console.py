@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
+from agentunit.engine.case_differences import MOST_LISTED
 from agentunit.engine.comparison import LISTED_KINDS, Comparison
 from agentunit.engine.decision import Decision, named_cases
 from agentunit.engine.gates import GateVerdict
@@ -25,6 +26,7 @@ from agentunit.reports.figures import (
     DIRECTION_MARK,
     GATE_WORDS,
     INTERVAL_HEADING,
+    counted,
     describe_mean,
     with_interval,
 )
@@ -51,8 +53,9 @@ _WORD_STYLE = {
 }
 
 
-def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
+def print_gates(decision: Decision, console: Console) -> None:
     """Print one row for each gate: the number it compared, how much was scored, whether it is met, and why."""
+    verdicts = decision.gates
     if not verdicts:
         return
     table = plain_table("gate", INTERVAL_HEADING, "scored", "", "why", fixed=("scored", ""))
@@ -79,16 +82,22 @@ def print_gates(verdicts: Sequence[GateVerdict], console: Console) -> None:
     console.print(table)
     if len(met) > room:
         console.print(f"… and {len(met) - room} more that are met (--json lists them)", style="dim", highlight=False)
+    if aside := sum(each.state != "expired" for each in decision.known_failures):
+        text = f"{counted(aside, 'known failure')} set aside: gates do not count them"
+        console.print(text, style="dim", highlight=False)
 
 
-def print_comparison(comparison: Comparison, console: Console) -> None:
-    """Print the cases that changed, what the metrics show, and why each verdict that counts is what it is."""
+def print_comparison(comparison: Comparison, console: Console, *, all_rows: bool | None = None) -> None:
+    """Print the cases that changed, what the metrics show, and why each verdict that counts is what it is.
+
+    Ten cases of a kind, unless ``all_rows``; ``None`` where the command has no option for more.
+    """
     runs = f"{printable_line(comparison.baseline_label)} → {printable_line(comparison.candidate_label)}"
     heading = Text("\nAgainst the baseline ", style="bold")
     console.print(heading.append(f"{runs}: {describe_pairs(comparison)}", style="not bold"), soft_wrap=True)
     if comparison.note:
         print_line(printable_line(comparison.note), console, "yellow")
-    _print_differences(comparison, console)
+    _print_differences(comparison, console, all_rows)
     if comparison.sentence:
         console.print(Text(f"\n{printable_line(comparison.sentence)}", style="bold"), soft_wrap=True)
     if tested := describe_tested(comparison):
@@ -122,24 +131,30 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print(line, soft_wrap=True)
 
 
-def print_verdict(decision: Decision, console: Console, *next_steps: str) -> None:
+def print_verdict(decision: Decision, console: Console, *next_steps: str, all_rows: bool | None = None) -> None:
     """Print everything about a decision: its gates, its comparison, what was decided, and the next commands."""
-    print_gates(decision.gates, console)
+    print_gates(decision, console)
     if decision.comparison is not None:
-        print_comparison(decision.comparison, console)
+        print_comparison(decision.comparison, console, all_rows=all_rows)
     print_decision(decision, console, *next_steps)
 
 
 def print_decision(decision: Decision, console: Console, *next_steps: str) -> None:
     """The last lines: what was decided, and the next commands."""
-    if decision.known_failures:
-        console.print("\n[bold]Known failures[/bold]")
-    for known in describe_known_failures(decision):
-        print_line(f"  {printable_line(known, 300)}", console)
+    print_known_failures([decision], console)
     style = VERDICT_STYLE.get(decision.verdict, "bold red")
     line = printable_line(decision.headline)
     print_line(f"\n{line}", console, style)
     print_next(next_steps, console)
+
+
+def print_known_failures(decisions: Sequence[Decision], console: Console) -> None:
+    """How the cases stand that are marked as known to fail; what is the same in several runs is said once."""
+    lines = dict.fromkeys(line for decision in decisions for line in describe_known_failures(decision))
+    if lines:
+        console.print("\n[bold]Known failures[/bold]")
+    for line in lines:
+        print_line(f"  {printable_line(line, 300)}", console)
 
 
 def _gated_value(each: GateVerdict) -> str:
@@ -150,8 +165,9 @@ def _gated_value(each: GateVerdict) -> str:
     return with_interval(each.value, each.low, each.high, each.unit)
 
 
-def _print_differences(comparison: Comparison, console: Console) -> None:
+def _print_differences(comparison: Comparison, console: Console, all_rows: bool | None) -> None:
     """The cases that changed, by kind, each with its scores and its two answers."""
+    most = MOST_LISTED if all_rows else _CASES_LISTED
     kinds = describe_kinds(comparison)
     if kinds:
         print_line(kinds, console)
@@ -161,15 +177,17 @@ def _print_differences(comparison: Comparison, console: Console) -> None:
             continue
         console.print(Text(f"\n{KIND_HEADINGS[kind]} ({comparison.n_by_kind[kind]:,})", style=_KIND_STYLE[kind]))
         if kind == "other answer":
-            ids = ", ".join(printable_line(each.case_id, 40) for each in listed[:_CASES_LISTED])
+            ids = ", ".join(printable_line(each.case_id, 40) for each in listed[:most])
             console.print(Text(f"  {ids}"), soft_wrap=True)
         else:
-            for each in listed[:_CASES_LISTED]:
+            for each in listed[:most]:
                 line = Text(f"  {printable_line(each.case_id, 40)}", style="bold")
                 console.print(line.append(f"  {printable_line(describe_scores(each))}", style="not bold"))
                 for when, answer in describe_answers(each):
                     shown = printable_line(answer, _ANSWER_LENGTH)
                     console.print(Text(f"    {when}: ", style="dim").append(shown, style="not dim"), soft_wrap=True)
-        more = comparison.n_by_kind[kind] - len(listed[:_CASES_LISTED])
+        more = comparison.n_by_kind[kind] - len(listed[:most])
         if more > 0:
-            console.print(f"  … and {more:,} more (--json lists them)", style="dim")
+            # Beyond what is kept in full, only the counts are known here; files of "export" name every case.
+            how = "--json lists them" if all_rows is None else "export lists them" if all_rows else "--all shows them"
+            console.print(f"  … and {more:,} more ({how})", style="dim", highlight=False)

@@ -311,7 +311,10 @@ def _unscored(summary: RunSummary) -> str:
         lines.append(f"<li>{mark}<code>{html_text(entry.metric)}</code>: {reason} {where}</li>")
     total = sum(entry.n_records for entry in summary.unscored)
     summary_line = f"<summary>Not scored: {total:,} scores, and why</summary>"
-    return f'<details class="note">{summary_line}<ul class="plain">{"".join(lines)}</ul></details>\n'
+    # What went wrong is in view; what does not apply is there for those who ask.
+    is_fault = summary.n_user_failed or any(entry.status == "error" for entry in summary.unscored)
+    opened = " open" if is_fault else ""
+    return f'<details class="note"{opened}>{summary_line}<ul class="plain">{"".join(lines)}</ul></details>\n'
 
 
 def _word(word: str) -> str:

@@ -19,7 +19,7 @@ from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import describe_failed, quantity
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
-from agentunit.reports.run_facts import origin_facts, run_tags
+from agentunit.reports.run_facts import origin_facts
 from agentunit.reports.slice_table import print_slices
 from agentunit.store.sqlite import RunHeader
 
@@ -53,7 +53,7 @@ def print_stored_run(
     print_run(reported.summary, reported.infos, console, all_rows=all_rows, gated=gated)
     for table in reported.slices:
         print_slices(table, reported.infos, console, all_rows=all_rows)
-    print_gates(reported.decision.gates, console)
+    print_gates(reported.decision, console)
     if run.n_failed:
         console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
         for line in describe_groups(reported.failures):
@@ -76,7 +76,7 @@ def print_runs(
     table = plain_table(*columns, right=("done", "failed"), fixed=fixed)
     for header, headlines in runs:
         name = Text(printable_line(header.name, 40))
-        for key, value in run_tags(header).items():
+        for key, value in header.tags.items():
             name.append(f" {printable_line(f'{key}={value}', 40)}", style="dim")
         cells = {
             "run": Text(printable_line(header.id)),

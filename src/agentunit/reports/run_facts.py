@@ -17,17 +17,11 @@ _IDS_SHOWN = {"fixed": 20, "expired": 20, "unknown": 5, "still fails": 5}
 _COMMIT_DIGITS = 10
 
 
-def run_tags(header: RunHeader) -> dict[str, str]:
-    """The tags of a run. It may come from a file: what is no tag is left out."""
-    tags = header.settings.get("tags")
-    return {str(key): str(value) for key, value in tags.items()} if isinstance(tags, Mapping) else {}
-
-
 def origin_facts(header: RunHeader) -> list[tuple[str, str]]:
     """Name and text of what is known about the origin of a run, for reports."""
     settings = header.settings
     facts = []
-    if tags := run_tags(header):
+    if tags := header.tags:
         facts.append(("tags", ", ".join(f"{key}={value}" for key, value in tags.items())))
     git = settings.get("git")
     if isinstance(git, Mapping) and isinstance(git.get("commit"), str):
@@ -59,4 +53,4 @@ def describe_known_failures(decision: Decision, states: Collection[str] = tuple(
 def origin_as_data(header: RunHeader) -> dict[str, object]:
     """The same for JSON."""
     settings = header.settings
-    return {"tags": run_tags(header), "git": settings.get("git"), "agent_version": settings.get("agent_version")}
+    return {"tags": header.tags, "git": settings.get("git"), "agent_version": settings.get("agent_version")}

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from agentunit.engine.comparison import CaseStanding, Comparison
+from agentunit.engine.comparison import CaseStanding, Comparison, MetricComparison
 from agentunit.engine.decision import Decision
 from agentunit.reports.comparison_view import describe_scores
 from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line, print_next
-from agentunit.reports.decision_console import VERDICT_STYLE
-from agentunit.reports.figures import counted, describe_mean
+from agentunit.reports.decision_console import VERDICT_STYLE, print_known_failures
+from agentunit.reports.figures import counted, counted_cases, describe_mean
 from agentunit.reports.printable import printable_line
-from agentunit.reports.run_facts import run_tags
-from agentunit.store.sqlite import RunHeader
 
 NOT_THERE = "not in this run"
 _LOSSES = ("newly failing", "worse")
@@ -34,15 +32,6 @@ class CaseByRuns:
     is_changed: bool
 
 
-def labels_of(headers: Sequence[RunHeader]) -> list[str]:
-    """What tells runs apart for a person: their tags, or else their names, where all have different ones."""
-    tags = [" ".join(f"{key}={value}" for key, value in run_tags(header).items()) for header in headers]
-    for labels in (tags, [header.name for header in headers], [header.label for header in headers]):
-        if all(labels) and len(set(labels)) == len(headers):
-            return labels
-    return [header.id for header in headers]
-
-
 def describe_several(labels: Iterable[str], baseline: str) -> str:
     """The title of a report on several runs.
 
@@ -53,17 +42,28 @@ def describe_several(labels: Iterable[str], baseline: str) -> str:
 
 
 def metrics_by_runs(comparisons: Sequence[Comparison]) -> list[tuple[str, list[str]]]:
-    """A row a metric: its mean in the baseline, then in each run, with the verdict or ``i`` where it does not count."""
-    rows: dict[str, list[str]] = {}
+    """A row a metric: its mean in the baseline, then in each run, with the verdict or ``i`` where it does not count.
+
+    A run is held against the cases that both have a score of. The mean of the baseline is that over the most of them;
+    a run with fewer says over how many, and what the baseline has there.
+    """
+    found: dict[str, dict[int, MetricComparison]] = {}
     for place, comparison in enumerate(comparisons):
         for label, each in zip(comparison.labels, comparison.metrics, strict=True):
-            if each.verdict == "not compared" and not each.gated:
-                continue
-            row = rows.setdefault(label, ["–"] * (len(comparisons) + 1))
-            row[0] = describe_mean(each.baseline_mean, each.unit)
+            if each.verdict != "not compared" or each.gated:
+                found.setdefault(label, {})[place] = each
+    rows = []
+    for label, by_run in found.items():
+        fullest = max(by_run.values(), key=lambda each: each.n_pairs)
+        base = describe_mean(fullest.baseline_mean, fullest.unit)
+        row = [base, *["–"] * len(comparisons)]
+        for place, each in by_run.items():
+            own = describe_mean(each.baseline_mean, each.unit)
+            fewer = "" if own in (base, "–") else f" (from {own}, {counted_cases(each.n_pairs)})"
             verdict = each.verdict if each.gated else "i"
-            row[place + 1] = f"{describe_mean(each.candidate_mean, each.unit)} {verdict}"
-    return list(rows.items())
+            row[place + 1] = f"{describe_mean(each.candidate_mean, each.unit)} {verdict}{fewer}"
+        rows.append((label, row))
+    return rows
 
 
 def cases_by_runs(comparisons: Sequence[Comparison]) -> list[CaseByRuns]:
@@ -103,8 +103,12 @@ def print_several(
     console: Console,
     *next_steps: str,
     all_rows: bool = False,
+    as_verdicts: bool = True,
 ) -> None:
-    """Print comparisons of runs of these labels with one baseline; ten cases unless ``all_rows``."""
+    """Print comparisons of runs of these labels with one baseline; ten cases unless ``all_rows``.
+
+    Without ``as_verdicts`` each line says what was found, and leaves it to another to say whether that passes.
+    """
     compared = [each.comparison for each in decisions if each.comparison is not None]
     runs = [printable_line(label, 30) for label in labels]
     base = printable_line(baseline, 30)
@@ -124,9 +128,11 @@ def print_several(
         if len(changed) > ROWS_SHOWN and not all_rows:
             left_out = counted(len(changed) - ROWS_SHOWN, "more case")
             console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
+    print_known_failures(decisions, console)
     for run, decision in zip(runs, decisions, strict=True):
         style = VERDICT_STYLE.get(decision.verdict, "bold red")
-        print_line(f"\n{run}: {printable_line(decision.headline)}", console, style)
+        said = decision.headline if as_verdicts else decision.said
+        print_line(f"\n{run}: {printable_line(said)}", console, style)
         if decision.comparison is not None and decision.comparison.note:
             print_line(printable_line(decision.comparison.note), console, "yellow")
     print_next(next_steps, console)

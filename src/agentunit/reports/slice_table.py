@@ -10,6 +10,7 @@ from rich.text import Text
 
 from agentunit.engine.slices import FEWEST_CASES, NO_VALUE, SliceTable
 from agentunit.metrics.base import MetricInfo
+from agentunit.reports.comparison_view import signed_interval
 from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line
 from agentunit.reports.figures import INTERVAL_HEADING, counted, with_interval
 from agentunit.reports.printable import printable_line
@@ -39,6 +40,7 @@ def slice_cells(table: SliceTable, infos: Mapping[str, MetricInfo]) -> list[Slic
     backends: dict[str, set[str]] = {}
     for row in table.rows:
         backends.setdefault(row.metric, set()).add(row.backend)
+    described = signed_interval if table.differences else with_interval
     found = []
     for row in table.rows:
         label = row.metric if len(backends[row.metric]) == 1 else f"{row.metric}[{row.backend}]"
@@ -48,7 +50,7 @@ def slice_cells(table: SliceTable, infos: Mapping[str, MetricInfo]) -> list[Slic
             SliceCells(
                 f"{label}{' i' if row.status == 'informational' else ''}",
                 row.slice,
-                "–" if row.mean is None else with_interval(row.mean, row.low, row.high, unit),
+                "–" if row.mean is None else described(row.mean, row.low, row.high, unit),
                 f"{row.n_scored}/{row.n_cases}",
                 "too small" if row.too_small else difference,
             )
@@ -59,7 +61,8 @@ def slice_cells(table: SliceTable, infos: Mapping[str, MetricInfo]) -> list[Slic
 def slices_note(table: SliceTable, n_shown: int | None = None) -> str:
     """What stands below a table by slice: how to read it, or why it is empty."""
     if all(row.slice == NO_VALUE for row in table.rows):
-        return f"no scored case has a value of {table.by}"
+        has = f"; cases have {', '.join(table.fields)}" if table.fields else "; cases have no metadata"
+        return f"no scored case has a value of {table.by}{has}"
     is_small = any(row.too_small for row in table.rows[:n_shown])
     small_note = f"; too small: fewer than {FEWEST_CASES} values" if is_small else ""
     return f"from the rest: the mean less that of all other cases, in standard deviations; not tested{small_note}"

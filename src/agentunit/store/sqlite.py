@@ -59,6 +59,12 @@ class RunHeader(Struct):
         return short if self.name in ("", self.id) else f"{self.name} ({short})"
 
     @property
+    def tags(self) -> dict[str, str]:
+        """The tags of a run. It may come from a file: what is no tag is left out."""
+        tags = self.settings.get("tags")
+        return {str(key): str(value) for key, value in tags.items()} if isinstance(tags, Mapping) else {}
+
+    @property
     def is_foreign(self) -> bool:
         """Whether the run came from a file. Paths in its settings were written by somebody else: open none of them."""
         return bool(self.settings.get("foreign"))
