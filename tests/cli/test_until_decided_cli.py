@@ -32,7 +32,7 @@ def write_suite(wrong: int, gates: tuple[str, ...] = ("exact_match >= 0.8",)) ->
 @pytest.mark.parametrize(("wrong", "exit_code"), [(0, 0), (6, 1)])
 def test_a_run_ends_when_its_gate_is_decided(invoke, wrong, exit_code):
     write_suite(wrong)
-    result = invoke("run", "suite.py", "--repeats", "auto", "--json")
+    result = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--json")
     data = json.loads(result.stdout)
     assert result.exit_code == exit_code
     assert data["run"]["n_done"] == data["run"]["n_planned"] < 150
@@ -45,14 +45,14 @@ def test_a_baseline_decides_too(invoke):
     write_suite(0, ())
     assert invoke("run", "suite.py", "--name", "before").exit_code == 0
     write_suite(4, ())
-    result = invoke("run", "suite.py", "--repeats", "auto", "--baseline", "before", "--json")
+    result = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--baseline", "before", "--json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["run"]["n_done"] < 150
 
 
 def test_without_a_question_there_is_nothing_to_decide(invoke):
     write_suite(0, ("response_time p95 <= 10",))
-    result = invoke("run", "suite.py", "--repeats", "auto")
+    result = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1")
     assert result.exit_code == 2
     assert "needs a gate on the mean of a score" in result.stderr
 
@@ -69,7 +69,7 @@ def test_every_later_look_says_the_same_as_the_run(invoke):
     # 24 of 30 pass: just at the threshold, so that nothing is ever shown.
     suite = SUITE.replace("range(300)", "range(30)").replace("WRONG", "2").replace("GATES", "('exact_match >= 0.8',)")
     Path("suite.py").write_text(suite)
-    assert invoke("run", "suite.py", "--repeats", "auto", "--name", "it").exit_code == 4
+    assert invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--name", "it").exit_code == 4
     assert invoke("gate", "it").exit_code == 4
     assert "CANNOT TELL" in invoke("show", "it").stdout
     for file in ("it.md", "it.html", "it.xml"):
@@ -84,7 +84,7 @@ def test_a_comparison_keeps_the_evidence_of_the_run(invoke):
     write_suite(0, ())
     invoke("run", "suite.py", "--name", "before")
     write_suite(4, ())
-    invoke("run", "suite.py", "--name", "after", "--repeats", "auto", "--baseline", "before")
+    invoke("run", "suite.py", "--name", "after", "--repeats", "auto", "--seed", "1", "--baseline", "before")
     data = json.loads(invoke("compare", "before", "after", "--json").stdout)
     (metric,) = [each for each in data["comparison"]["metrics"] if each["metric"] == "exact_match"]
     assert (metric["verdict"], "shown after" in metric["reason"]) == ("regression", True)
@@ -97,7 +97,7 @@ def test_what_stays_open_is_not_called_answered(invoke):
     write_small(1)
     assert invoke("run", "suite.py", "--name", "before").exit_code == 0
     write_small(2)
-    result = invoke("run", "suite.py", "--repeats", "auto", "--baseline", "before")
+    result = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--baseline", "before")
     assert result.exit_code == 4
     (told,) = [line for line in result.stderr.splitlines() if "questions decided" in line]
     assert "1 of 2 questions decided: every case was run as often as in the baseline; more cases would tell" in told
@@ -105,7 +105,7 @@ def test_what_stays_open_is_not_called_answered(invoke):
 
 def test_a_gate_near_its_threshold_says_so_and_what_a_number_of_repeats_would_do(invoke):
     write_small(6)
-    result = invoke("run", "suite.py", "--repeats", "auto", "--json")
+    result = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--json")
     reason = json.loads(result.stdout)["gates"][0]["reason"]
     assert result.exit_code == 4
     assert "mean 0.8 meets >= 0.8" in reason
@@ -120,7 +120,7 @@ def write_small(n_wrong: int) -> None:
 
 def test_evidence_does_not_outlive_further_runs(invoke):
     write_suite(0)
-    invoke("run", "suite.py", "--repeats", "auto", "--name", "it")
+    invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--name", "it")
     result = invoke("run", "suite.py", "--resume", "it", "--repeats", "1", "--json")
     assert "until_decided" not in json.loads(result.stdout)["run"]["settings"]
 
@@ -207,7 +207,7 @@ def test_failed_cases_are_run_again_by_the_command_that_is_printed(invoke):
     Path("suite.py").write_text(text.replace("lambda query: query", "lambda query: 1 / 0 if FAILS else query"))
     Path("suite.py").write_text("import os\nFAILS = os.path.exists('fails')\n" + Path("suite.py").read_text())
     Path("fails").touch()
-    made = invoke("run", "suite.py", "--repeats", "auto", "--max-time", "60")
+    made = invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--max-time", "60")
     (hint,) = [line for line in made.output.splitlines() if "run them again: agentunit " in line]
     Path("fails").unlink()
     again = invoke(*shlex.split(hint.split("agentunit ", 1)[1]))
@@ -244,7 +244,7 @@ def test_a_capped_run_goes_on_and_keeps_its_baseline(invoke):
 
 def test_it_goes_on_with_the_questions_that_it_was_begun_with(invoke):
     write_suite(0)
-    invoke("run", "suite.py", "--repeats", "auto", "--name", "it")
+    invoke("run", "suite.py", "--repeats", "auto", "--seed", "1", "--name", "it")
     result = invoke("run", "suite.py", "--resume", "it", "--gate", "exact_match >= 0.5")
     assert (result.exit_code, "goes on with the gates and the baseline" in result.stderr) == (2, True)
     result = invoke("run", "suite.py", "--resume", "it", "--retry-failed")
