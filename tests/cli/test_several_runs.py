@@ -50,6 +50,9 @@ def test_markdown_has_cases_by_runs(three_runs):
     assert f"| {code('c001')} | ok | newly failing | newly failing |\n" in text
     assert f"| {code('c000')} | ok | ok | newly failing |\n" in text
     assert "**Cases that changed (21)**" in text
+    # Every reason says of which run it holds.
+    assert "\n- worse: 20 newly failing: c001, " in text
+    assert "\n- mixed: 2 newly failing: c000, c001" in text
     assert "… and 39 that changed in no run" in text
     # Each run as 'export --baseline' has it, folded.
     assert f"<details><summary>{code('mixed')}: " in text

@@ -54,7 +54,8 @@ class Reason:
     """One reason why a run does not pass, and the exit code it would have for this reason alone.
 
     ``subject`` is what it is about (a gate as it is written, a metric), ``text`` says why, ``cases`` are the ids of the
-    cases behind it, the worst first. ``metric`` and ``backend`` are there when it is about the scores of one metric.
+    cases behind it, the worst first. ``metric`` and ``backend`` are there when it is about the scores of one metric,
+    ``run`` says of which of several runs it holds.
     """
 
     kind: ReasonKind
@@ -64,6 +65,7 @@ class Reason:
     cases: tuple[str, ...] = ()
     metric: str | None = None
     backend: str | None = None
+    run: str | None = None
 
 
 @dataclass(frozen=True)
@@ -190,11 +192,7 @@ def decide_together(decisions: Mapping[str, Decision]) -> Decision:
     verdict = None if all(each.verdict is None for each in decisions.values()) else _VERDICTS[code]
     word = "" if verdict is None else f"{verdict.upper()}: "
     said = "; ".join(f"{label}: {each.said}" for label, each in decisions.items() if each.exit_code == code)
-    reasons = (
-        replace(reason, subject=f"{label}: {reason.subject}")
-        for label, each in decisions.items()
-        for reason in each.reasons
-    )
+    reasons = (replace(reason, run=label) for label, each in decisions.items() for reason in each.reasons)
     return Decision(code, verdict, f"{word}{said}", tuple(reasons))
 
 

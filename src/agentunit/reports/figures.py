@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from math import floor, fsum, log10
 from typing import NamedTuple
 
@@ -318,6 +319,8 @@ def describe_reason(reason: Reason) -> str:
     >>> describe_reason(Reason("gate", 1, "cost max <= 1", "max 3 misses <= 1", ("q1",)))
     'cost max <= 1: max 3 misses <= 1 (q1)'
     """
+    if reason.run is not None:
+        return f"{reason.run}: {describe_reason(replace(reason, run=None))}"
     if reason.kind == "newly failing":
         return f"{reason.text}: {named_cases(reason.cases, _CASES_NAMED)}"
     is_whole = reason.kind in ("failed case", "failed score", "failed test", "test session", "simulated user")
