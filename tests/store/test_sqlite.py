@@ -17,8 +17,9 @@ from agentunit.core.results import MetricResult, Score
 from agentunit.core.trace import TraceLog
 from agentunit.engine.runner import only_writer
 from agentunit.store.run_lock import lock_path
+from agentunit.store.runs import WrittenRecord
 from agentunit.store.schema import MIGRATIONS, SCHEMA_VERSION, StoreError
-from agentunit.store.sqlite import Store, WrittenRecord
+from agentunit.store.sqlite import Store
 
 
 @pytest.fixture
@@ -177,7 +178,8 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
 WRITER = """
 import sys
 from agentunit import DatasetCase, Outcome, Record, TraceLog
-from agentunit.store.sqlite import Store, WrittenRecord
+from agentunit.store.runs import WrittenRecord
+from agentunit.store.sqlite import Store
 store = Store(sys.argv[1])
 start, count = int(sys.argv[3]), int(sys.argv[4])
 for position in range(start, start + count):
@@ -233,7 +235,7 @@ def test_a_running_run_that_nobody_records_was_interrupted(store: Store) -> None
     assert store.find_run(run).status == store.runs()[0].status == "interrupted"
     with only_writer(store, run):
         assert store.find_run(run).status == "running"
-        with Store(store.path, read_only=True) as reader:
+        with Store(store.address, read_only=True) as reader:
             assert reader.find_run(run).status == "running"
     assert store.find_run(run).status == "interrupted"
     # A killed process leaves the file of its lock behind, but nobody holds it.

@@ -18,7 +18,7 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 
 if TYPE_CHECKING:
-    from agentunit.store.sqlite import ScoreRow
+    from agentunit.store.runs import ScoreRow
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100

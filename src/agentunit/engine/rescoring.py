@@ -22,8 +22,9 @@ from agentunit.engine.scored_run import ScoredRun, infos_as_data, installed_metr
 from agentunit.engine.scoring import Run
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import ScoreRow, StoredRecord, WrittenScore, written_scores
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import ScoreRow, Store, StoredRecord, WrittenScore, written_scores
 
 # Scores of this many cases, or of this long, are written together: after a kill -9 they are computed once more.
 _CASES_AT_ONCE = 64
@@ -33,7 +34,7 @@ _LEAST_KEPT = 0.8
 
 
 def score_run(
-    store: Store,
+    store: RunStore,
     run_id: str,
     metrics: Iterable[Any] | Any | None,
     *,
@@ -95,7 +96,7 @@ def _groups(metrics: Sequence[Any]) -> list[list[Any]]:
     return [group for group in (others, judged) if group]
 
 
-def sending_of_run(store: Store, run_id: str, metrics: Sequence[Any], *, again: bool = False) -> Sending | None:
+def sending_of_run(store: RunStore, run_id: str, metrics: Sequence[Any], *, again: bool = False) -> Sending | None:
     """What scoring the records of a run would send to a judge; ``None`` when nothing would be."""
     judged = [metric for metric in metrics if getattr(metric, "asks_service", False)]
     if not judged:
@@ -106,7 +107,7 @@ def sending_of_run(store: Store, run_id: str, metrics: Sequence[Any], *, again: 
 
 
 def _score(
-    store: Store,
+    store: RunStore,
     run_id: str,
     records: Iterator[StoredRecord],
     metrics: Sequence[Any],
@@ -141,7 +142,7 @@ def _start_scoring(
 
 
 @contextmanager
-def _kept_together(store: Store, most_cases: int) -> Iterator[Callable[[list[WrittenScore]], None]]:
+def _kept_together(store: RunStore, most_cases: int) -> Iterator[Callable[[list[WrittenScore]], None]]:
     """A function that takes the scores of one case. Whatever ends the block, all that were taken are in the store."""
     waiting: list[WrittenScore] = []
     n_cases, due = 0, time.monotonic() + _HELD_BACK_S

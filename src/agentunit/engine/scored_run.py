@@ -21,7 +21,8 @@ from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.portable import read_portable
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store, StoredRecord
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow, StoredRecord
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class ScoredRun:
         )
 
 
-def run_from_store(store: Store, reference: str) -> ScoredRun:
+def run_from_store(store: RunStore, reference: str) -> ScoredRun:
     """A run of a store: an id, the beginning of one, a name, ``last`` or ``last~N``."""
     header = store.find_run(reference)
     run = ScoredRun(header, 0, header.n_done, header.n_failed)
@@ -169,13 +170,14 @@ def run_from_store(store: Store, reference: str) -> ScoredRun:
         run.metrics.setdefault(metric, []).append(row)
     run.records = list(store.record_rows(header.id))
     run.n_cases = len({row.position for row in run.records})
-    run.read_records = partial(_records_in_store, store.file, header.id)
+    run.read_records = partial(_records_in_store, store, header.id)
     return _in_suite_order(run)
 
 
-def _records_in_store(file: str, run_id: str) -> Iterator[StoredRecord]:
-    with Store(file, read_only=True) as store:
-        yield from store.records(run_id)
+def _records_in_store(store: RunStore, run_id: str) -> Iterator[StoredRecord]:
+    # The store itself may be closed by the time that the records are wanted.
+    with store.reopened() as reader:
+        yield from reader.records(run_id)
 
 
 def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
@@ -277,7 +279,7 @@ def infos_as_data(metrics: Iterable[Any]) -> dict[str, Any]:
     return {metric.name: msgspec.to_builtins(describe(metric)) for metric in metrics}
 
 
-def find_scored_run(reference: str, store: Store) -> ScoredRun:
+def find_scored_run(reference: str, store: RunStore) -> ScoredRun:
     """A run by whatever names it: a portable file, or a run of the store."""
     return run_from_file(reference) if os.path.isfile(reference) else run_from_store(store, reference)
 

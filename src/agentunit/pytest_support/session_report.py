@@ -28,7 +28,7 @@ from agentunit.reports.markdown import code, inline, run_markdown
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
-from agentunit.store.sqlite import RunHeader, ScoreRow
+from agentunit.store.runs import RunHeader, ScoreRow
 
 _LINES_SHOWN = 10
 _REASON_LENGTH = 160

@@ -3,117 +3,39 @@
 from __future__ import annotations
 
 import os
-import re
-import secrets
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime, timezone
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-from msgspec import Struct
 
 from agentunit.core.codec import decode_record, encode_record
-from agentunit.core.judged import Judged, judged_of
+from agentunit.core.judged import judged_of
 from agentunit.core.records import Record
-from agentunit.core.results import MetricResult, Score, Status, encode_json
+from agentunit.core.results import MetricResult, Score, encode_json
 from agentunit.core.sqlite import SqliteFile, transaction
-from agentunit.store.run_lock import is_being_recorded
+from agentunit.store.opening import DEFAULT_PATH
+from agentunit.store.run_lock import hold_run, is_being_recorded
+from agentunit.store.runs import (
+    RecordRow,
+    RunHeader,
+    RunStatus,
+    ScoreRow,
+    StoredRecord,
+    StoredScore,
+    WrittenRecord,
+    WrittenScore,
+    find_run_id,
+    new_run_id,
+    written_scores,
+)
 from agentunit.store.schema import StoreError, bring_up_to_date, check_version, has_sequence
 
-DEFAULT_PATH = ".agentunit/runs.db"
-
-WrittenRecord = tuple[str, int, int, str, int, float, bytes]
-"""A row of the table of records: run, position, repeat, case id, whether it failed, seconds, the line itself."""
-
-_OWN_ID = re.compile(r"[0-9]{8}-[0-9]{6}-([0-9a-f]{4})")
 _RECORD_VALUES = "(?, ?, ?, ?, ?, ?, ?)"
 _ROWS_A_STATEMENT = 64
-
-RunStatus = Literal["running", "finished", "stopped", "interrupted"]
-"""``interrupted``: the run is not finished, and the process that recorded it ended without saying so."""
-
-
-class RunHeader(Struct):
-    """What is known about a run as a whole. ``n_planned`` counts cases times repeats."""
-
-    id: str
-    name: str
-    created_at: float
-    finished_at: float | None
-    status: RunStatus
-    n_planned: int | None
-    agentunit_version: str
-    settings: dict[str, Any]
-    n_done: int = 0
-    n_failed: int = 0
-
-    @property
-    def label(self) -> str:
-        """What a run is called for a person: its name and, as runs of one suite share it, the end of its id."""
-        made_here = _OWN_ID.fullmatch(self.id)
-        short = made_here[1] if made_here else self.id
-        return short if self.name in ("", self.id) else f"{self.name} ({short})"
-
-    @property
-    def tags(self) -> dict[str, str]:
-        """The tags of a run. It may come from a file: what is no tag is left out."""
-        tags = self.settings.get("tags")
-        return {str(key): str(value) for key, value in tags.items()} if isinstance(tags, Mapping) else {}
-
-    @property
-    def is_foreign(self) -> bool:
-        """Whether the run came from a file. Paths in its settings were written by somebody else: open none of them."""
-        return bool(self.settings.get("foreign"))
-
-
-class StoredRecord(Struct):
-    """One finished case of a run. ``failed`` says that the agent raised, hung or returned nonsense."""
-
-    position: int
-    repeat: int
-    case_id: str
-    failed: bool
-    elapsed_s: float
-    record: Record
-
-
-class RecordRow(Struct):
-    """A finished case without its record: what deciding needs."""
-
-    position: int
-    repeat: int
-    case_id: str
-    failed: bool
-
-
-class ScoreRow(Struct):
-    """One score of a run without its detail: what deciding needs. ``reason`` says why there is no value, ``amount`` is
-    what tables show in its place, ``judged`` what it took of a judge."""
-
-    position: int
-    repeat: int
-    case_id: str
-    value: float | None
-    status: Status
-    backend: str
-    version: str
-    reason: str | None = None
-    amount: float | None = None
-    judged: Judged | None = None
-
-
-class StoredScore(Struct):
-    """One score of a run."""
-
-    position: int
-    repeat: int
-    case_id: str
-    metric: str
-    score: Score
 
 
 class Store:
@@ -123,26 +45,26 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str] = DEFAULT_PATH, *, read_only: bool = False) -> None:
-        self.path = os.fspath(path)
+        self.address = os.fspath(path)
         # An agent may change the folder it runs in; the store stays where it is.
-        self.file = os.path.abspath(self.path)
+        self.file = os.path.abspath(self.address)
         try:
             self._opened = SqliteFile(self.file, read_only=read_only)
             if read_only:
                 self._connection = self._opened.connect()
-                check_version(self._connection, self.path)
+                check_version(self._connection, self.address)
             else:
                 self._connection = self._opened.connect_to_write()
                 self._connection.execute("PRAGMA foreign_keys = ON")
-                bring_up_to_date(self._connection, self.path)
+                bring_up_to_date(self._connection, self.address)
             self._newest_first = "created_at DESC, id DESC"
             if has_sequence(self._connection):
                 self._newest_first = f"sequence DESC, {self._newest_first}"
         except sqlite3.DatabaseError as error:
             if "readonly" in str(error):
                 reason = "the file or its folder is read-only; --store FILE names another"
-                raise StoreError(f"{self.path} cannot be written: {reason}") from None
-            raise StoreError(f"{self.path} cannot be used as a store: {error}") from None
+                raise StoreError(f"{self.address} cannot be written: {reason}") from None
+            raise StoreError(f"{self.address} cannot be used as a store: {error}") from None
 
     def __enter__(self) -> Store:
         return self
@@ -157,6 +79,14 @@ class Store:
         self._connection.close()
         self._opened.close()
 
+    def reopened(self) -> Store:
+        """The same store once more, to read."""
+        return Store(self.file, read_only=True)
+
+    def recording(self, run_id: str) -> AbstractContextManager[None]:
+        """Hold a run for this process: two that record it at once would run every open case twice."""
+        return hold_run(self.file, run_id)
+
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """All that is written within it, or nothing; one within another is part of it."""
@@ -165,7 +95,7 @@ class Store:
                 yield
         except sqlite3.Error as error:
             reason = f"{error} (--store FILE names another)" if "readonly" in str(error) else error
-            raise StoreError(f"{self.path} cannot be written: {reason}") from error
+            raise StoreError(f"{self.address} cannot be written: {reason}") from error
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -192,9 +122,8 @@ class Store:
     ) -> RunHeader:
         """Begin a run. It is the newest, whatever the clock says; ``by_date`` puts it among the others by its date."""
         created_at = time.time() if created_at is None else created_at
-        stamp = datetime.fromtimestamp(created_at, timezone.utc).strftime("%Y%m%d-%H%M%S")
         header = RunHeader(
-            run_id or f"{stamp}-{secrets.token_hex(2)}",
+            run_id or new_run_id(created_at),
             name,
             created_at,
             None,
@@ -252,28 +181,7 @@ class Store:
 
     def find_run(self, reference: str) -> RunHeader:
         """The run of an id, its beginning or last part, a name (the newest of it), ``last`` or ``last~N``."""
-        return self._header_of(self._find_id(reference))
-
-    def _find_id(self, reference: str) -> str:
-        listed = self._listed()
-        if not listed:
-            raise StoreError(f"{self.path} holds no runs yet")
-        if reference == "last" or (reference.startswith("last~") and reference[5:].isdigit()):
-            back = int(reference[5:] or 0)
-            if back >= len(listed):
-                raise StoreError(f"{self.path} holds {len(listed)} runs; received {reference!r}")
-            return listed[back][0]
-        ids = [run_id for run_id, _ in listed]
-        if reference in ids:
-            return reference
-        found = [run_id for run_id, name in listed if name == reference][:1]
-        found = found or [run_id for run_id in ids if run_id.startswith(reference)]
-        found = found or [run_id for run_id in ids if run_id.endswith(f"-{reference}")]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise StoreError(f"{reference!r} is a part of the ids of {len(found)} runs: {', '.join(found[:5])}")
-        raise StoreError(f"no run is called {reference!r}; the newest is {ids[0]} ('agentunit runs' lists them)")
+        return self._header_of(find_run_id(reference, self._listed(), self.address))
 
     def delete_run(self, run_id: str) -> None:
         """Remove a run with its records and scores."""
@@ -293,13 +201,7 @@ class Store:
     ) -> None:
         """Keep a finished case. One that is there already is replaced, and its scores with it."""
         line = encode_record(record)
-        self.add_line(run_id, position, repeat, record.case.id, line, failed=failed, elapsed_s=elapsed_s)
-
-    def add_line(
-        self, run_id: str, position: int, repeat: int, case_id: str, line: bytes, *, failed: bool, elapsed_s: float
-    ) -> None:
-        """Keep a finished case that is written already (``core.codec.encode_record``)."""
-        self.add_lines([(run_id, position, repeat, case_id, int(failed), elapsed_s, line)])
+        self.add_lines([(run_id, position, repeat, record.case.id, int(failed), elapsed_s, line)])
 
     def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
         """Keep finished cases that are written already, all that ended together."""
@@ -316,7 +218,7 @@ class Store:
             # One of them is there already: only then it can have scores.
             pass
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path} cannot be written: {error}") from error
+            raise StoreError(f"{self.address} cannot be written: {error}") from error
         with self.transaction():
             places = [row[:3] for row in rows]
             self._connection.executemany("DELETE FROM scores WHERE run_id = ? AND position = ? AND repeat = ?", places)
@@ -438,29 +340,6 @@ class Store:
                 position, repeat, case, metric, value, status, backend, version, elapsed_s, detail = row
                 result = MetricResult(metric, value, msgspec.json.decode(detail))
                 yield StoredScore(position, repeat, case, metric, Score(result, status, backend, version, elapsed_s))
-
-
-WrittenScore = tuple[str, int, int, str, float | None, str, str, str, float, str]
-"""A row of the table of scores."""
-
-
-def written_scores(run_id: str, position: int, repeat: int, scores: Mapping[str, Score]) -> list[WrittenScore]:
-    """The scores of one case as the store keeps them: nothing that changes afterwards changes them."""
-    return [
-        (
-            run_id,
-            position,
-            repeat,
-            metric,
-            score.result.value,
-            score.status,
-            score.backend,
-            score.version,
-            score.elapsed,
-            encode_json(score.result.detail).decode(),
-        )
-        for metric, score in scores.items()
-    ]
 
 
 def _line_of(connection: sqlite3.Connection, run_id: str, position: int, repeat: int) -> bytes:
