@@ -23,11 +23,12 @@ from agentunit.engine.scoring import Run
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.protocol import RunStore
-from agentunit.store.runs import ScoreRow, StoredRecord, WrittenScore, written_scores
+from agentunit.store.runs import ScoreRow, StoredRecord
 from agentunit.store.schema import StoreError
+from agentunit.store.score_blocks import BLOCK_SIZE, WrittenScore, written_scores
 
 # Scores of this many cases, or of this long, are written together: after a kill -9 they are computed once more.
-_CASES_AT_ONCE = 64
+_CASES_AT_ONCE = BLOCK_SIZE
 _HELD_BACK_S = 1.0
 # Below this share of the baseline's values, what is missing may be what a comparison is about.
 _LEAST_KEPT = 0.8
@@ -116,9 +117,11 @@ def _score(
     """How many records were scored, and what was wrong with the judge's run as a whole."""
     n_scored = 0
     run, scored = _start_scoring(records, metrics)
+    infos = map(describe, metrics)
+    amounts = {info.name: info.amount[0] for info in infos if info.amount is not None}
     with _kept_together(store, 1 if judged_metrics(metrics) else _CASES_AT_ONCE) as keep:
         for stored, scores in scored:
-            keep(written_scores(run_id, stored.position, stored.repeat, scores))
+            keep(written_scores(run_id, stored.position, stored.repeat, scores, amounts))
             n_scored += 1
             on_case(n_scored)
     return n_scored, run.judge_problems

@@ -12,22 +12,25 @@ from agentunit.core.results import Score
 from agentunit.store.runs import (
     RecordRow,
     RunHeader,
+    RunSize,
     RunStatus,
     ScoreRow,
     StoredRecord,
     StoredScore,
     WrittenRecord,
-    WrittenScore,
 )
+from agentunit.store.score_blocks import ScoreColumns, WrittenScore
 
 
 class RunStore(Protocol):
     """Runs with their records and scores. Every ``add_*`` is durable when it returns: a kill -9 after it loses nothing.
 
-    ``address`` says where the runs are: a path, or a URL without its password.
+    Scores and records come in dataset order: by position, then by repeat.
     """
 
-    address: str
+    @property
+    def address(self) -> str:
+        """Where the runs are: a path, or a URL without its password."""
 
     def __enter__(self) -> RunStore: ...
 
@@ -107,6 +110,9 @@ class RunStore(Protocol):
     def n_records(self, run_id: str, *, unscored_by: Sequence[str] | None = None) -> int:
         """How many ``records`` would give."""
 
+    def size(self, run_id: str) -> RunSize:
+        """How many cases, records and repeats of a case are done, and how many of them failed."""
+
     def record_rows(self, run_id: str) -> Iterator[RecordRow]:
         """Every finished case in dataset order, without its record."""
 
@@ -124,8 +130,23 @@ class RunStore(Protocol):
     def add_written_scores(self, rows: Sequence[WrittenScore]) -> None:
         """Keep scores of any number of cases at once (``written_scores`` writes them), all of them or none."""
 
+    def metrics_scored(self, run_id: str) -> list[str]:
+        """The metrics of which a run has scores, by name."""
+
+    def score_columns(self, run_id: str, metric: str, amount_key: str | None = None) -> Iterator[ScoreColumns]:
+        """The scores of a metric in dataset order, column by column, without their details.
+
+        ``amount_key`` names the number in the details that is wanted too.
+        """
+
+    def metric_rows(self, run_id: str, metric: str, amount_key: str | None = None) -> Iterator[ScoreRow]:
+        """The same, one by one."""
+
+    def case_id(self, run_id: str, position: int, repeat: int) -> str:
+        """The id of the case at a place of a run."""
+
     def score_rows(self, run_id: str, amounts: Mapping[str, str] | None = None) -> Iterator[tuple[str, ScoreRow]]:
-        """Every score of a run with its metric's name, in dataset order, without the details.
+        """Every score of a run with its metric's name, metric by metric in dataset order, without the details.
 
         ``amounts`` names, for some metrics, the key of the detail whose number is wanted too.
         """

@@ -6,13 +6,13 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
 from agentunit.core.judged import Judged
 from agentunit.core.records import Record
-from agentunit.core.results import Score, Status, encode_json
+from agentunit.core.results import Score, Status
 from agentunit.store.schema import StoreError
 
 WrittenRecord = tuple[str, int, int, str, int, float, bytes]
@@ -95,6 +95,15 @@ def find_run_id(reference: str, listed: Sequence[tuple[str, str]], address: str)
     raise StoreError(f"no run is called {reference!r}; the newest is {ids[0]} ('agentunit runs' lists them)")
 
 
+class RunSize(NamedTuple):
+    """How much of a run is done. ``n_records`` counts every repeat of a case, ``n_repeats`` those of a case at most."""
+
+    n_cases: int
+    n_records: int
+    n_failed: int
+    n_repeats: int
+
+
 class StoredRecord(Struct):
     """One finished case of a run. ``failed`` says that the agent raised, hung or returned nonsense."""
 
@@ -139,26 +148,3 @@ class StoredScore(Struct):
     case_id: str
     metric: str
     score: Score
-
-
-WrittenScore = tuple[str, int, int, str, float | None, str, str, str, float, str]
-"""A row of the table of scores."""
-
-
-def written_scores(run_id: str, position: int, repeat: int, scores: Mapping[str, Score]) -> list[WrittenScore]:
-    """The scores of one case as the store keeps them: nothing that changes afterwards changes them."""
-    return [
-        (
-            run_id,
-            position,
-            repeat,
-            metric,
-            score.result.value,
-            score.status,
-            score.backend,
-            score.version,
-            score.elapsed,
-            encode_json(score.result.detail).decode(),
-        )
-        for metric, score in scores.items()
-    ]
