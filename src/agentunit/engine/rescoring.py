@@ -117,8 +117,8 @@ def _score(
     """How many records were scored, and what was wrong with the judge's run as a whole."""
     n_scored = 0
     run, scored = _start_scoring(records, metrics)
-    infos = map(describe, metrics)
-    amounts = {info.name: info.amount[0] for info in infos if info.amount is not None}
+    infos = {metric.name: describe(metric) for metric in metrics}
+    amounts = {name: info.amount[0] for name, info in infos.items() if info.amount is not None}
     with _kept_together(store, 1 if judged_metrics(metrics) else _CASES_AT_ONCE) as keep:
         for stored, scores in scored:
             keep(written_scores(run_id, stored.position, stored.repeat, scores, amounts))

@@ -16,6 +16,9 @@ Row = tuple[Any, ...]
 class Reader(Protocol):
     """Something that can be asked."""
 
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        """The rows that a query gives, where they are few."""
+
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         """The rows that a query gives, as they come: a long answer is never in memory as a whole."""
 

@@ -13,7 +13,7 @@ DEFAULT_PATH = ".agentunit/runs.db"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _POSTGRES = ("postgresql", "postgres")
-_CREDENTIALS = re.compile(r"(?<=://)([^/?#\s@:]*):[^\s]*@")
+_CREDENTIALS = re.compile(r"(?<=://)([^/?#\s@:]*):\S*@")
 _SECRET_PARAMETER = re.compile(r"(?<=[?&])(password|sslpassword)=[^&#\s]*&?", re.IGNORECASE)
 
 
@@ -28,7 +28,9 @@ def open_store(address: str | os.PathLike[str] = DEFAULT_PATH, *, read_only: boo
         from agentunit.store import sqlite
 
         return sqlite.Store(file, read_only=read_only)
-    raise StoreError(f"no store is known for {shown_address(named)}")
+    from agentunit.store.postgres import PostgresStore
+
+    return PostgresStore(named, read_only=read_only)
 
 
 def sqlite_file(address: str) -> str | None:
@@ -66,4 +68,9 @@ def shown_address(address: str) -> str:
     >>> shown_address("postgresql://ada:hunter2@db.example/evals?password=x&sslmode=require")
     'postgresql://ada@db.example/evals?sslmode=require'
     """
+    scheme = _SCHEME.match(address)
+    if scheme is not None:
+        # A password that was not quoted may hold anything, so only the last "@" is sure to be behind it.
+        credentials, at, place = address[scheme.end() :].rpartition("@")
+        address = scheme[0] + credentials.partition(":")[0] + at + place
     return _SECRET_PARAMETER.sub("", _CREDENTIALS.sub(r"\1@", address)).rstrip("?&")

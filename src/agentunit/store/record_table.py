@@ -149,7 +149,7 @@ class RecordTable(ScoreTable):
 
 def _line_of(reader: Reader, run_id: str, position: int, repeat: int) -> bytes:
     query = "SELECT record FROM records WHERE run_id = ? AND position = ? AND repeat = ?"
-    ((line,),) = reader.stream(query, (run_id, position, repeat))
+    ((line,),) = reader.execute(query, (run_id, position, repeat))
     return bytes(line)
 
 

@@ -74,10 +74,12 @@ class ScoreTable:
         self.database.lock_scores(run_id)
         for metric in self.metrics_scored(run_id):
             found = self._blocks_between(run_id, metric, min(places), max(places))
-            touched = [block for block in found if not places.isdisjoint(block.columns.places())]
-            self._delete(run_id, metric, touched)
-            rows = [row for block in touched for row in block.written(run_id, metric)]
-            self._insert([row for row in rows if (row.position, row.repeat) not in places])
+            # One by one: together they could reach over a block between them.
+            for block in found:
+                if not places.isdisjoint(block.columns.places()):
+                    self._delete(run_id, metric, [block])
+                    rows = block.written(run_id, metric)
+                    self._insert([row for row in rows if (row.position, row.repeat) not in places])
 
     def _blocks_between(
         self, run_id: str, metric: str, first: Place, last: Place, *, joined: int = 0
@@ -112,8 +114,9 @@ class ScoreTable:
     def metrics_scored(self, run_id: str) -> list[str]:
         """The metrics of which a run has scores, by name."""
         table = "score_blocks" if self._in_blocks else "scores"
-        rows = self.database.execute(f"SELECT DISTINCT metric FROM {table} WHERE run_id = ? ORDER BY metric", (run_id,))
-        return [metric for (metric,) in rows]
+        rows = self.database.execute(f"SELECT DISTINCT metric FROM {table} WHERE run_id = ?", (run_id,))
+        # Databases do not agree on the order of texts.
+        return sorted(metric for (metric,) in rows)
 
     def _blocks(
         self, reader: Reader, run_id: str, metric: str, *, details: bool = False, within: Place | None = None
@@ -213,7 +216,7 @@ class ScoreTable:
 
 def _case_ids(reader: Reader, run_id: str, columns: ScoreColumns) -> dict[Place, str]:
     """The ids of the cases between the first and the last place of a block."""
-    rows = reader.stream(
+    rows = reader.execute(
         "SELECT position, repeat, case_id FROM records WHERE run_id = ? AND position >= ? AND position <= ?",
         (run_id, columns.positions[0], columns.positions[-1]),
     )

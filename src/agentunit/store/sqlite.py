@@ -130,10 +130,13 @@ class _SqliteReader:
         self._connection = connection
         self._address = address
 
+    def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
+        return list(self.stream(sql, values))
+
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         try:
             # Not "yield from": that would close a cursor whose connection is closed, when nobody reads to the end.
-            for row in self._connection.execute(sql, values):
+            for row in self._connection.execute(sql, values):  # noqa: UP028
                 yield row
         except sqlite3.Error as error:
             raise StoreError(f"{self._address} cannot be read: {error}") from error
