@@ -20,8 +20,8 @@ from agentunit.engine.slices import SliceTable
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
+from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import Store
 
 run_argument = click.argument("run_reference", metavar="RUN")
 
@@ -45,7 +45,7 @@ def load_run(reference: str, store_path: str) -> ScoredRun:
             return find_scored_run(reference, store)
 
 
-def _note_shared_name(reference: str, store: Store) -> None:
+def _note_shared_name(reference: str, store: RunStore) -> None:
     """Say which run is meant by a name that several have."""
     called = [header for header in store.runs() if header.name == reference != header.id]
     if len(called) > 1:

@@ -39,6 +39,7 @@ from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
+from agentunit.store.opening import may_exist
 from agentunit.store.portable import is_portable
 from agentunit.store.schema import StoreError
 
@@ -117,7 +118,7 @@ def _names_traces(reference: str, store_path: str) -> bool:
     """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
     if os.path.isfile(reference):
         return not is_portable(reference)
-    if not os.path.isdir(reference) or not os.path.exists(store_path):
+    if not os.path.isdir(reference) or not may_exist(store_path):
         return os.path.isdir(reference)
     with open_store(store_path, read_only=True) as store:
         try:
