@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.results import AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
+from agentunit.engine.columns import numbers_of
 from agentunit.engine.judging import JudgeTally
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.formulas.repeats import JudgeVariance, between_within_variance
@@ -18,11 +19,12 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 
 if TYPE_CHECKING:
+    from agentunit.engine.columns import MetricColumns, ReasonColumn
     from agentunit.store.sqlite import ScoreRow
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100
-_CASES_NAMED = 5
+CASES_NAMED = 5
 
 
 class WorstCases:
@@ -37,23 +39,28 @@ class WorstCases:
         self._floor = self.best
         self._worst: list[tuple[float, str]] = []
 
-    def add(self, case_id: str, value: float) -> None:
-        """Take one more value."""
+    def add(self, case_id: str, value: float) -> bool:
+        """Take one more value; true when its case is among the worst so far."""
         badness = self.sign * value
         self.n_below_best += badness > self.best
         if badness <= self._floor:
-            return
+            return False
         # Two cases may have one id: the worse of them counts.
         known = next((entry for entry in self._worst if entry[1] == case_id), None)
         if known is not None:
             if badness <= known[0]:
-                return
+                return False
             self._worst.remove(known)
         self._worst.append((badness, case_id))
         self._worst.sort(key=lambda entry: -entry[0])
-        del self._worst[_CASES_NAMED:]
-        if len(self._worst) == _CASES_NAMED:
+        del self._worst[CASES_NAMED:]
+        if len(self._worst) == CASES_NAMED:
             self._floor = self._worst[-1][0]
+        return True
+
+    def could_take(self, value: float) -> bool:
+        """Whether a value is bad enough to be among the worst so far."""
+        return self.sign * value > self._floor
 
     def case_ids(self) -> list[str]:
         """The worst first."""
@@ -147,6 +154,46 @@ class MetricAggregate:
             if clusters is not None and backend is not None and row.value is not None:
                 backend.add_to_cluster(clusters(row.position), row.value)
 
+    def add_columns(self, columns: MetricColumns, n_records: int, case_id: Callable[[int, str], str]) -> None:
+        """Take the scores of records that another process scored, in the order in which they stand in the input.
+
+        ``case_id`` tells the id of a record by its place among them and what it says itself.
+        """
+        self.n_cases += n_records
+        self.n_errors += columns.n_errors
+        for each in columns.values:
+            backend = self._backends.get((each.backend, each.status))
+            if backend is None:
+                backend = self._backends[each.backend, each.status] = _Backend(self.info)
+            values = numbers_of(each.values)
+            backend.statistics.extend(values)
+            backend.last = values[-1]
+            backend.n_scored += len(values)
+            backend.elapsed_s += each.elapsed_s
+            if backend.amounts is not None:
+                backend.amounts.extend(numbers_of(each.amounts))
+            n_below_best = backend.worst.n_below_best + each.n_below_best
+            for place, own_id, value in each.worst:
+                backend.worst.add(case_id(place, own_id), value)
+            backend.worst.n_below_best = n_below_best
+        for which, value, judged, failed in columns.judged:
+            self.judging.add(judged, failed=failed)
+            if which is not None and value is not None:
+                source = columns.values[which]
+                self._backends[source.backend, source.status].judge.add([_said(judged, value)])
+        self._add_reasons(columns.reasons, case_id)
+
+    def _add_reasons(self, reasons: Sequence[ReasonColumn], case_id: Callable[[int, str], str]) -> None:
+        first: dict[tuple[Status, str], list[tuple[int, str]]] = {}
+        for each in reasons:
+            entry = self._unscored_entry((each.status, each.reason))
+            entry.n_records += each.n
+            entry.n_cases += each.n
+            first.setdefault((entry.status, entry.reason), []).extend(each.first)
+        for key, places in first.items():
+            named = self._unscored[key].first_cases
+            named.extend(case_id(*each) for each in sorted(places)[: CASES_NAMED - len(named)])
+
     def _add_value(
         self,
         case_id: str,
@@ -224,20 +271,24 @@ class MetricAggregate:
         """Count a record without a value; ``of_case`` are the reasons that other repeats of its case had."""
         if status == "error":
             self.n_errors += 1
-        key = (status, str(reason or "the metric gave no reason"))
-        if key not in self._unscored and len(self._unscored) >= _MOST_REASONS:
-            key = (status, "other reasons")
-        entry = self._unscored.get(key)
-        if entry is None:
-            entry = self._unscored[key] = Unscored(self.name, key[0], key[1], 0, [])
+        entry = self._unscored_entry((status, reason_text(reason)))
+        key = (entry.status, entry.reason)
         entry.n_records += 1
         if of_case is not None:
             if key in of_case:
                 return
             of_case.add(key)
         entry.n_cases += 1
-        if len(entry.first_cases) < _CASES_NAMED:
+        if len(entry.first_cases) < CASES_NAMED:
             entry.first_cases.append(case_id)
+
+    def _unscored_entry(self, key: tuple[Status, str]) -> Unscored:
+        if key not in self._unscored and len(self._unscored) >= _MOST_REASONS:
+            key = (key[0], "other reasons")
+        entry = self._unscored.get(key)
+        if entry is None:
+            entry = self._unscored[key] = Unscored(self.name, key[0], key[1], 0, [])
+        return entry
 
     def unscored(self) -> list[Unscored]:
         """Why there is no value, most frequent first."""
@@ -350,6 +401,11 @@ def reason_of(detail: dict[str, Any]) -> str | None:
         f"{name}: {part['reason']}" for name, part in detail.items() if isinstance(part, dict) and part.get("reason")
     ]
     return "; ".join(parts) or None
+
+
+def reason_text(reason: object) -> str:
+    """A reason as it is counted."""
+    return str(reason or "the metric gave no reason")
 
 
 def _within(bound: float, allowed: tuple[float | None, float | None]) -> float:

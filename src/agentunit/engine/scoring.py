@@ -11,6 +11,7 @@ from typing import Any
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.conversation import user_failure
 from agentunit.core.results import CaseScores, InputError, RunSummary, Score
+from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
 from agentunit.engine.judging import total_spend
 from agentunit.engine.scorer import Scorer, StartedBatch, now
@@ -53,7 +54,50 @@ def score(
     return Run(records, resolve_metrics(metrics), batch_size=batch_size, strict=strict)
 
 
-class Run:
+class RunTotals:
+    """What a run of metrics has come to so far, whoever scores."""
+
+    def __init__(self, metrics: Sequence[Any]) -> None:
+        self.metrics = list(metrics)
+        self.input_errors: list[InputError] = []
+        self.n_input_errors = 0
+        self.n_cases = 0
+        self.n_without_content = 0
+        self.n_user_failed = 0
+        self.judge_problems: list[str] = []
+        self._elapsed_s = 0.0
+
+    def _aggregates(self) -> Sequence[MetricAggregate]:
+        raise NotImplementedError
+
+    @property
+    def n_score_errors(self) -> int:
+        """How many scores so far are errors."""
+        return sum(aggregate.n_errors for aggregate in self._aggregates())
+
+    def _keep_error(self, error: InputError) -> None:
+        self.n_input_errors += 1
+        if len(self.input_errors) < _INPUT_ERRORS_KEPT:
+            self.input_errors.append(error)
+
+    def _summary(self) -> RunSummary:
+        aggregates = self._aggregates()
+        return RunSummary(
+            n_cases=self.n_cases,
+            metrics=[row for aggregate in aggregates for row in aggregate.rows()],
+            unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
+            n_input_errors=self.n_input_errors,
+            input_errors=list(self.input_errors),
+            n_score_errors=self.n_score_errors,
+            elapsed_s=self._elapsed_s,
+            judge=total_spend((aggregate.judging.spend() for aggregate in aggregates), self.judge_problems),
+            n_records=self.n_cases,
+            n_without_content=self.n_without_content,
+            n_user_failed=self.n_user_failed,
+        )
+
+
+class Run(RunTotals):
     """A run of metrics over records. Iterating yields each case's scores as they are made, once.
 
     One that is not ``aggregated`` only yields scores: its summary says nothing about its metrics. ``on_scored`` is
@@ -69,47 +113,26 @@ class Run:
         strict: bool = False,
         aggregated: bool = True,
     ) -> None:
-        self.metrics = list(metrics)
-        self.input_errors: list[InputError] = []
-        self.n_input_errors = 0
-        self.n_cases = 0
-        self.n_without_content = 0
-        self.n_user_failed = 0
-        self.judge_problems: list[str] = []
+        super().__init__(metrics)
         self.on_scored: Callable[[Item, dict[str, Score]], None] | None = None
         self._n_read = 0
         self._batch_size = batch_size
         self._strict = strict
         self._aggregated = aggregated
         self._scorers = [Scorer(metric) for metric in metrics]
-        self._elapsed_s = 0.0
         self._stream = self._score_all(iter(records))
 
     def __iter__(self) -> Iterator[CaseScores]:
         return self._stream
 
-    @property
-    def n_score_errors(self) -> int:
-        """How many scores so far are errors."""
-        return sum(scorer.aggregate.n_errors for scorer in self._scorers)
+    def _aggregates(self) -> Sequence[MetricAggregate]:
+        return [scorer.aggregate for scorer in self._scorers]
 
     def summary(self) -> RunSummary:
         """The aggregate over all cases; scores those that have not been iterated yet."""
         for _ in self._stream:
             pass
-        return RunSummary(
-            n_cases=self.n_cases,
-            metrics=[row for scorer in self._scorers for row in scorer.aggregate.rows()],
-            unscored=[entry for scorer in self._scorers for entry in scorer.aggregate.unscored()],
-            n_input_errors=self.n_input_errors,
-            input_errors=list(self.input_errors),
-            n_score_errors=self.n_score_errors,
-            elapsed_s=self._elapsed_s,
-            judge=total_spend((scorer.aggregate.judging.spend() for scorer in self._scorers), self.judge_problems),
-            n_records=self.n_cases,
-            n_without_content=self.n_without_content,
-            n_user_failed=self.n_user_failed,
-        )
+        return self._summary()
 
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
         start = now()
@@ -192,10 +215,8 @@ class Run:
             try:
                 items.append(_read(given))
             except RecordError as error:
-                self.n_input_errors += 1
-                if len(self.input_errors) < _INPUT_ERRORS_KEPT:
-                    place = given if isinstance(given, InputError) else InputError("records", self._n_read, str(error))
-                    self.input_errors.append(place)
+                is_told = isinstance(given, InputError)
+                self._keep_error(given if is_told else InputError("records", self._n_read, str(error)))
                 if self._strict:
                     return items, error
         return items, None
