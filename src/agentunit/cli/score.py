@@ -32,7 +32,7 @@ from agentunit.cli.options import (
     store_option,
 )
 from agentunit.cli.references import sliced_as_asked
-from agentunit.cli.score_work import OneProcess, SeveralProcesses, why_one_process
+from agentunit.cli.score_work import OneProcess, SeveralProcesses, read_here
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
@@ -175,11 +175,14 @@ def score(
         infos = {metric.name: describe(metric) for metric in metrics}
         slices = None if by is None else Slices(by)
         work: OneProcess | SeveralProcesses
-        if jobs is None or _says_one_process(files, metrics, group_by):
+        judged = judged_metrics(metrics)
+        if jobs is not None and judged:
+            click.echo(f"--jobs: {judged[0].name} asks a judge, whose limits hold for one process", err=True)
+        if jobs is None or judged or read_here(files, metrics, group_by):
             records, n_cases = _records(source, errors_stream), None
-            if judged_metrics(metrics):
+            if judged:
                 records, n_cases = _asked_about(records, source, metrics, choice)
-            run = score_records(records, metrics, strict=strict)
+            run = score_records(records, metrics, strict=strict, jobs=jobs)
             if slices is not None:
                 counted = slices
                 run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
@@ -299,13 +302,6 @@ def _refuse_to_replace_judged(store: Store, run_id: str, metrics: Sequence[Any])
                 f"{name} of run {run_id} was scored by {row.backend}, and {why_not_configured()}; "
                 "--backend NAME replaces its scores by another's"
             )
-
-
-def _says_one_process(files: Sequence[str], metrics: Sequence[Any], group_by: GroupBy) -> bool:
-    why = why_one_process(files, metrics, group_by)
-    if why is not None:
-        click.echo(f"--jobs: {why}; scored in one process", err=True)
-    return why is not None
 
 
 def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:

@@ -14,7 +14,6 @@ import click
 from agentunit.cli.options import InputFailure, end_signals_interrupt
 from agentunit.cli.trace_inputs import finish_output, open_for_writing, unfinished_path
 from agentunit.core.results import InputError, RunSummary, encode_scores
-from agentunit.engine.judging import judged_metrics
 from agentunit.engine.parallel.folder import JobFolder, JobFolderError
 from agentunit.engine.parallel.identity import identity_of
 from agentunit.engine.parallel.pool import WorkFailed
@@ -172,15 +171,6 @@ class SeveralProcesses:
         return "; the same command with --resume goes on" if self._can_resume else ""
 
 
-def why_one_process(files: Sequence[str], metrics: Sequence[Any], group_by: str) -> str | None:
-    """Why the parts of an input cannot be scored apart; ``None`` when they can."""
-    stateful = [metric.name for metric in metrics if describe(metric).stateful]
-    if stateful:
-        return f"{', '.join(stateful)} counts from case to case"
-    if judged := judged_metrics(metrics):
-        return f"{', '.join(metric.name for metric in judged)} asks a judge, whose limits hold for one process"
-    if STDIN in files:
-        return "standard input can only be read from its start"
-    if group_by == "session":
-        return "the traces of a session may lie anywhere"
-    return None
+def read_here(files: Sequence[str], metrics: Sequence[Any], group_by: str) -> bool:
+    """Whether this process must read all records, because they depend on each other or cannot be read in parts."""
+    return STDIN in files or group_by == "session" or any(describe(metric).stateful for metric in metrics)

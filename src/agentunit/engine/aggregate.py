@@ -176,11 +176,11 @@ class MetricAggregate:
             for place, own_id, value in each.worst:
                 backend.worst.add(case_id(place, own_id), value)
             backend.worst.n_below_best = n_below_best
-        for which, value, judged, failed in columns.judged:
+        for which, judged_value, judged, failed in columns.judged:
             self.judging.add(judged, failed=failed)
-            if which is not None and value is not None:
+            if which is not None and judged_value is not None:
                 source = columns.values[which]
-                self._backends[source.backend, source.status].judge.add([_said(judged, value)])
+                self._backends[source.backend, source.status].judge.add([_said(judged, judged_value)])
         self._add_reasons(columns.reasons, case_id)
 
     def _add_reasons(self, reasons: Sequence[ReasonColumn], case_id: Callable[[int, str], str]) -> None:

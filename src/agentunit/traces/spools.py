@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from agentunit.core.results import InputError
     from agentunit.traces.otlp.protobuf_messages import Messages
 
-_PLAIN = {"msgpack": unpack_msgpack, "json": unpack_json, "otlp-json-log": unpack_log}
+_PLAIN: dict[str, Unpack] = {"msgpack": unpack_msgpack, "json": unpack_json, "otlp-json-log": unpack_log}
 _PROTOBUF_LOG = "otlp-protobuf-log"
 
 

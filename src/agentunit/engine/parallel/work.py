@@ -171,4 +171,7 @@ def notes_as_data(notes: ReadingNotes) -> dict[str, Any]:
 
 def notes_from_data(data: dict[str, Any]) -> ReadingNotes:
     """Notes that were written as plain data."""
-    return ReadingNotes(**{name: Counter(each) if isinstance(each, dict) else each for name, each in data.items()})
+    notes = ReadingNotes()
+    for name, each in data.items():
+        setattr(notes, name, Counter(each) if isinstance(each, dict) else each)
+    return notes
