@@ -36,10 +36,13 @@ COMMAND = """
 import sys
 from agentunit.cli import score_work
 from agentunit.cli.main import cli
-from agentunit.engine.parallel.scoring import ParallelScoring
+from agentunit.engine.parallel.pool import WorkerPool
+from agentunit.engine.parallel.results import UnitsInOrder
 
 score_work.SeveralProcesses.__init__.__kwdefaults__["block_bytes"] = {block_bytes}
-accept, n_accepted = ParallelScoring._accept, 0
+# So that blocks are left to do when this process ends, however fast its workers are.
+WorkerPool.in_order.__defaults__ = (2,)
+accept, n_accepted = UnitsInOrder._accept, 0
 
 def accept_some(self, *arguments):
     global n_accepted
@@ -49,7 +52,7 @@ def accept_some(self, *arguments):
         import os, signal
         os.kill(os.getpid(), signal.{signal_name})
 
-ParallelScoring._accept = accept_some
+UnitsInOrder._accept = accept_some
 cli(sys.argv[1:])
 """
 

@@ -170,8 +170,8 @@ def in_blocks(
     source, slices, errors = trace_files(paths, expected), None if by is None else Slices(by), []
     sink = sink or Lines()
     job = ScoringJob(
-        resolve_metrics(metrics),
         source.files[0][0],
+        metrics=resolve_metrics(metrics),
         expected=source.expected,
         by=by,
         strict=strict,

@@ -153,6 +153,7 @@ def score(
             metrics,
             store_path,
             again=again,
+            jobs=jobs,
             as_json=as_json,
             by=by,
             all_rows=all_rows,
@@ -247,6 +248,7 @@ def score_stored_run(
     store_path: str,
     *,
     again: bool = False,
+    jobs: int | None = None,
     as_json: bool = False,
     by: str | None = None,
     all_rows: bool = False,
@@ -266,7 +268,7 @@ def score_stored_run(
         progress = Progress("cases", fraction=lambda: None)
         try:
             with redirect_stdout(sys.stderr), end_signals_interrupt():
-                score_run(store, header.id, metrics, again=again, on_case=progress.ticker())
+                score_run(store, header.id, metrics, again=again, on_case=progress.ticker(), jobs=jobs)
         except KeyboardInterrupt:
             progress.clear()
             say_stopped("the scores so far are kept with the run; the same command goes on")

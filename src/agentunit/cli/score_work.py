@@ -113,8 +113,8 @@ class SeveralProcesses:
         self._stack = ExitStack()
         self._can_resume = out is not None and unfinished_path(out) != out
         job = ScoringJob(
-            metrics,
             source.files[0][0],
+            metrics=metrics,
             format=format_name,
             expected=source.expected,
             strict=strict,

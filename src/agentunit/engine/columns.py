@@ -70,8 +70,15 @@ class SliceColumns(Struct, array_like=True):
     scores: list[SliceScores]
 
 
+class MaskedValues(Struct, array_like=True):
+    """What was masked in some records: how often each type, and each value's mark, type and text as first written."""
+
+    uses: dict[str, int]
+    values: list[tuple[str, str, str]]
+
+
 class Block(Struct, array_like=True, tag="block"):
-    """Some records of one unit of work after scoring.
+    """Some records of one unit of work after scoring, or after they were written anew.
 
     ``errors`` are what could not be read, with lines counted from the start of the unit. ``missing_ids`` are the places
     of records without an id; ``case_ids`` are there when all are wanted. ``n_line_bytes`` is the length of their lines.
@@ -86,6 +93,7 @@ class Block(Struct, array_like=True, tag="block"):
     n_line_bytes: int
     case_ids: list[str] | None = None
     slices: SliceColumns | None = None
+    masked: MaskedValues | None = None
 
 
 def numbers_of(data: bytes) -> array[float]:

@@ -31,22 +31,36 @@ _LINE_BYTES_A_BLOCK = 8 << 20
 
 
 @dataclass(frozen=True)
-class ScoringJob:
+class Job:
     """What all units of a job share. ``first_path`` is the first of all files, beside which media of spans lie."""
 
-    metrics: Sequence[Any]
     first_path: str
     format: str | None = None
     expected: ExpectedAnswers | None = None
-    strict: bool = False
-    by: str | None = None
-    with_lines: bool = False
     with_ids: bool = False
-    batch_size: int = 64
 
     def source(self) -> TraceFiles:
         """What reads the files of its units."""
         return TraceFiles([self.first_path], format=self.format, expected=self.expected)
+
+    def blocks(self, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, bytes]]:
+        """What is made of the records of a unit."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class ScoringJob(Job):
+    """A job that scores: score lines, and columns for the aggregates."""
+
+    metrics: Sequence[Any] = ()
+    strict: bool = False
+    by: str | None = None
+    with_lines: bool = False
+    batch_size: int = 64
+
+    def blocks(self, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, bytes]]:
+        """The records' scores."""
+        return _scored(self, found, counts)
 
 
 class UnitEnd(Struct, array_like=True, tag="end"):
@@ -73,21 +87,21 @@ class SpoolFiles:
     others: dict[int, tuple[IO[bytes], Spool]] = field(default_factory=dict)
 
 
-def score_unit(
-    job: ScoringJob, unit: Unit, spools: SpoolFiles, bad_before: int = 0
+def work_on_unit(
+    job: Job, unit: Unit, spools: SpoolFiles, bad_before: int = 0
 ) -> Iterator[tuple[Block, bytes] | UnitEnd]:
-    """Score what a unit holds: blocks of records, each with its score lines, and at last what is known of it all.
+    """Do a job on what a unit holds: blocks of records, each with its lines, and at last what is known of it all.
 
     The spans of a file are written to ``spools.own``: their traces may go on in other files. ``bad_before`` parts of
     the unit's file before it could not be read.
     """
     source = job.source()
-    counts = _Counts()
+    counts = UnitCounts()
     used_before = None if job.expected is None else job.expected.take_use()
     with ExitStack() as stack:
         groups = stack.enter_context(SpanGroups(source.notes, file=spools.own))
         found = _found(source, unit, groups, spools, bad_before)
-        yield from _scored(job, found, counts)
+        yield from job.blocks(counts.watched(found), counts)
         spool = finish_spool(groups, source.notes) if len(groups) else None
         used = None if job.expected is None else job.expected.take_use()
         if job.expected is not None and used_before is not None:
@@ -103,12 +117,27 @@ def score_unit(
         )
 
 
-class _Counts:
+class UnitCounts:
     """What is counted while a unit is read."""
 
     def __init__(self) -> None:
         self.n_bad = 0
         self.is_cut_off = self.is_refused = False
+        self.errors: list[InputError] = []
+
+    def watched(self, found: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
+        """What is found, with what could not be read kept aside."""
+        for each in found:
+            if isinstance(each, InputError):
+                self.n_bad += 1
+                self.is_cut_off = self.is_cut_off or is_cut_off(each)
+                self.errors.append(each)
+            yield each
+
+    def take_errors(self) -> list[InputError]:
+        """What could not be read since this was asked before."""
+        errors, self.errors = self.errors, []
+        return errors
 
 
 def _found(
@@ -119,27 +148,17 @@ def _found(
     return source.read_file(unit.path, unit.named, groups, unit.lines, bad_before)
 
 
-def _scored(job: ScoringJob, found: Iterator[Record | InputError], counts: _Counts) -> Iterator[tuple[Block, bytes]]:
+def _scored(job: ScoringJob, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, bytes]]:
     infos = [describe(metric) for metric in job.metrics]
-    errors: list[InputError] = []
     latest: list[Item] = []
-
-    def read() -> Iterator[Record | InputError]:
-        for each in found:
-            if isinstance(each, InputError):
-                counts.n_bad += 1
-                counts.is_cut_off = counts.is_cut_off or is_cut_off(each)
-                errors.append(each)
-            yield each
-
-    run = Run(read(), job.metrics, batch_size=job.batch_size, strict=job.strict, aggregated=False)
+    run = Run(found, job.metrics, batch_size=job.batch_size, strict=job.strict, aggregated=False)
     run.on_scored = lambda item, scores: latest.append(item)
     without_content = user_failed = 0
 
     def block(collected: Collector) -> tuple[Block, bytes]:
         nonlocal without_content, user_failed
-        made = collected.block(list(errors), run.n_without_content - without_content, run.n_user_failed - user_failed)
-        errors.clear()
+        n_without_content, n_user_failed = run.n_without_content - without_content, run.n_user_failed - user_failed
+        made = collected.block(counts.take_errors(), n_without_content, n_user_failed)
         without_content, user_failed = run.n_without_content, run.n_user_failed
         return made
 
