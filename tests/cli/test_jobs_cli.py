@@ -106,3 +106,23 @@ def test_resuming_needs_a_place(invoke):
     result = invoke("score", "runs.jsonl", "--jobs", "2", "--resume")
     assert result.exit_code == 2
     assert "--jobs and --out FILE" in result.stderr
+
+
+def test_a_plan_tells_records_time_and_what_a_share_would_tell(invoke):
+    records("runs.jsonl", 5000)
+    n_bytes = Path("runs.jsonl").stat().st_size
+    result = invoke("score", "runs.jsonl", "-m", "cost,exact_match", "--plan", "--json")
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.stdout)
+    assert (plan["n_files"], plan["n_bytes"], plan["judge"]) == (1, n_bytes, None)
+    assert plan["n_records"] == pytest.approx(4999, rel=0.02)
+    assert plan["cpu_hours"] == pytest.approx(plan["cpu_s_a_record"] * plan["n_records"] / 3600)
+    (cost,) = [each for each in plan["metrics"] if each["metric"] == "cost"]
+    one, ten, hundred = cost["half_widths"]
+    # Costs are 0, 1/7, 2/7, … 4999/7: their standard deviation is 4999/7/√12.
+    assert hundred == pytest.approx(1.96 * 4999 / 7 / 12**0.5 / 4999**0.5, rel=0.1)
+    assert (one, ten) == (pytest.approx(10 * hundred), pytest.approx(hundred * 10**0.5))
+    assert not Path("scores.jsonl").exists()
+    shown = invoke("score", "runs.jsonl", "-m", "cost", "--plan", "--jobs", "4").stdout
+    assert "records in 1 file of" in shown
+    assert "--jobs 4: " in shown

@@ -32,6 +32,7 @@ from agentunit.cli.options import (
     store_option,
 )
 from agentunit.cli.references import sliced_as_asked
+from agentunit.cli.score_plan import print_plan
 from agentunit.cli.score_work import OneProcess, SeveralProcesses, read_here
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
@@ -102,6 +103,7 @@ _READ_BEFORE_ASKING = 1000
 )
 @jobs_option
 @click.option("--resume", is_flag=True, help="Go on with a run with --jobs and --out that was stopped.")
+@click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
 @show_personal_data_option
 @media_root_option
@@ -121,6 +123,7 @@ def score(
     max_errors: int,
     jobs: int | None,
     resume: bool,
+    plan: bool,
     again: bool,
     show_personal_data: bool,
     format_name: str | None,
@@ -171,6 +174,11 @@ def score(
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
         raise click.UsageError(f"--out and --errors must be different files; received {out} for both")
     source = trace_files_from(files, format_name, group_by, expected)
+    if plan:
+        if STDIN in files:
+            raise click.UsageError("--plan reads a sample and then nothing: standard input could not be read again")
+        print_plan(source, metrics, format_name=format_name, group_by=group_by, jobs=jobs, as_json=as_json)
+        return
     with ExitStack() as stack:
         errors_stream = stack.enter_context(open_for_writing(errors_file)) if errors_file else None
         infos = {metric.name: describe(metric) for metric in metrics}
