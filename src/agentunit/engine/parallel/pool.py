@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -55,12 +56,12 @@ class _Worker:
 class WorkerPool(Generic[Task, Result]):
     """``n_workers`` processes that do ``work``. Use it as a context manager: leaving it ends them.
 
-    Workers are forked, so that what ``work`` holds need not be written down; where that cannot be, they are started
-    anew and ``work`` is pickled.
+    Workers are forked, so that what ``work`` holds need not be written down. Where that cannot be, or where threads of
+    other code run that a fork would lack (a model was loaded), they are started anew and ``work`` is pickled.
     """
 
     def __init__(self, n_workers: int, work: Callable[[Task], Result]) -> None:
-        self._context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
+        self._context: Any = get_context("fork" if _can_fork() else "spawn")
         self._n_workers = n_workers
         self._work = work
         self._workers: list[_Worker] = []
@@ -162,9 +163,22 @@ class WorkerPool(Generic[Task, Result]):
         is_forked = self._context.get_start_method() == "fork"
         arguments = (theirs, self._work, inherited if is_forked else [])
         process = self._context.Process(target=_serve, args=arguments, daemon=True, name="agentunit-worker")
-        process.start()
+        try:
+            process.start()
+        except Exception as error:
+            # Only what is started anew is pickled.
+            raise WorkFailed(f"the work cannot be handed to another process: {describe_error(error)}") from error
         theirs.close()
         return _Worker(process, ours)
+
+
+def _can_fork() -> bool:
+    if sys.platform == "darwin" or "fork" not in get_all_start_methods():
+        return False
+    # Runtimes of models have threads that Python knows nothing of; a fork that needs them would wait for ever.
+    tasks = "/proc/self/task"
+    n_threads = len(os.listdir(tasks)) if os.path.isdir(tasks) else threading.active_count()
+    return n_threads - sum(each.name == "agentunit-progress" for each in threading.enumerate()) <= 1
 
 
 def _serve(connection: Connection, work: Callable[[Any], Any], inherited: list[Connection]) -> None:
