@@ -44,11 +44,11 @@ def cost_model(answers: dict[str, Answer]) -> Answer | None:
         row = _row(model, "--jobs 2")
         _add(answer, "faithfulness by the local model, on CPUs", row["cpu_ms"] / 1e3, None, None)
     answer.remarks.append(
-        "Assumptions: traces like those measured (their size stands in the columns), cost a record as with two workers "
-        "(it is flat, see above), 64 cores that are free and as fast, storage that delivers what they read: "
-        "TB read ÷ days is the bandwidth it takes, and on a network all of it is traffic. Lines are uncompressed; blocks "
-        "wait beside them until the job ends, so as much again is needed on disk for that long. Adding up is done by one "
-        "process and is part of the cost; a judge and GPUs are not."
+        "Assumptions: traces like those measured (the columns tell their size); a cost a record as with two workers, "
+        "which is flat (see above); 64 cores that are free and as fast; storage that delivers what they read: TB "
+        "read ÷ days is the bandwidth it takes, and on a network all of it is traffic. Lines are not compressed, and "
+        "blocks wait beside them until the job ends, so that as much again is needed on disk for so long. Adding up is "
+        "done by one process and is part of the cost. A judge and GPUs are not."
     )
     return answer
 

@@ -14,7 +14,8 @@ def growth_plot(answer: Answer) -> str:
     """Two panels over the number of records, on a logarithmic axis: CPU time a record, and peak memory."""
     panels = [("CPU µs a record", "cpu_us"), ("peak MB of the parent", "peak_mb")]
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="11">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        'font-family="sans-serif" font-size="11">',
         '<rect width="100%" height="100%" fill="#ffffff"/>',
     ]
     for number, (title, key) in enumerate(panels):
@@ -44,8 +45,8 @@ def _panel(answer: Answer, title: str, key: str, left: float) -> list[str]:
         line = f'x1="{x(sizes[0]):.0f}" x2="{x(sizes[-1]):.0f}" y1="{y(value):.0f}" y2="{y(value):.0f}"'
         parts.append(f'<line {line} stroke="#dddddd"/>')
         parts.append(f'<text x="{left + _LEFT - 6}" y="{y(value) + 4:.0f}" text-anchor="end">{value:.0f}</text>')
-    for size in sizes:
-        parts.append(f'<text x="{x(size):.0f}" y="{_HEIGHT - _BOTTOM + 14}" text-anchor="middle">{size:,}</text>')
+    below = _HEIGHT - _BOTTOM + 14
+    parts += [f'<text x="{x(size):.0f}" y="{below}" text-anchor="middle">{size:,}</text>' for size in sizes]
     for name, color in _COLORS.items():
         points = [(x(row["n_records"]), y(row[key])) for row in rows if row["name"] == name]
         line = " ".join(f"{each[0]:.1f},{each[1]:.1f}" for each in points)

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -173,3 +174,18 @@ def test_leaving_a_pool_ends_its_workers():
         workers = [each.process for each in pool._workers]
         assert all(each.is_alive() for each in workers)
     assert not any(each.is_alive() for each in workers)
+
+
+def test_beside_threads_of_other_code_workers_are_not_forked():
+    ended = threading.Event()
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    try:
+        with WorkerPool(1, abs) as pool:
+            assert list(pool.in_order([-2])) == [(-2, 2)]
+            assert type(pool._workers[0].process).__name__ == "SpawnProcess"
+        with WorkerPool(1, lambda task: task) as pool, pytest.raises(WorkFailed, match="cannot be handed"):
+            list(pool.in_order([1]))
+    finally:
+        ended.set()
+        other.join()

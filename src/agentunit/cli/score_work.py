@@ -13,6 +13,7 @@ import click
 
 from agentunit.cli.options import InputFailure, end_signals_interrupt
 from agentunit.cli.trace_inputs import finish_output, open_for_writing, unfinished_path
+from agentunit.core.codec import RecordError
 from agentunit.core.results import InputError, RunSummary, encode_scores
 from agentunit.engine.parallel.folder import JobFolder, JobFolderError
 from agentunit.engine.parallel.identity import identity_of
@@ -41,7 +42,8 @@ class ScoreLines:
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Take lines, each without its end."""
-        self._stream.write(b"\n".join(lines) + b"\n")
+        self._stream.write(b"\n".join(lines))
+        self._stream.write(b"\n")
 
     def finish(self, *, keep: bool) -> None:
         """All lines are there."""
@@ -78,18 +80,24 @@ class OneProcess:
             sink = None if self._out is None else ScoreLines(self._out)
             if sink is not None:
                 stack.callback(sink.close)
-            for case in progress.watch(run):
-                if sink is not None:
-                    sink.write((encode_scores(case),))
+            try:
+                for case in progress.watch(run):
+                    if sink is not None:
+                        sink.write((encode_scores(case),))
+            except WorkFailed as error:
+                raise InputFailure(str(error)) from None
             if sink is not None:
                 sink.finish(keep=run.n_cases > 0)
             return run.summary()
 
     def kept(self) -> str:
         """What is left of a run that was stopped."""
-        unfinished = unfinished_path(self._out) if self._out else None
-        n_cases = self.totals.n_cases
-        return f"; {unfinished} holds the {n_cases:,} cases before" if unfinished and unfinished != self._out else ""
+        return _kept_part(self._out, self.totals.n_cases)
+
+
+def _kept_part(out: str | None, n_cases: int) -> str:
+    unfinished = unfinished_path(out) if out else None
+    return f"; {unfinished} holds the {n_cases:,} cases before" if unfinished and unfinished != out else ""
 
 
 class SeveralProcesses:
@@ -110,6 +118,7 @@ class SeveralProcesses:
         on_error: Callable[[InputError], None],
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
+        self._out = out
         self._stack = ExitStack()
         self._can_resume = out is not None and unfinished_path(out) != out
         job = ScoringJob(
@@ -157,6 +166,11 @@ class SeveralProcesses:
                 summary = totals.work(progress.ticker())
             except WorkFailed as error:
                 raise InputFailure(f"{error}{self.kept()}") from None
+            except RecordError:
+                # It would stop at the same place again.
+                self._can_resume = False
+                self._folder.remove()
+                raise
             finally:
                 progress.clear()
                 if sink is not None:
@@ -168,7 +182,11 @@ class SeveralProcesses:
 
     def kept(self) -> str:
         """What is left of a run that was stopped."""
-        return "; the same command with --resume goes on" if self._can_resume else ""
+        return (
+            "; the same command with --resume goes on"
+            if self._can_resume
+            else _kept_part(self._out, self.totals.n_cases)
+        )
 
 
 def read_here(files: Sequence[str], metrics: Sequence[Any], group_by: str) -> bool:

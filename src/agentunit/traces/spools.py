@@ -94,7 +94,8 @@ def _packing(unpack: Any, notes: ReadingNotes) -> Packing:
             return Packing(kind)
     if type(getattr(unpack, "__self__", None)).__module__ == "agentunit.traces.otlp.protobuf_messages":
         return Packing(_PROTOBUF_LOG)
-    raise ForeignPacking(f"spans that {getattr(unpack, '__module__', 'another package')} packed in a way of its own")
+    owner = getattr(unpack, "__module__", None) or "another package"
+    raise ForeignPacking(f"{owner} packs spans in a way that no other process can read: leave --jobs out")
 
 
 def _unpack(packing: Packing) -> Unpack:
