@@ -146,6 +146,7 @@ def score(
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
+    agentunit score exports/ --jobs auto --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
     """
     choice.configure()
