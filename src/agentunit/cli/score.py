@@ -23,6 +23,7 @@ from agentunit.cli.options import (
     InputFailure,
     by_option,
     end_signals_interrupt,
+    jobs_option,
     media_root_option,
     metrics_from,
     open_store,
@@ -31,26 +32,25 @@ from agentunit.cli.options import (
     store_option,
 )
 from agentunit.cli.references import sliced_as_asked
+from agentunit.cli.score_plan import print_plan
+from agentunit.cli.score_work import OneProcess, SeveralProcesses, read_here
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
-    finish_output,
     open_for_writing,
     refuse_missing,
     refuse_overwriting_inputs,
     trace_files_from,
     trace_options,
-    unfinished_path,
 )
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
+from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json
 from agentunit.engine.decision import Decision, decide_scoring
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
-from agentunit.engine.scoring import Run
 from agentunit.engine.scoring import score as score_records
 from agentunit.engine.slices import Slices, SliceTable, slices_of_run
 from agentunit.metrics.base import describe
@@ -102,6 +102,9 @@ _READ_BEFORE_ASKING = 1000
     metavar="N",
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
+@jobs_option
+@click.option("--resume", is_flag=True, help="Go on with a run with --jobs and --out that was stopped.")
+@click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
 @show_personal_data_option
 @media_root_option
@@ -119,6 +122,9 @@ def score(
     all_rows: bool,
     strict: bool,
     max_errors: int,
+    jobs: int | None,
+    resume: bool,
+    plan: bool,
     again: bool,
     show_personal_data: bool,
     format_name: str | None,
@@ -141,6 +147,7 @@ def score(
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
+    agentunit score exports/ --jobs auto --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
     """
     choice.configure()
@@ -151,6 +158,7 @@ def score(
             metrics,
             store_path,
             again=again,
+            jobs=jobs,
             as_json=as_json,
             by=by,
             all_rows=all_rows,
@@ -162,30 +170,53 @@ def score(
     refuse_missing(files)
     if choice.settings.get("transcripts") and not out:
         raise click.UsageError("--judge-transcripts keeps every call with the scores: say where with --out FILE")
+    if resume and (jobs is None or out is None or out == STDIN):
+        raise click.UsageError("--resume goes on with a run that had --jobs and --out FILE: give them again")
     refuse_overwriting_inputs(files, out, errors_file)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
         raise click.UsageError(f"--out and --errors must be different files; received {out} for both")
     source = trace_files_from(files, format_name, group_by, expected)
+    if plan:
+        if STDIN in files:
+            raise click.UsageError("--plan reads a sample and then nothing: standard input could not be read again")
+        print_plan(source, metrics, format_name=format_name, group_by=group_by, jobs=jobs, as_json=as_json)
+        return
     with ExitStack() as stack:
         errors_stream = stack.enter_context(open_for_writing(errors_file)) if errors_file else None
-        records, n_cases = _records(source, errors_stream), None
-        if judged_metrics(metrics):
-            records, n_cases = _asked_about(records, source, metrics, choice)
-        run = score_records(records, metrics, strict=strict)
         infos = {metric.name: describe(metric) for metric in metrics}
         slices = None if by is None else Slices(by)
-        if slices is not None:
-            counted = slices
-            run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
+        work: OneProcess | SeveralProcesses
+        judged = judged_metrics(metrics)
+        if jobs is not None and judged:
+            click.echo(f"--jobs: {judged[0].name} asks a judge, whose limits hold for one process", err=True)
+        if jobs is None or judged or read_here(files, metrics, group_by):
+            records, n_cases = _records(source, errors_stream), None
+            if judged:
+                records, n_cases = _asked_about(records, source, metrics, choice)
+            run = score_records(records, metrics, strict=strict, jobs=jobs)
+            if slices is not None:
+                counted = slices
+                run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
+            work = OneProcess(run, source, out, n_cases)
+        else:
+            work = SeveralProcesses(
+                source,
+                metrics,
+                jobs=jobs,
+                format_name=format_name,
+                expected_path=expected,
+                out=out,
+                resume=resume,
+                strict=strict,
+                slices=slices,
+                on_error=lambda error: _list_error(error, errors_stream),
+            )
         try:
-            # What a metric prints must not get between the lines of --json or --out -.
-            with redirect_stdout(sys.stderr):
-                _write_scores(run, source, out, n_cases)
-                summary = run.summary()
+            summary = work.work()
         except RecordError as error:
-            raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{_kept(run, out)})") from None
+            raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{work.kept()})") from None
         except KeyboardInterrupt:
-            click.echo(f"stopped after {run.n_cases:,} cases{_kept(run, out)}", err=True)
+            click.echo(f"stopped after {work.totals.n_cases:,} cases{work.kept()}", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
@@ -227,6 +258,7 @@ def score_stored_run(
     store_path: str,
     *,
     again: bool = False,
+    jobs: int | None = None,
     as_json: bool = False,
     by: str | None = None,
     all_rows: bool = False,
@@ -246,7 +278,7 @@ def score_stored_run(
         progress = Progress("cases", fraction=lambda: None)
         try:
             with redirect_stdout(sys.stderr), end_signals_interrupt():
-                score_run(store, header.id, metrics, again=again, on_case=progress.ticker())
+                score_run(store, header.id, metrics, again=again, on_case=progress.ticker(), jobs=jobs)
         except KeyboardInterrupt:
             progress.clear()
             say_stopped("the scores so far are kept with the run; the same command goes on")
@@ -286,34 +318,14 @@ def _refuse_to_replace_judged(store: RunStore, run_id: str, metrics: Sequence[An
 
 def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:
     for each in source:
-        if errors_stream is not None and isinstance(each, InputError):
-            errors_stream.write(encode_json(each) + b"\n")
+        if isinstance(each, InputError):
+            _list_error(each, errors_stream)
         yield each
 
 
-def _kept(run: Run, out: str | None) -> str:
-    unfinished = unfinished_path(out) if out else None
-    return f"; {unfinished} holds the {run.n_cases:,} cases before" if unfinished and unfinished != out else ""
-
-
-def _write_scores(run: Run, source: TraceFiles, out: str | None, n_cases: int | None) -> None:
-    progress = Progress(
-        "cases",
-        # What was read before the question says nothing about what is scored.
-        fraction=lambda: run.n_cases / n_cases if n_cases else source.fraction(),
-        failures=lambda: run.n_input_errors + run.n_score_errors,
-    )
-    source.on_progress = progress.touch
-    if out is None:
-        for _ in progress.watch(run):
-            pass
-        return
-    # What was there before stays until the new scores are whole; what an interrupted run made stays as .part.
-    unfinished = unfinished_path(out)
-    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
-        for case in progress.watch(run):
-            stream.write(encode_scores(case) + b"\n")
-    finish_output(unfinished, out, keep=run.n_cases > 0)
+def _list_error(error: InputError, errors_stream: IO[bytes] | None) -> None:
+    if errors_stream is not None:
+        errors_stream.write(encode_json(error) + b"\n")
 
 
 def _run_as_data(

@@ -5,21 +5,16 @@ from __future__ import annotations
 import gzip
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, TypeVar
 
 import click
 
-from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.datasets.readers import DatasetError, load_dataset
-from agentunit.reports.console import Terminal, error_line
-from agentunit.reports.progress import Progress
-from agentunit.reports.trace_console import print_reading
 from agentunit.store.opening import may_exist
 from agentunit.store.schema import StoreError
 from agentunit.traces.expected import ExpectedAnswers
@@ -27,10 +22,6 @@ from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles, TraceSource
 from agentunit.traces.spans import ReadingNotes
-
-_SHOWN = 5
-# A few, so that memory stays small.
-_RECORDS_AT_ONCE = 16
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -112,58 +103,6 @@ def files_or_run(
                 raise InputFailure(f"{files[0]}: no such file, and no such run ({error})") from None
     refuse_missing(files)
     return trace_files_from(files, format_name, group_by, expected)
-
-
-class Rewritten(NamedTuple):
-    """What came of rewriting: how many records were written, and what could not be read."""
-
-    n_records: int
-    errors: list[InputError]
-
-
-def rewrite_records(
-    source: TraceSource, out: str, rewritten: Callable[[Sequence[Record]], Iterable[bytes]]
-) -> Rewritten:
-    """Write the records of a source as ``rewritten`` gives them back, a few at a time, which is faster for some.
-
-    What was there before stays until the new records are whole.
-    """
-    errors: list[InputError] = []
-    progress = Progress("records", fraction=source.fraction, failures=lambda: len(errors))
-    source.on_progress = progress.touch
-    records = _readable(progress.watch(source), errors)
-    n_records = 0
-    unfinished = unfinished_path(out)
-    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
-        while batch := list(islice(records, _RECORDS_AT_ONCE)):
-            n_records += len(batch)
-            stream.writelines(line + b"\n" for line in rewritten(batch))
-    finish_output(unfinished, out, keep=n_records > 0)
-    return Rewritten(n_records, errors)
-
-
-def _readable(source: Iterable[Record | InputError], errors: list[InputError]) -> Iterator[Record]:
-    for each in source:
-        if isinstance(each, InputError):
-            errors.append(each)
-        else:
-            yield each
-
-
-def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Iterable[str] = ()) -> None:
-    """Say what was noticed, not read and written; nothing written, or an error, ends the command with exit code 3."""
-    console = Terminal(stderr=True)
-    print_reading(source, console)
-    lines = [f"not read: {error_line(error)}" for error in done.errors[:_SHOWN]]
-    if len(done.errors) > _SHOWN:
-        lines.append(f"… and {len(done.errors) - _SHOWN:,} more")
-    where = "standard output" if out == STDIN else out
-    records = "1 record" if done.n_records == 1 else f"{done.n_records:,} records"
-    lines.append(f"{records} in {where}" if done.n_records else "no records")
-    for line in (*lines, *(more if done.n_records else ())):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if done.errors or not done.n_records:
-        raise click.exceptions.Exit(EXIT_ERRORS)
 
 
 def expected_option(command: _Command) -> _Command:
