@@ -10,16 +10,14 @@ import click
 
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.cli.options import store_option
+from agentunit.cli.outputs import cannot_write, finish_output, unfinished_path
 from agentunit.cli.trace_inputs import (
-    cannot_write,
     conclude_rewriting,
     files_or_run,
-    finish_output,
     refuse_overwriting_inputs,
     rewrite_records,
     rewriting_options,
     trace_options,
-    unfinished_path,
 )
 from agentunit.core.results import encode_json
 from agentunit.metrics.trust import measured_figures

@@ -30,21 +30,21 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
+from agentunit.cli.outputs import open_for_writing
 from agentunit.cli.references import sliced_as_asked
+from agentunit.cli.score_output import check_output, kept_unfinished, open_sink
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
-    finish_output,
-    open_for_writing,
+    names_run,
     refuse_missing,
     refuse_overwriting_inputs,
     trace_files_from,
     trace_options,
-    unfinished_path,
 )
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
+from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json
 from agentunit.engine.decision import Decision, decide_scoring
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
@@ -62,6 +62,7 @@ from agentunit.reports.reported_run import Mask
 from agentunit.reports.slice_table import print_slices
 from agentunit.reports.trace_console import print_reading
 from agentunit.store.schema import StoreError
+from agentunit.store.score_table import is_table_name
 from agentunit.store.sqlite import Store
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
@@ -86,7 +87,8 @@ _READ_BEFORE_ASKING = 1000
     "-o",
     "--out",
     type=click.Path(dir_okay=False),
-    help="Write every case's scores here, one JSON a line ('-': standard output).",
+    help="Write every case's scores here: one JSON a line ('-': standard output), or a table that 'gate', 'compare' "
+    "and 'show' read as a run, where the name ends in .parquet.",
 )
 @click.option("--errors", "errors_file", type=click.Path(dir_okay=False), help="Write what could not be read here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run's summary as JSON instead of a table.")
@@ -126,7 +128,8 @@ def score(
     store_path: str,
     choice: JudgeChoice,
 ) -> None:
-    """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input.
+    """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input, and a URL such as
+    s3://bucket/traces/ other storage (extra remote).
 
     OpenTelemetry exports (OpenInference, GenAI, OpenLLMetry), other tools' exports, chat logs and AgentUnit's own
     records are told apart by themselves. 'agentunit doctor FILE' says what a file holds and lacks.
@@ -138,13 +141,14 @@ def score(
     agentunit score spans.json.gz --expected answers.csv
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
+    agentunit score s3://bucket/traces/ --out s3://bucket/scores.parquet
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
     agentunit score traces.jsonl --metrics faithfulness --backend judge
     """
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
-    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and os.path.exists(store_path):
+    if names_run(files, store_path):
         score_stored_run(
             files[0],
             metrics,
@@ -162,6 +166,7 @@ def score(
     if choice.settings.get("transcripts") and not out:
         raise click.UsageError("--judge-transcripts keeps every call with the scores: say where with --out FILE")
     refuse_overwriting_inputs(files, out, errors_file)
+    check_output(out)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
         raise click.UsageError(f"--out and --errors must be different files; received {out} for both")
     source = trace_files_from(files, format_name, group_by, expected)
@@ -179,7 +184,7 @@ def score(
         try:
             # What a metric prints must not get between the lines of --json or --out -.
             with redirect_stdout(sys.stderr):
-                _write_scores(run, source, out, n_cases)
+                _write_scores(run, source, files, out, n_cases, max_errors)
                 summary = run.summary()
         except RecordError as error:
             raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{_kept(run, out)})") from None
@@ -291,11 +296,13 @@ def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Re
 
 
 def _kept(run: Run, out: str | None) -> str:
-    unfinished = unfinished_path(out) if out else None
-    return f"; {unfinished} holds the {run.n_cases:,} cases before" if unfinished and unfinished != out else ""
+    unfinished = kept_unfinished(out)
+    return f"; {unfinished} holds the {run.n_cases:,} cases before" if unfinished else ""
 
 
-def _write_scores(run: Run, source: TraceFiles, out: str | None, n_cases: int | None) -> None:
+def _write_scores(
+    run: Run, source: TraceFiles, files: Sequence[str], out: str | None, n_cases: int | None, max_errors: int
+) -> None:
     progress = Progress(
         "cases",
         # What was read before the question says nothing about what is scored.
@@ -307,12 +314,16 @@ def _write_scores(run: Run, source: TraceFiles, out: str | None, n_cases: int | 
         for _ in progress.watch(run):
             pass
         return
-    # What was there before stays until the new scores are whole; what an interrupted run made stays as .part.
-    unfinished = unfinished_path(out)
-    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
+    # What was there before stays until the new scores are whole; lines that an interrupted run made stay as .part.
+    with open_sink(out, run.metrics, files, max_errors) as sink:
         for case in progress.watch(run):
-            stream.write(encode_scores(case) + b"\n")
-    finish_output(unfinished, out, keep=run.n_cases > 0)
+            sink.add(case)
+        sink.finish(
+            n_cases=run.n_cases,
+            n_input_errors=run.n_input_errors,
+            input_errors=run.input_errors,
+            judge_problems=run.judge_problems,
+        )
 
 
 def _run_as_data(
@@ -340,7 +351,9 @@ def _print(
     steps = []
     if summary.n_input_errors and errors_file:
         steps.append(f"all {summary.n_input_errors:,} unreadable parts are listed in {errors_file}")
-    if out and out != STDIN:
+    if out and out != STDIN and is_table_name(out):
+        steps.append(shlex.join(["agentunit", "show", out]))
+    elif out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
     elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.exists(files[0]) else None:
         steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))

@@ -13,10 +13,12 @@ from agentunit.core.conversation import user_failure
 from agentunit.core.results import CaseScores, InputError, RunSummary, Score
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
 from agentunit.engine.judging import total_spend
+from agentunit.engine.score_rows import ScoreRows, case_rows
 from agentunit.engine.scorer import Scorer, StartedBatch, now
-from agentunit.metrics.base import describe_error
+from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.score_table import TableRow
 
 _INPUT_ERRORS_KEPT = 1000
 
@@ -53,8 +55,10 @@ def score(
     return Run(records, resolve_metrics(metrics), batch_size=batch_size, strict=strict)
 
 
-class Run:
+class Run(ScoreRows):
     """A run of metrics over records. Iterating yields each case's scores as they are made, once.
+
+    ``to_rows``, ``to_pandas`` and ``to_polars`` give all scores at once, in place of iterating.
 
     One that is not ``aggregated`` only yields scores: its summary says nothing about its metrics. ``on_scored`` is
     called with each item and its scores.
@@ -83,6 +87,7 @@ class Run:
         self._aggregated = aggregated
         self._scorers = [Scorer(metric) for metric in metrics]
         self._elapsed_s = 0.0
+        self._kept_rows: list[TableRow] | None = None
         self._stream = self._score_all(iter(records))
 
     def __iter__(self) -> Iterator[CaseScores]:
@@ -92,6 +97,17 @@ class Run:
     def n_score_errors(self) -> int:
         """How many scores so far are errors."""
         return sum(scorer.aggregate.n_errors for scorer in self._scorers)
+
+    def _rows(self) -> list[TableRow]:
+        if self._kept_rows is None:
+            if self.n_cases:
+                raise RuntimeError(
+                    f"Run: the scores of {self.n_cases} cases were iterated or summarised and are not kept; "
+                    "ask for the table before, or score again"
+                )
+            infos = {metric.name: describe(metric) for metric in self.metrics}
+            self._kept_rows = [row for case in self for row in case_rows(case, None, infos)]
+        return self._kept_rows
 
     def summary(self) -> RunSummary:
         """The aggregate over all cases; scores those that have not been iterated yet."""

@@ -19,6 +19,7 @@ from agentunit.traces.formats_base import Source, TraceFormat, cannot_be_read
 from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGroups, SpoolFailed
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
+from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
 
@@ -66,7 +67,7 @@ class TraceFiles:
         self._group_by = group_by
         self._forced = None if format is None else format_named(format)
         self._files = list(_files_in([os.fspath(path) for path in paths]))
-        self._size = sum(_size(path) for path, _ in self._files)
+        self._size = sum(n_bytes for _, _, n_bytes in self._files)
         self._done_bytes = 0
         self._n_groups = self._n_assembled = 0
         self._raw: BinaryIO | None = None
@@ -107,9 +108,9 @@ class TraceFiles:
     def _records(self) -> Iterator[Record | InputError]:
         with SpanGroups(self.notes, self._group_by, _session_of) as groups:
             try:
-                for path, named in self._files:
+                for path, named, n_bytes in self._files:
                     yield from self._file(path, named, groups)
-                    self._done_bytes += _size(path)
+                    self._done_bytes += n_bytes
                 yield from self._assembled(groups)
             except SpoolFailed as error:
                 yield InputError(self._files[0][0], None, str(error))
@@ -121,7 +122,7 @@ class TraceFiles:
             self._pass_over("pipes, devices and links to folders", name)
             return
         try:
-            self._raw = sys.stdin.buffer if path == STDIN else open(path, "rb")  # noqa: SIM115  # closed below
+            self._raw = sys.stdin.buffer if path == STDIN else open_binary(path)
         except OSError as error:
             yield InputError(name, None, spoken_os_error(error))
             return
@@ -265,21 +266,39 @@ def _session_of(packed: PackedSpan) -> tuple[str, bool] | None:
     return None if session is None else (session, unpacked.parent_id is None)
 
 
-def _files_in(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """The files of files and folders, with whether the user named them."""
+def _files_in(paths: Sequence[str]) -> Iterator[tuple[str, bool, int]]:
+    """The files of files and folders, with whether the user named them, and their sizes (0 where not known)."""
     for path in paths:
-        if path == STDIN or not os.path.isdir(path):
-            yield path, True
-            continue
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
-            linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
-            for name in sorted([*names, *linked]):
-                if not name.startswith("."):
-                    yield os.path.join(folder, name), False
+        if is_remote(path):
+            yield from _remote_files_in(path)
+        elif path == STDIN or not os.path.isdir(path):
+            yield path, True, _size(path)
+        else:
+            for each in _walk(path):
+                yield each, False, _size(each)
+
+
+def _remote_files_in(url: str) -> Iterator[tuple[str, bool, int]]:
+    try:
+        for each in remote_files(url):
+            yield each.url, each.named, each.n_bytes
+    except OSError:
+        # Opening it says what is wrong with it, in its place among the others.
+        yield url, True, 0
+
+
+def _walk(path: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
+        for name in sorted([*names, *linked]):
+            if not name.startswith("."):
+                yield os.path.join(folder, name)
 
 
 def _folder_of(path: str) -> str:
+    if is_remote(path):
+        return remote_folder(path)
     return os.getcwd() if path == STDIN else os.path.dirname(os.path.abspath(path))
 
 
