@@ -101,6 +101,7 @@ class TableSink:
         return self
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._writer.__exit__(kind, error, trace)
         self._output.__exit__(kind, error, trace)
 
     def add(self, case: CaseScores) -> None:

@@ -117,7 +117,10 @@ def _reason(score: Score) -> str | None:
     detail = score.result.detail
     if score.result.value is None:
         return reason_of(detail)
-    return next((said for key in _EXPLANATIONS if isinstance(said := detail.get(key), str) and said), None)
+    for key in _EXPLANATIONS:
+        if key in detail and isinstance(detail[key], str) and detail[key]:
+            return str(detail[key])
+    return None
 
 
 class ScoreRows:

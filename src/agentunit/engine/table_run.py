@@ -92,6 +92,12 @@ class ScoreTableWriter:
         self._writer = TableWriter(stream)
         self._judged: dict[str, None] = {}
 
+    def __enter__(self) -> ScoreTableWriter:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._writer.__exit__(kind, error, trace)
+
     @property
     def n_rows(self) -> int:
         """How many rows were written; right after ``finish``."""

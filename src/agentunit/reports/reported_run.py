@@ -286,7 +286,8 @@ class ReportedRun:
     @cached_property
     def failures(self) -> list[FailureGroup]:
         """Why the agent failed: the failed cases by their cause, the most frequent first."""
-        if not self.run.n_failed:
+        # A table says that the agent failed and not how.
+        if not self.run.n_failed or self._is_table:
             return []
         failed: Iterable[StoredRecord | ReportedCase] = (case for case in self._cases() if case.failed)
         if self._store is not None:

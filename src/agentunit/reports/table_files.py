@@ -79,8 +79,7 @@ def write_parquet(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
         load_parquet()
     except TableUnavailable as error:
         raise ReportError(str(error)) from None
-    with whole_file(path) as stream:
-        writer = ScoreTableWriter(stream, run.header)
+    with whole_file(path) as stream, ScoreTableWriter(stream, run.header) as writer:
         for case in reported.cases():
             place = (run.header.id, case.position, case.repeat, case.case_id)
             rows = record_rows(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from math import isfinite
 from typing import IO, Any, get_args
 
 from agentunit.core.results import Status
@@ -21,7 +20,8 @@ from agentunit.store.score_table import (
     load_parquet,
 )
 from agentunit.traces.limits import Expansion, LimitExceeded, raised_by, read_limits
-from agentunit.traces.remote import is_remote, open_binary
+from agentunit.traces.native import spoken_os_error
+from agentunit.traces.remote import RemoteError, is_remote, open_binary
 
 _MAGIC = b"PAR1"
 _ROWS_AT_ONCE = 8192
@@ -48,7 +48,7 @@ class ScoreTable:
         self.name = os.fspath(path)
         # Rows are read later, when the working directory may be another.
         self._place = self.name if is_remote(self.name) else os.path.abspath(self.name)
-        with self._opened() as (_, file, _):
+        with self._opened() as (file, _):
             facts = (file.metadata.metadata or {}).get(METADATA_KEY.encode())
             if facts is None:
                 raise StoreError(f"{self.name} is a Parquet file, but no score table of AgentUnit; {_HINT}")
@@ -58,56 +58,51 @@ class ScoreTable:
     def rows(self, *, details: bool = True, case_id: str | None = None) -> Iterator[TableRow]:
         """The rows in the order of position and repeat; those of one case only, or without their details, if asked."""
         wanted = [name for name in COLUMNS if details or name != "detail"]
-        number = 0
-        before: TableRow | None = None
-        seen: set[str | None] = set()
-        with self._opened() as (arrow, file, n_bytes):
+        order = _Order()
+        # As a dictionary, a long text that stands in every row is one text.
+        with self._opened([name for name in wanted if KINDS[name] == "string"]) as (file, n_bytes):
             expansion = Expansion()
             for group in range(file.metadata.num_row_groups):
                 _check_group(file.metadata.row_group(group))
-                n_rows = file.metadata.row_group(group).num_rows
-                if case_id is not None and not _names_case(arrow, file, group, case_id):
-                    number += n_rows
+                if case_id is not None and not _names_case(file, group, case_id):
                     continue
                 for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=wanted):
-                    columns = {name: _plain(batch.column(name)) for name in wanted}
-                    missing = [None] * batch.num_rows
                     expansion.add(batch.num_rows * _BYTES_A_ROW, n_bytes)
-                    for cells in zip(*(columns.get(name, missing) for name in COLUMNS), strict=True):
-                        number += 1
+                    _check_batch(batch)
+                    missing = [None] * batch.num_rows
+                    columns = (_plain(batch.column(name)) if name in wanted else missing for name in COLUMNS)
+                    for cells in zip(*columns, strict=True):
                         row = TableRow(*cells)
-                        _check_row(row, number)
-                        same_place = _follows(before, row, number)
-                        if not same_place:
-                            seen.clear()
-                        if row.metric in seen or (seen and None in (row.metric, *seen)):
-                            raise ValueError(f"row {number}: {row.metric!r} of this record stands there twice")
-                        seen.add(row.metric)
-                        before = row
+                        order.check(row)
                         if case_id is None or row.case_id == case_id:
                             yield row
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[Any, Any, int]]:
-        """Arrow, the file, and its size in bytes."""
+    def _opened(self, dictionaries: Sequence[str] = ()) -> Iterator[tuple[Any, int]]:
+        """The file, and its size in bytes."""
         try:
-            arrow, parquet = load_parquet()
+            _, parquet = load_parquet()
             with open_binary(self._place) as raw:
                 n_bytes = _size(raw)
-                texts = [name for name in COLUMNS if KINDS[name] == "string"]
-                # As a dictionary, a long text that stands in every row is one text.
-                yield arrow, parquet.ParquetFile(raw, read_dictionary=texts), n_bytes
-        except (StoreError, MemoryError):
+                yield parquet.ParquetFile(raw, read_dictionary=dictionaries), n_bytes
+        except StoreError:
             raise
         except TableUnavailable as error:
             raise StoreError(f"{self.name}: {error}") from None
+        except MemoryError:
+            raise StoreError(f"{self.name} needs more memory than there is here") from None
         except OSError as error:
-            # Arrow, too, says so of a damaged file.
-            raise StoreError(f"{self.name}: {_one_line(error.strerror or error)}; {_HINT}") from None
+            # Arrow raises it, too, without a number, of a file that is damaged.
+            if error.errno is None and not isinstance(error, (RemoteError, FileNotFoundError)):
+                raise self._unreadable(error) from None
+            raise StoreError(f"{self.name}: {spoken_os_error(error)}") from None
         except Exception as error:  # noqa: BLE001  # a damaged file makes Arrow raise whatever Python has
-            raise StoreError(
-                f"{self.name} is not a score table that can be read ({_one_line(error)}); {_HINT}"
-            ) from None
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: Exception) -> StoreError:
+        said = "".join(each if each.isprintable() else " " for each in str(error))
+        why = " ".join(said.split())[:300] or type(error).__name__
+        return StoreError(f"{self.name} is not a score table that can be read ({why}); {_HINT}")
 
 
 def _size(raw: IO[bytes]) -> int:
@@ -116,18 +111,14 @@ def _size(raw: IO[bytes]) -> int:
     return size
 
 
-def _one_line(error: object) -> str:
-    return " ".join(str(error).split())[:300] or type(error).__name__
-
-
 def _check_columns(schema: Any) -> None:
     for name in COLUMNS:
         if schema.get_field_index(name) < 0:
             raise ValueError(f"the column {name} is missing, or stands there twice")
         kind = schema.field(name).type
-        # The strings were asked for as dictionaries.
-        found = str(getattr(kind, "value_type", kind)).removeprefix("large_")
-        found = {"double": "float64"}.get(found, found)
+        # What Arrow wrote from dictionaries comes back as such.
+        found = str(getattr(kind, "value_type", kind) if str(kind).startswith("dictionary") else kind)
+        found = {"double": "float64"}.get(found, found.removeprefix("large_"))
         if found != KINDS[name]:
             raise ValueError(f"the column {name} must be {KINDS[name]}; received {found:.80}")
 
@@ -139,7 +130,7 @@ def _check_group(group: Any) -> None:
             raise LimitExceeded(f"a column is longer than {limit / 2**20:g} MiB ({raised_by('AGENTUNIT_MAX_FILE_MB')})")
 
 
-def _names_case(arrow: Any, file: Any, group: int, case_id: str) -> bool:
+def _names_case(file: Any, group: int, case_id: str) -> bool:
     """Whether a row group has rows of a case: most have none, and need not be read."""
     for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=["case_id"]):
         if case_id in batch.column("case_id").dictionary.to_pylist():
@@ -155,34 +146,47 @@ def _plain(column: Any) -> Sequence[Any]:
     return [None if index is None else texts[index] for index in column.indices.to_pylist()]
 
 
-def _check_row(row: TableRow, number: int) -> None:
-    required = ("position", "repeat", "case_id", *(_OF_A_SCORE if row.metric is not None else ()))
-    for name in required:
-        if getattr(row, name) is None:
-            raise ValueError(f"row {number}: {name} must not be null")
-    if row.position < 0 or row.repeat < 1:
-        raise ValueError(
-            f"row {number}: position counts from 0 and repeat from 1; received {row.position}, {row.repeat}"
-        )
-    if row.metric is None:
-        return
-    if row.status not in _STATUSES:
-        raise ValueError(
-            f"row {number}: the status must be one of {', '.join(sorted(_STATUSES))}; received {row.status!r:.80}"
-        )
-    for name in ("value", "amount"):
-        number_or_none = getattr(row, name)
-        if number_or_none is not None and not isfinite(number_or_none):
-            raise ValueError(f"row {number}: {name} must be a finite number or null; received {number_or_none}")
+def _check_batch(batch: Any) -> None:
+    """Refuse cells that no score has: they would be met later, where nobody expects them."""
+    from pyarrow import compute
+
+    for name, least in (("position", 0), ("repeat", 1), ("case_id", None)):
+        column = batch.column(name)
+        if column.null_count:
+            raise ValueError(f"{name} must not be null")
+        if least is not None and batch.num_rows and compute.min(column).as_py() < least:
+            raise ValueError(f"{name} counts from {least}; received {compute.min(column).as_py()}")
+    scored = batch.column("metric").is_valid()
+    for name in _OF_A_SCORE:
+        if compute.any(compute.and_(scored, batch.column(name).is_null())).as_py():
+            raise ValueError(f"{name} must not be null where there is a metric")
+    strange = set(batch.column("status").dictionary.to_pylist()) - _STATUSES - {None}
+    if strange:
+        raise ValueError(f"a status must be {', '.join(sorted(_STATUSES))}; received {min(strange)!r:.80}")
+    for name in (name for name in batch.schema.names if KINDS[name] == "float64"):
+        if compute.all(compute.is_finite(batch.column(name))).as_py() is False:
+            raise ValueError(f"{name} must be a finite number or null")
 
 
-def _follows(before: TableRow | None, row: TableRow, number: int) -> bool:
-    """Whether a row is of the same record as the one before it; rows out of order are refused."""
-    if before is None:
-        return False
-    place, last = (row.position, row.repeat), (before.position, before.repeat)
-    if place < last:
-        raise ValueError(f"row {number}: rows must be in the order of position and repeat; {place} comes after {last}")
-    if place == last and row.case_id != before.case_id:
-        raise ValueError(f"row {number}: two cases have position {row.position}")
-    return place == last
+class _Order:
+    """Rows must come by position and repeat, each score once, and each place must be of one case."""
+
+    def __init__(self) -> None:
+        self._place = (-1, 0)
+        self._case_id = ""
+        self._metrics: set[str | None] = set()
+
+    def check(self, row: TableRow) -> None:
+        """Refuse a row that does not follow those before it."""
+        place = (row.position, row.repeat)
+        if place != self._place:
+            if place < self._place:
+                raise ValueError(f"rows must be in the order of position and repeat; {place} comes after {self._place}")
+            self._place, self._case_id = place, row.case_id
+            self._metrics = {row.metric}
+            return
+        if row.case_id != self._case_id:
+            raise ValueError(f"two cases have position {row.position}: {self._case_id!r:.80} and {row.case_id!r:.80}")
+        if row.metric in self._metrics or None in (row.metric, *self._metrics):
+            raise ValueError(f"the case {row.case_id!r:.80} has two scores of {row.metric!r:.80}")
+        self._metrics.add(row.metric)

@@ -22,6 +22,8 @@ _READ_BYTES = 1 << 23
 _WRITE_BYTES = 1 << 24
 _BUFFER_BYTES = 1 << 18
 
+_WITH_BUCKETS = frozenset(("s3", "s3a", "gs", "gcs"))
+
 _Result = TypeVar("_Result")
 
 
@@ -74,8 +76,10 @@ def remote_files(url: str) -> list[RemoteFile]:
         except FileNotFoundError:
             found = system.glob(inner, detail=True) if _GLOB.search(inner) else {}
             matches = [_named(system, each, named=True) for _, each in sorted(found.items()) if each["type"] == "file"]
+            if not matches and _GLOB.search(inner):
+                raise RemoteError("no file matches it") from None
             if not matches:
-                raise FileNotFoundError(f"no file matches {url}" if _GLOB.search(inner) else url) from None
+                raise
             return matches
         if about["type"] != "directory":
             return [RemoteFile(url, int(about.get("size") or 0), named=True)]
@@ -100,6 +104,7 @@ class RemoteOutput(io.RawIOBase):
         with _explained():
             # A file system of its own: what is written to another file meanwhile has another end.
             self._system, inner = _resolved(url, skip_instance_cache=True)
+            _refuse_missing_bucket(self._system, inner)
             self._system.start_transaction()
             self._file = self._system.open(inner, "wb", block_size=_WRITE_BYTES)
 
@@ -191,6 +196,21 @@ def _resolved(url: str, **options: Any) -> tuple[Any, str]:
     except ValueError as error:
         raise RemoteError(f"no such kind of storage ({error})") from None
     return system, str(inner)
+
+
+def _refuse_missing_bucket(system: Any, inner: str) -> None:
+    """S3 would say it at the end, when hours of work are to be written."""
+    protocols = (system.protocol,) if isinstance(system.protocol, str) else system.protocol
+    if not _WITH_BUCKETS.intersection(protocols):
+        return
+    bucket = inner.partition("/")[0]
+    try:
+        system.info(bucket)
+    except FileNotFoundError:
+        raise RemoteError(f"there is no bucket {bucket}") from None
+    except OSError:
+        # One may be allowed to write where one may not look.
+        return
 
 
 def _named(system: Any, about: dict[str, Any], *, named: bool) -> RemoteFile:
