@@ -46,6 +46,8 @@ def test_files_folders_and_patterns(memory, tmp_path):
     assert ids("memory://traces/a.jsonl") == ["q0", "q1", "q2"]
     assert ids("memory://traces") == ids("memory://traces/") == ["q0", "q1", "q2"] * 2
     assert ids("memory://traces/**/*.gz") == ["q0", "q1", "q2"]
+    assert len(ids("memory://traces/**")) == 6
+    assert [each.url for each in remote_files("memory://traces/.hidden/*")] == ["memory:///traces/.hidden/c.jsonl"]
     (tmp_path / "a.jsonl").write_bytes(LINES)
     assert ids((tmp_path / "a.jsonl").as_uri()) == ["q0", "q1", "q2"]
     assert [(each.url, each.named) for each in remote_files("memory://traces")] == [

@@ -24,7 +24,7 @@ from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN, spoken_os_error
 from agentunit.traces.reading import TraceFiles, TraceSource
-from agentunit.traces.remote import is_remote, remote_files
+from agentunit.traces.remote import is_remote, refuse_missing_url
 from agentunit.traces.spans import ReadingNotes
 
 _SHOWN = 5
@@ -186,7 +186,7 @@ def refuse_missing(files: Sequence[str]) -> None:
     for path in files:
         if is_remote(path):
             try:
-                remote_files(path)
+                refuse_missing_url(path)
             except OSError as error:
                 raise InputFailure(f"{path}: {spoken_os_error(error)}") from None
         elif path != STDIN and not os.path.exists(path):

@@ -64,32 +64,50 @@ def open_binary(path: str | os.PathLike[str]) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(_RemoteReader(opened), _BUFFER_BYTES))
 
 
-def remote_files(url: str) -> list[RemoteFile]:
-    """The file that a URL names, or those of a folder or of a pattern (``*``, ``?``, ``[…]``), in order.
-
-    One that is not there is a ``FileNotFoundError``. In folders, names that begin with a dot are left out.
-    """
+def refuse_missing_url(url: str) -> None:
+    """Raise for a URL that names nothing, as ``remote_files`` does, without listing a folder."""
     with _explained():
         system, inner = _resolved(url)
         try:
+            system.info(inner)
+        except FileNotFoundError:
+            _matches(system, inner)
+
+
+def remote_files(url: str) -> list[RemoteFile]:
+    """The file that a URL names, or those of a folder or of a pattern (``*``, ``?``, ``[…]``), in order.
+
+    One that is not there is a ``FileNotFoundError``. Names that begin with a dot are left out, unless they are named.
+    """
+    with _explained():
+        system, inner = _resolved(url)
+        # What another process has written since the last look counts.
+        system.invalidate_cache()
+        try:
             about = system.info(inner)
         except FileNotFoundError:
-            found = system.glob(inner, detail=True) if _GLOB.search(inner) else {}
-            matches = [_named(system, each, named=True) for _, each in sorted(found.items()) if each["type"] == "file"]
-            if not matches and _GLOB.search(inner):
-                raise RemoteError("no file matches it") from None
-            if not matches:
-                raise
-            return matches
+            return _matches(system, inner)
         if about["type"] != "directory":
             return [RemoteFile(url, int(about.get("size") or 0), named=True)]
-        found = system.find(inner, detail=True)
         below = len(inner.rstrip("/")) + 1
         return [
             _named(system, each, named=False)
-            for path, each in sorted(found.items())
+            for path, each in sorted(system.find(inner, detail=True).items())
             if each["type"] == "file" and not path.endswith("/") and not _is_hidden(path[below:])
         ]
+
+
+def _matches(system: Any, inner: str) -> list[RemoteFile]:
+    if not _GLOB.search(inner):
+        raise FileNotFoundError(inner)
+    found = [
+        _named(system, each, named=True)
+        for path, each in sorted(system.glob(inner, detail=True).items())
+        if each["type"] == "file" and (_is_hidden(inner) or not _is_hidden(path))
+    ]
+    if not found:
+        raise RemoteError("no file matches it")
+    return found
 
 
 def remote_folder(url: str) -> str:
@@ -102,6 +120,7 @@ class RemoteOutput(io.RawIOBase):
 
     def __init__(self, url: str) -> None:
         with _explained():
+            self._url = url
             # A file system of its own: what is written to another file meanwhile has another end.
             self._system, inner = _resolved(url, skip_instance_cache=True)
             _refuse_missing_bucket(self._system, inner)
@@ -134,6 +153,8 @@ class RemoteOutput(io.RawIOBase):
         with _explained():
             self._file.close()
             self._system.transaction.complete(commit=commit)
+            # Those who read know files as they were.
+            _resolved(self._url)[0].invalidate_cache()
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is None:
