@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from uuid import uuid4
 
 import pytest
 
@@ -50,7 +51,7 @@ def bucket(endpoint, monkeypatch, tmp_path):
     import s3fs
 
     s3fs.S3FileSystem.clear_instance_cache()
-    found = boto3.resource("s3").Bucket(f"lab-{abs(hash(tmp_path))}")
+    found = boto3.resource("s3").Bucket(f"lab-{uuid4().hex}")
     found.create()
     found.put_object(Key="traces/a.jsonl", Body=LINES)
     found.put_object(Key="traces/day/b.jsonl.gz", Body=gzip.compress(LINES))
