@@ -147,6 +147,19 @@ METADATA = {
         msgspec.json.encode({"score_table": 1, "header": HEADER | {"created_at": 1e300}}),
         "created_at must be seconds since 1970; received 1e+300",
     ),
+    **{
+        f"settings: {name}": (
+            msgspec.json.encode({"score_table": 1, "header": HEADER | {"settings": {name: value}}}),
+            f"at `$.{name}",
+        )
+        for name, value in {
+            "metrics": 5,
+            "metric_infos": [1],
+            "gates": [1],
+            "users": 5,
+            "dataset_fingerprint": [],
+        }.items()
+    },
     "no count": (
         msgspec.json.encode({"score_table": 1, "header": HEADER, "n_input_errors": -3}),
         "a count must not be negative",

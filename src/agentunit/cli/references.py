@@ -14,6 +14,7 @@ import click
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.codec import RecordError
 from agentunit.engine.decision import Decision
+from agentunit.engine.gate_expressions import GateError
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
 from agentunit.engine.slices import SliceTable
 from agentunit.reports.printable import printable_line
@@ -31,7 +32,7 @@ def unreadable_runs_fail() -> Iterator[None]:
     """A run that cannot be found, read or written ends the command with one line and exit code 3."""
     try:
         yield
-    except (StoreError, RecordError, ReportError) as error:
+    except (StoreError, RecordError, ReportError, GateError) as error:
         raise InputFailure(str(error)) from None
 
 

@@ -34,6 +34,7 @@ from agentunit.engine.until_decided import (
 from agentunit.metrics.base import describe
 from agentunit.reports.progress import RecordingLine
 from agentunit.store.sqlite import RunHeader, Store
+from agentunit.traces.remote import is_remote
 
 
 def begun_until_decided(header: RunHeader) -> Mapping[str, Any] | None:
@@ -91,7 +92,9 @@ def goal_of(suite: Suite, store: Store, baseline: str | None, header: RunHeader 
     seed = suite.seed if suite.seed is not None else random.SystemRandom().randrange(1 << 31)
     reference = None
     if baseline is not None and base is not None:
-        reference = os.path.abspath(baseline) if os.path.isfile(baseline) else base.header.id
+        reference = baseline if is_remote(baseline) else base.header.id
+        if os.path.isfile(baseline):
+            reference = os.path.abspath(baseline)
     return Goal(questions, seed if begun is None else begun["seed"], base, reference)
 
 

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.results import Score, encode_json
+from agentunit.store.foreign import check_foreign
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
@@ -131,8 +132,10 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[Por
         raise StoreError(f"{name}: {spoken_os_error(error)}") from None
     if first.agentunit_run != PORTABLE_VERSION:
         raise StoreError(f"{name}: the version of an exported run must be 1; received {first.agentunit_run}")
-    # Whatever the file says about itself: nobody knows who wrote it.
-    first.header.settings = {**first.header.settings, "foreign": True}
+    try:
+        check_foreign(first.header)
+    except ValueError as error:
+        raise StoreError(f"{name} is not an exported run that can be read ({error})") from None
     return first.header, _read_cases(name)
 
 

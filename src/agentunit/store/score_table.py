@@ -12,7 +12,6 @@ import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timezone
-from math import isfinite
 from typing import IO, Any, NamedTuple
 
 import msgspec
@@ -21,6 +20,7 @@ from msgspec import Struct
 import agentunit
 from agentunit.core.results import InputError, encode_json, without_lone_surrogates
 from agentunit.installation import install_command
+from agentunit.store.foreign import check_foreign
 from agentunit.store.sqlite import RunHeader
 
 TABLE_VERSION = 1
@@ -192,26 +192,15 @@ def is_table_name(path: str | os.PathLike[str]) -> bool:
     return os.fspath(path).lower().endswith(TABLE_ENDING)
 
 
-def check_facts(facts: TableFacts) -> None:
-    """Refuse what a file that somebody wrote may say about itself and no run has."""
-    if facts.score_table != TABLE_VERSION:
-        upgrade = "; it was written by a newer AgentUnit: upgrade" if facts.score_table > TABLE_VERSION else ""
-        raise ValueError(f"the version of a score table must be {TABLE_VERSION}; received {facts.score_table}{upgrade}")
-    for name in ("created_at", "finished_at"):
-        moment_s = getattr(facts.header, name)
-        # The last second that a calendar of four-digit years knows.
-        if moment_s is not None and not (isfinite(moment_s) and 0 <= moment_s <= 253402300799):
-            raise ValueError(f"{name} must be seconds since 1970; received {moment_s!r}")
-    if facts.n_input_errors < 0 or facts.header.n_done < 0 or facts.header.n_failed < 0:
-        raise ValueError("a count must not be negative")
-
-
 def decode_facts(text: bytes) -> TableFacts:
     """The facts in a file's metadata; what is wrong with them is a ``ValueError``."""
     facts = msgspec.json.decode(text, type=TableFacts)
-    check_facts(facts)
-    # Whatever the file says about itself: nobody knows who wrote it.
-    facts.header.settings = {**facts.header.settings, "foreign": True}
+    if facts.score_table != TABLE_VERSION:
+        upgrade = "; it was written by a newer AgentUnit: upgrade" if facts.score_table > TABLE_VERSION else ""
+        raise ValueError(f"the version of a score table must be {TABLE_VERSION}; received {facts.score_table}{upgrade}")
+    if facts.n_input_errors < 0:
+        raise ValueError(f"a count must not be negative; received {facts.n_input_errors}")
+    check_foreign(facts.header)
     return facts
 
 
