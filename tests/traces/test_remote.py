@@ -142,16 +142,17 @@ def test_every_verb_that_reads_traces_reads_and_writes_urls(memory):
     assert memory.exists("/out/run.html")
 
 
-def test_what_was_there_stays_until_the_new_is_whole(memory):
-    memory.pipe("/out/scores.jsonl", b"old")
+@pytest.mark.parametrize("name", ["scores.jsonl", "scores.jsonl.gz", "scores.parquet"])
+def test_what_was_there_stays_until_the_new_is_whole(memory, name):
+    memory.pipe(f"/out/{name}", b"old")
     memory.pipe("/traces/bad.jsonl", LINES + b"{no\n")
-    options = ("-m", "exact_match", "--out", "memory://out/scores.jsonl")
+    options = ("-m", "exact_match", "--out", f"memory://out/{name}")
     stopped = invoke("score", "memory://traces/bad.jsonl", "--strict", *options)
     assert stopped.exit_code == 3
     assert "holds the" not in stopped.stderr
     memory.pipe("/traces/empty.jsonl", b"")
     assert invoke("score", "memory://traces/empty.jsonl", *options).exit_code == 3
-    assert memory.cat("/out/scores.jsonl") == b"old"
+    assert memory.cat(f"/out/{name}") == b"old"
 
 
 def test_an_output_must_not_be_an_input(memory):

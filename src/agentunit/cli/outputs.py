@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import sys
+from contextlib import suppress
 from typing import IO, Any, cast
 
 from agentunit.cli.options import InputFailure
@@ -19,12 +20,12 @@ class Output:
     stays beside it as .part where that can be read (``keeps_unfinished``). By URL there is nothing before ``finish``.
     """
 
-    def __init__(self, out: str, *, keeps_unfinished: bool = True, compressed: bool | None = None) -> None:
+    def __init__(self, out: str, *, keeps_unfinished: bool = True) -> None:
         self.out = out
         self._keeps_unfinished = keeps_unfinished
         self._remote: RemoteOutput | None = None
         self._unfinished = unfinished_path(out)
-        compressed = out.endswith(".gz") if compressed is None else compressed
+        compressed = out.endswith(".gz")
         if is_remote(out):
             try:
                 self._remote = RemoteOutput(out)
@@ -40,7 +41,11 @@ class Output:
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if self._remote is not None:
-            self._remote.discard()
+            # Closing the storage's own stream would put it in its place; one that compresses must have its end.
+            with suppress(OSError):
+                if self.stream is not self._remote:
+                    self.stream.close()
+                self._remote.discard()
             return
         self.stream.close()
         if not self._keeps_unfinished and self._unfinished != self.out and os.path.exists(self._unfinished):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from agentunit.cli.options import InputFailure
 from agentunit.cli.outputs import Output, unfinished_path
-from agentunit.core.results import CaseScores, InputError, MetricUse, encode_scores
+from agentunit.core.results import CaseScores, InputError, MetricUse, decode_json, encode_json, encode_scores
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import infos_as_data
@@ -94,8 +94,9 @@ class TableSink:
         }
         if judged_metrics(metrics):
             settings["judge"] = judge_described()
-        self._output = Output(out, keeps_unfinished=False, compressed=False)
-        self._writer = ScoreTableWriter(self._output.stream, new_header(name, settings))
+        self._output = Output(out, keeps_unfinished=False)
+        # As plain data at once: what cannot be written must not come to light at the end.
+        self._writer = ScoreTableWriter(self._output.stream, new_header(name, decode_json(encode_json(settings))))
 
     def __enter__(self) -> TableSink:
         return self
