@@ -25,16 +25,16 @@ class Output:
         self._keeps_unfinished = keeps_unfinished
         self._remote: RemoteOutput | None = None
         self._unfinished = unfinished_path(out)
-        compressed = out.endswith(".gz")
+        self._compressed = out.endswith(".gz")
         if is_remote(out):
             try:
                 self._remote = RemoteOutput(out)
             except OSError as error:
                 raise cannot_write(out, error) from None
             raw = cast(IO[bytes], self._remote)
-            self.stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="wb")) if compressed else raw
+            self.stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="wb")) if self._compressed else raw
         else:
-            self.stream = open_for_writing(self._unfinished, compressed=compressed)
+            self.stream = open_for_writing(self._unfinished, compressed=self._compressed)
 
     def __enter__(self) -> Output:
         return self
@@ -43,7 +43,7 @@ class Output:
         if self._remote is not None:
             # Closing the storage's own stream would put it in its place; one that compresses must have its end.
             with suppress(OSError):
-                if self.stream is not self._remote:
+                if self._compressed:
                     self.stream.close()
                 self._remote.discard()
             return
