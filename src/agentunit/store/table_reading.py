@@ -24,7 +24,8 @@ from agentunit.traces.native import spoken_os_error
 from agentunit.traces.remote import RemoteError, is_remote, open_binary
 
 _MAGIC = b"PAR1"
-_ROWS_AT_ONCE = 8192
+# A whole row group as it is written: every batch of one has the dictionary of all that came before.
+_ROWS_AT_ONCE = 1 << 16
 # About what a row takes as an object, whatever few bits of the file it came from.
 _BYTES_A_ROW = 64
 _STATUSES = frozenset(get_args(Status))
@@ -132,10 +133,10 @@ def _check_group(group: Any) -> None:
 
 def _names_case(file: Any, group: int, case_id: str) -> bool:
     """Whether a row group has rows of a case: most have none, and need not be read."""
-    for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=["case_id"]):
-        if case_id in batch.column("case_id").dictionary.to_pylist():
-            return True
-    return False
+    from pyarrow import compute
+
+    batches = file.iter_batches(_ROWS_AT_ONCE, row_groups=[group], columns=["case_id"])
+    return any(compute.index(batch.column("case_id").dictionary, case_id).as_py() >= 0 for batch in batches)
 
 
 def _plain(column: Any) -> Sequence[Any]:
