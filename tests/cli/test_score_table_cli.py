@@ -111,3 +111,10 @@ def test_without_pyarrow_nothing_is_scored(invoke, tmp_path, monkeypatch):
     refused = invoke("score", "a.jsonl", "-m", METRICS, "--out", "a.parquet")
     assert (refused.exit_code, refused.stdout) == (3, "")
     assert refused.stderr == f"Error: --out a.parquet: Parquet needs pyarrow: {install_command('parquet')}\n"
+
+
+def test_the_scores_of_a_stored_run_are_exported(invoke, tmp_path):
+    (tmp_path / "runs.db").touch()
+    refused = invoke("score", "last", "-m", METRICS, "--store", "runs.db", "--out", "a.parquet")
+    assert refused.exit_code == 2
+    assert "'agentunit export last --to FILE' writes a run's scores" in refused.stderr

@@ -149,6 +149,10 @@ def score(
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     if names_run(files, store_path):
+        if out is not None:
+            raise click.UsageError(
+                f"--out goes with files; 'agentunit export {files[0]} --to FILE' writes a run's scores"
+            )
         score_stored_run(
             files[0],
             metrics,
