@@ -7,6 +7,7 @@ import pytest
 from pyarrow import parquet
 
 from agentunit.installation import install_command
+from agentunit.store.sqlite import Store
 
 METRICS = "task_success,tool_success"
 
@@ -113,8 +114,11 @@ def test_without_pyarrow_nothing_is_scored(invoke, tmp_path, monkeypatch):
     assert refused.stderr == f"Error: --out a.parquet: Parquet needs pyarrow: {install_command('parquet')}\n"
 
 
-def test_the_scores_of_a_stored_run_are_exported(invoke, tmp_path):
-    (tmp_path / "runs.db").touch()
-    refused = invoke("score", "last", "-m", METRICS, "--store", "runs.db", "--out", "a.parquet")
+def test_the_scores_of_a_stored_run_are_exported(invoke):
+    with Store("runs.db") as store:
+        store.create_run("desk", agentunit_version="1", settings={})
+    options = ("-m", METRICS, "--store", "runs.db", "--out", "a.parquet")
+    refused = invoke("score", "last", *options)
     assert refused.exit_code == 2
-    assert "'agentunit export last --to FILE' writes a run's scores" in refused.stderr
+    assert "'agentunit export last --to FILE' writes its scores" in refused.stderr
+    assert "no such file, and no such run" in invoke("score", "tarces.jsonl", *options).stderr

@@ -149,14 +149,11 @@ def score(
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     if names_run(files, store_path):
-        if out is not None:
-            raise click.UsageError(
-                f"--out goes with files; 'agentunit export {files[0]} --to FILE' writes a run's scores"
-            )
         score_stored_run(
             files[0],
             metrics,
             store_path,
+            out=out,
             again=again,
             as_json=as_json,
             by=by,
@@ -234,6 +231,7 @@ def score_stored_run(
     metrics: Sequence[Any],
     store_path: str,
     *,
+    out: str | None = None,
     again: bool = False,
     as_json: bool = False,
     by: str | None = None,
@@ -248,6 +246,8 @@ def score_stored_run(
             header = store.find_run(reference)
         except StoreError as error:
             raise InputFailure(f"{reference}: no such file, and no such run ({error})") from None
+        if out is not None:
+            raise click.UsageError(f"--out goes with files; 'agentunit export {reference} --to FILE' writes its scores")
         if again:
             _refuse_to_replace_judged(store, header.id, metrics)
         ask_before_sending(sending_of_run(store, header.id, metrics, again=again), yes=yes)
