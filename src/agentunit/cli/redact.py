@@ -11,15 +11,13 @@ import click
 
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.cli.options import jobs_option, store_option
+from agentunit.cli.outputs import cannot_write, finish_output, unfinished_path
 from agentunit.cli.rewriting import can_share, conclude_rewriting, rewrite_in_processes, rewrite_records
 from agentunit.cli.trace_inputs import (
-    cannot_write,
     files_or_run,
-    finish_output,
     refuse_overwriting_inputs,
     rewriting_options,
     trace_options,
-    unfinished_path,
 )
 from agentunit.core.results import encode_json
 from agentunit.engine.columns import Block

@@ -11,7 +11,7 @@ import click
 
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure
-from agentunit.cli.trace_inputs import finish_output, open_for_writing, unfinished_path
+from agentunit.cli.outputs import Output
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.engine.columns import Block
@@ -49,12 +49,11 @@ def rewrite_records(
     source.on_progress = progress.touch
     records = _readable(progress.watch(source), errors)
     n_records = 0
-    unfinished = unfinished_path(out)
-    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
+    with Output(out) as output:
         while batch := list(islice(records, RECORDS_AT_ONCE)):
             n_records += len(batch)
-            stream.writelines(line + b"\n" for line in rewritten(batch))
-    finish_output(unfinished, out, keep=n_records > 0)
+            output.stream.writelines(line + b"\n" for line in rewritten(batch))
+        output.finish(keep=n_records > 0)
     return Rewritten(n_records, errors)
 
 
@@ -76,16 +75,12 @@ def rewrite_in_processes(
     """Write the records of files as a job does; ``final`` gives the lines of each block as they are to be written."""
     errors: list[InputError] = []
     n_records = 0
-    unfinished = unfinished_path(out)
-    with (
-        tempfile.TemporaryDirectory(prefix="agentunit-blocks-") as folder,
-        open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream,
-    ):
+    with tempfile.TemporaryDirectory(prefix="agentunit-blocks-") as folder, Output(out) as output:
 
         def take(block: Block, lines: bytes) -> None:
             nonlocal n_records
             n_records += block.n_records
-            stream.write(final(block, lines))
+            output.stream.write(final(block, lines))
 
         kept = JobFolder(folder, Identity({}, {}, {}), resume=False)
         units = UnitsInOrder(source, job, kept, jobs=jobs, take=take, take_error=errors.append)
@@ -98,7 +93,7 @@ def rewrite_in_processes(
             raise InputFailure(str(error)) from None
         finally:
             progress.clear()
-    finish_output(unfinished, out, keep=n_records > 0)
+        output.finish(keep=n_records > 0)
     return Rewritten(n_records, errors)
 
 

@@ -31,13 +31,15 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
+from agentunit.cli.outputs import open_for_writing
 from agentunit.cli.references import sliced_as_asked
+from agentunit.cli.score_output import check_output, open_sink
 from agentunit.cli.score_plan import print_plan
 from agentunit.cli.score_work import OneProcess, SeveralProcesses, read_here
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
-    open_for_writing,
+    names_run,
     refuse_missing,
     refuse_overwriting_inputs,
     trace_files_from,
@@ -61,7 +63,7 @@ from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask
 from agentunit.reports.slice_table import print_slices
 from agentunit.reports.trace_console import print_reading
-from agentunit.store.opening import may_exist
+from agentunit.store.parquet_table import is_table_name
 from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
 from agentunit.traces.grouping import GroupBy
@@ -87,7 +89,8 @@ _READ_BEFORE_ASKING = 1000
     "-o",
     "--out",
     type=click.Path(dir_okay=False),
-    help="Write every case's scores here, one JSON a line ('-': standard output).",
+    help="Write every case's scores here: one JSON a line ('-': standard output), or a table that 'gate', 'compare' "
+    "and 'show' read as a run, where the name ends in .parquet.",
 )
 @click.option("--errors", "errors_file", type=click.Path(dir_okay=False), help="Write what could not be read here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run's summary as JSON instead of a table.")
@@ -133,7 +136,8 @@ def score(
     store_path: str,
     choice: JudgeChoice,
 ) -> None:
-    """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input.
+    """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input, and a URL such as
+    s3://bucket/traces/ other storage (extra remote).
 
     OpenTelemetry exports (OpenInference, GenAI, OpenLLMetry), other tools' exports, chat logs and AgentUnit's own
     records are told apart by themselves. 'agentunit doctor FILE' says what a file holds and lacks.
@@ -145,6 +149,7 @@ def score(
     agentunit score spans.json.gz --expected answers.csv
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
+    agentunit score s3://bucket/traces/ --out s3://bucket/scores.parquet
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
     agentunit score exports/ --jobs auto --out scores.jsonl
@@ -152,11 +157,12 @@ def score(
     """
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
-    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and may_exist(store_path):
+    if names_run(files, store_path):
         score_stored_run(
             files[0],
             metrics,
             store_path,
+            out=out,
             again=again,
             jobs=jobs,
             as_json=as_json,
@@ -173,6 +179,7 @@ def score(
     if resume and (jobs is None or out is None or out == STDIN):
         raise click.UsageError("--resume goes on with a run that had --jobs and --out FILE: give them again")
     refuse_overwriting_inputs(files, out, errors_file)
+    check_output(out)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
         raise click.UsageError(f"--out and --errors must be different files; received {out} for both")
     source = trace_files_from(files, format_name, group_by, expected)
@@ -186,6 +193,7 @@ def score(
         infos = {metric.name: describe(metric) for metric in metrics}
         slices = None if by is None else Slices(by)
         work: OneProcess | SeveralProcesses
+        sink = None if out is None else open_sink(out, metrics, files, max_errors)
         judged = judged_metrics(metrics)
         if jobs is not None and judged:
             click.echo(f"--jobs: {judged[0].name} asks a judge, whose limits hold for one process", err=True)
@@ -197,7 +205,7 @@ def score(
             if slices is not None:
                 counted = slices
                 run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
-            work = OneProcess(run, source, out, n_cases)
+            work = OneProcess(run, source, out, sink, n_cases)
         else:
             work = SeveralProcesses(
                 source,
@@ -206,6 +214,7 @@ def score(
                 format_name=format_name,
                 expected_path=expected,
                 out=out,
+                sink=sink,
                 resume=resume,
                 strict=strict,
                 slices=slices,
@@ -257,6 +266,7 @@ def score_stored_run(
     metrics: Sequence[Any],
     store_path: str,
     *,
+    out: str | None = None,
     again: bool = False,
     jobs: int | None = None,
     as_json: bool = False,
@@ -272,6 +282,8 @@ def score_stored_run(
             header = store.find_run(reference)
         except StoreError as error:
             raise InputFailure(f"{reference}: no such file, and no such run ({error})") from None
+        if out is not None:
+            raise click.UsageError(f"--out goes with files; 'agentunit export {reference} --to FILE' writes its scores")
         if again:
             _refuse_to_replace_judged(store, header.id, metrics)
         ask_before_sending(sending_of_run(store, header.id, metrics, again=again), yes=yes)
@@ -353,7 +365,9 @@ def _print(
     steps = []
     if summary.n_input_errors and errors_file:
         steps.append(f"all {summary.n_input_errors:,} unreadable parts are listed in {errors_file}")
-    if out and out != STDIN:
+    if out and out != STDIN and is_table_name(out):
+        steps.append(shlex.join(["agentunit", "show", out]))
+    elif out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
     elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.exists(files[0]) else None:
         steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))

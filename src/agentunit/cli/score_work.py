@@ -6,15 +6,16 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, redirect_stdout
-from typing import IO, Any
+from contextlib import ExitStack, nullcontext, redirect_stdout
+from typing import Any
 
 import click
 
 from agentunit.cli.options import InputFailure, end_signals_interrupt
-from agentunit.cli.trace_inputs import finish_output, open_for_writing, unfinished_path
+from agentunit.cli.outputs import unfinished_path
+from agentunit.cli.score_output import ScoreSink, kept_unfinished
 from agentunit.core.codec import RecordError
-from agentunit.core.results import InputError, RunSummary, encode_scores
+from agentunit.core.results import InputError, RunSummary
 from agentunit.engine.parallel.folder import JobFolder, JobFolderError
 from agentunit.engine.parallel.identity import identity_of
 from agentunit.engine.parallel.pool import WorkFailed
@@ -29,40 +30,17 @@ from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
 
 
-class ScoreLines:
-    """Score lines on their way to a file: beside its place until they are whole, then in it.
-
-    What was there before stays until then; what an interrupted run made stays as ``.part``.
-    """
-
-    def __init__(self, out: str) -> None:
-        self._out = out
-        self.unfinished = unfinished_path(out)
-        self._stream: IO[bytes] = open_for_writing(self.unfinished, compressed=out.endswith(".gz"))
-
-    def write(self, lines: Sequence[bytes]) -> None:
-        """Take lines, each without its end."""
-        self._stream.write(b"\n".join(lines))
-        self._stream.write(b"\n")
-
-    def finish(self, *, keep: bool) -> None:
-        """All lines are there."""
-        self._stream.close()
-        finish_output(self.unfinished, self._out, keep=keep)
-
-    def close(self) -> None:
-        """Leave what there is."""
-        self._stream.close()
-
-
 class OneProcess:
     """Scoring here, record by record."""
 
-    def __init__(self, run: Run, source: TraceFiles, out: str | None, n_cases: int | None) -> None:
+    def __init__(
+        self, run: Run, source: TraceFiles, out: str | None, sink: ScoreSink | None, n_cases: int | None
+    ) -> None:
         self.totals = run
         self._run = run
         self._source = source
         self._out = out
+        self._sink = sink
         self._n_cases = n_cases
 
     def work(self) -> RunSummary:
@@ -76,18 +54,15 @@ class OneProcess:
         )
         source.on_progress = progress.touch
         # What a metric prints must not get between the lines of --json or --out -.
-        with redirect_stdout(sys.stderr), ExitStack() as stack:
-            sink = None if self._out is None else ScoreLines(self._out)
-            if sink is not None:
-                stack.callback(sink.close)
+        with redirect_stdout(sys.stderr), self._sink or nullcontext() as sink:
             try:
                 for case in progress.watch(run):
                     if sink is not None:
-                        sink.write((encode_scores(case),))
+                        sink.add(case)
             except WorkFailed as error:
                 raise InputFailure(str(error)) from None
             if sink is not None:
-                sink.finish(keep=run.n_cases > 0)
+                sink.finish(run)
             return run.summary()
 
     def kept(self) -> str:
@@ -96,8 +71,8 @@ class OneProcess:
 
 
 def _kept_part(out: str | None, n_cases: int) -> str:
-    unfinished = unfinished_path(out) if out else None
-    return f"; {unfinished} holds the {n_cases:,} cases before" if unfinished and unfinished != out else ""
+    unfinished = kept_unfinished(out)
+    return f"; {unfinished} holds the {n_cases:,} cases before" if unfinished else ""
 
 
 class SeveralProcesses:
@@ -112,6 +87,7 @@ class SeveralProcesses:
         format_name: str | None,
         expected_path: str | None,
         out: str | None,
+        sink: ScoreSink | None,
         resume: bool,
         strict: bool,
         slices: Slices | None,
@@ -143,13 +119,13 @@ class SeveralProcesses:
             raise click.UsageError(f"--resume: {error}") from None
         except OSError as error:
             raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
-        self._sink = None if out is None else ScoreLines(out)
+        self._sink = sink
         self.totals = ParallelScoring(
             source,
             job,
             self._folder,
             jobs=jobs,
-            sink=self._sink,
+            sink=sink,
             slices=slices,
             on_error=on_error,
             block_bytes=block_bytes,
@@ -157,11 +133,11 @@ class SeveralProcesses:
 
     def work(self) -> RunSummary:
         """Score everything."""
-        totals, sink = self.totals, self._sink
+        totals = self.totals
         progress = Progress(
             "cases", fraction=totals.fraction, failures=lambda: totals.n_input_errors + totals.n_score_errors
         )
-        with redirect_stdout(sys.stderr), self._stack, end_signals_interrupt():
+        with redirect_stdout(sys.stderr), self._stack, self._sink or nullcontext() as sink, end_signals_interrupt():
             try:
                 summary = totals.work(progress.ticker())
             except WorkFailed as error:
@@ -173,10 +149,8 @@ class SeveralProcesses:
                 raise
             finally:
                 progress.clear()
-                if sink is not None:
-                    sink.close()
             if sink is not None:
-                sink.finish(keep=totals.n_cases > 0)
+                sink.finish(totals)
             self._folder.remove()
             return summary
 

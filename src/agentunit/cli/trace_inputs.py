@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -19,8 +17,9 @@ from agentunit.store.opening import may_exist
 from agentunit.store.schema import StoreError
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.grouping import GroupBy
-from agentunit.traces.native import STDIN
+from agentunit.traces.native import STDIN, spoken_os_error
 from agentunit.traces.reading import TraceFiles, TraceSource
+from agentunit.traces.remote import is_remote, refuse_missing_url
 from agentunit.traces.spans import ReadingNotes
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -95,7 +94,7 @@ def files_or_run(
     files: Sequence[str], format_name: str | None, group_by: GroupBy, store_path: str, expected: str | None = None
 ) -> TraceSource:
     """The traces that a command was given: files, or a run by its name where no such file is there."""
-    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and may_exist(store_path):
+    if names_run(files, store_path):
         with open_store(store_path, read_only=True) as store:
             try:
                 return StoredRun(store_path, store.find_run(files[0]).id)
@@ -103,6 +102,13 @@ def files_or_run(
                 raise InputFailure(f"{files[0]}: no such file, and no such run ({error})") from None
     refuse_missing(files)
     return trace_files_from(files, format_name, group_by, expected)
+
+
+def names_run(files: Sequence[str], store_path: str) -> bool:
+    """Whether what stands in the place of files can only be the name of a run."""
+    first = files[0]
+    is_input = len(files) > 1 or first == STDIN or is_remote(first) or os.path.exists(first)
+    return not is_input and may_exist(store_path)
 
 
 def expected_option(command: _Command) -> _Command:
@@ -115,43 +121,15 @@ def expected_option(command: _Command) -> _Command:
     )(command)
 
 
-def open_for_writing(path: str, *, compressed: bool = False) -> IO[bytes]:
-    """A file to write, or standard output; one that cannot be written is an error in one line."""
-    if path == STDIN:
-        return open(sys.__stdout__.fileno() if sys.__stdout__ else 1, "wb", closefd=False)
-    try:
-        return gzip.open(path, "wb") if compressed else open(path, "wb")  # type: ignore[return-value]
-    except OSError as error:
-        raise cannot_write(path, error) from None
-
-
-def cannot_write(path: str, error: OSError) -> InputFailure:
-    """The failure of an output, in one line."""
-    return InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}")
-
-
-def unfinished_path(out: str) -> str:
-    """Where an output is written until it is whole: beside its place. What is no file (a device, a pipe) is written to
-    directly: it must not be replaced by one."""
-    if out == STDIN or (os.path.exists(out) and not os.path.isfile(out)):
-        return out
-    return f"{os.path.realpath(out) if os.path.islink(out) else out}.part"
-
-
-def finish_output(unfinished: str, out: str, *, keep: bool) -> None:
-    """Put a whole output in its place; one that holds nothing is taken away, and what was there before stays."""
-    if unfinished == out:
-        return
-    if keep:
-        os.replace(unfinished, os.path.realpath(out))
-    else:
-        os.unlink(unfinished)
-
-
 def refuse_missing(files: Sequence[str]) -> None:
     """An input that is not there is told before anything is read."""
     for path in files:
-        if path != STDIN and not os.path.exists(path):
+        if is_remote(path):
+            try:
+                refuse_missing_url(path)
+            except OSError as error:
+                raise InputFailure(f"{path}: {spoken_os_error(error)}") from None
+        elif path != STDIN and not os.path.exists(path):
             raise InputFailure(f"{path}: no such file")
 
 
@@ -159,9 +137,20 @@ def refuse_overwriting_inputs(files: Sequence[str], *outputs: str | None) -> Non
     """An output must not be one of the inputs, nor lie in a folder of them, where it would be read the next time."""
     for output in outputs:
         for path in files:
-            if not output or output == STDIN or not os.path.exists(path):
+            if not output or output == STDIN:
+                continue
+            if is_remote(output) and is_remote(path):
+                _refuse_overwriting_url(path, output)
+            if not os.path.exists(path):
                 continue
             if os.path.exists(output) and os.path.samefile(output, path):
                 raise click.UsageError(f"{output} is an input: writing there would destroy it")
             if os.path.isdir(path) and Path(output).resolve().is_relative_to(Path(path).resolve()):
                 raise click.UsageError(f"{output} lies in the input folder {path}: it would be read the next time")
+
+
+def _refuse_overwriting_url(path: str, output: str) -> None:
+    if output == path:
+        raise click.UsageError(f"{output} is an input: writing there would destroy it")
+    if output.startswith(path.rstrip("/") + "/"):
+        raise click.UsageError(f"{output} lies in the input folder {path}: it would be read the next time")

@@ -313,13 +313,27 @@ def encode_scores(case: CaseScores) -> bytes:
 
 
 def _bare(score: _WrittenScore) -> _WrittenScore:
+    detail = _writable_detail(score.result.detail)
+    if detail is score.result.detail:
+        return score
+    result = MetricResult(score.result.name, score.result.value, detail)
+    return _WrittenScore(result, score.status, score.backend, score.version)
+
+
+def _writable_detail(detail: dict[str, Any]) -> dict[str, Any]:
     try:
-        encode_json(score)
+        encode_json(detail)
     except Exception as error:  # noqa: BLE001  # see above
-        detail = {"reason": score.result.detail.get("reason"), "unwritable": type(error).__name__}
-        result = MetricResult(score.result.name, score.result.value, detail)
-        return _WrittenScore(result, score.status, score.backend, score.version)
-    return score
+        return {"reason": detail.get("reason"), "unwritable": type(error).__name__}
+    return detail
+
+
+def written_detail(detail: dict[str, Any]) -> bytes:
+    """A detail as JSON, whatever it holds: what cannot be written is named."""
+    try:
+        return encode_json(detail)
+    except Exception:  # noqa: BLE001  # see above
+        return encode_json(_writable_detail(detail))
 
 
 _case_scores_decoder = msgspec.json.Decoder(CaseScores)

@@ -15,10 +15,12 @@ from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
 from agentunit.engine.judging import judged_metrics, total_spend
 from agentunit.engine.parallel import usable_processors
+from agentunit.engine.score_rows import ScoreRows, case_rows
 from agentunit.engine.scorer import Scorer, StartedBatch, now
-from agentunit.metrics.base import describe_error
+from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.parquet_table import TableRow
 
 _INPUT_ERRORS_KEPT = 1000
 
@@ -111,8 +113,10 @@ class RunTotals:
         )
 
 
-class Run(RunTotals):
+class Run(RunTotals, ScoreRows):
     """A run of metrics over records. Iterating yields each case's scores as they are made, once.
+
+    ``to_rows``, ``to_pandas`` and ``to_polars`` give all scores at once, in place of iterating.
 
     One that is not ``aggregated`` only yields scores: its summary says nothing about its metrics. ``on_scored`` is
     called with each item and its scores.
@@ -135,6 +139,7 @@ class Run(RunTotals):
         self._strict = strict
         self._aggregated = aggregated
         self._scorers = [Scorer(metric) for metric in metrics]
+        self._kept_rows: list[TableRow] | None = None
         alone = jobs is None or bool(judged_metrics(metrics))
         self._stream = self._score_all(iter(records)) if alone else self._score_elsewhere(iter(records), jobs or 1)
 
@@ -143,6 +148,17 @@ class Run(RunTotals):
 
     def _aggregates(self) -> Sequence[MetricAggregate]:
         return [scorer.aggregate for scorer in self._scorers]
+
+    def _rows(self) -> list[TableRow]:
+        if self._kept_rows is None:
+            if self.n_cases:
+                raise RuntimeError(
+                    f"Run: the scores of {self.n_cases} cases were iterated or summarised and are not kept; "
+                    "ask for the table before, or score again"
+                )
+            infos = {metric.name: describe(metric) for metric in self.metrics}
+            self._kept_rows = [row for case in self for row in case_rows(case, None, infos)]
+        return self._kept_rows
 
     def summary(self) -> RunSummary:
         """The aggregate over all cases; scores those that have not been iterated yet."""

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from agentunit.core.case import origin_of, set_origin
 from agentunit.core.records import Record
@@ -21,6 +21,7 @@ from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGr
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
+from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
 
@@ -40,6 +41,14 @@ class TraceSource(Protocol):
         ...
 
     def __iter__(self) -> Iterator[Record | InputError]: ...
+
+
+class InputFile(NamedTuple):
+    """A file to read: whether the user named it, and not only its folder, and its size (0 where not known)."""
+
+    path: str
+    named: bool
+    n_bytes: int
 
 
 class TraceFiles:
@@ -68,7 +77,7 @@ class TraceFiles:
         self._group_by = group_by
         self._forced = None if format is None else format_named(format)
         self.files = list(_files_in([os.fspath(path) for path in paths]))
-        self._size = sum(_size(path) for path, _ in self.files)
+        self._size = sum(n_bytes for _, _, n_bytes in self.files)
         self._done_bytes = 0
         self._n_groups = self._n_assembled = 0
         self._raw: BinaryIO | None = None
@@ -116,9 +125,9 @@ class TraceFiles:
     def _records(self) -> Iterator[Record | InputError]:
         with SpanGroups(self.notes, self._group_by, _session_of) as groups:
             try:
-                for path, named in self.files:
+                for path, named, n_bytes in self.files:
                     yield from self._file(path, named, groups)
-                    self._done_bytes += _size(path)
+                    self._done_bytes += n_bytes
                 yield from self._assembled(groups)
             except SpoolFailed as error:
                 yield InputError(self.files[0][0], None, str(error))
@@ -132,7 +141,7 @@ class TraceFiles:
             self._pass_over("pipes, devices and links to folders", name)
             return
         try:
-            self._raw = sys.stdin.buffer if path == STDIN else open(path, "rb")  # noqa: SIM115  # closed below
+            self._raw = sys.stdin.buffer if path == STDIN else open_binary(path)
         except OSError as error:
             yield InputError(name, None, spoken_os_error(error))
             return
@@ -307,21 +316,39 @@ def _session_of(packed: PackedSpan) -> tuple[str, bool] | None:
     return None if session is None else (session, unpacked.parent_id is None)
 
 
-def _files_in(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """The files of files and folders, with whether the user named them."""
+def _files_in(paths: Sequence[str]) -> Iterator[InputFile]:
+    """The files of files and folders."""
     for path in paths:
-        if path == STDIN or not os.path.isdir(path):
-            yield path, True
-            continue
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
-            linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
-            for name in sorted([*names, *linked]):
-                if not name.startswith("."):
-                    yield os.path.join(folder, name), False
+        if is_remote(path):
+            yield from _remote_files_in(path)
+        elif path == STDIN or not os.path.isdir(path):
+            yield InputFile(path, True, _size(path))
+        else:
+            for each in _walk(path):
+                yield InputFile(each, False, _size(each))
+
+
+def _remote_files_in(url: str) -> Iterator[InputFile]:
+    try:
+        for each in remote_files(url):
+            yield InputFile(each.url, each.named, each.n_bytes)
+    except OSError:
+        # Opening it says what is wrong with it, in its place among the others.
+        yield InputFile(url, True, 0)
+
+
+def _walk(path: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
+        for name in sorted([*names, *linked]):
+            if not name.startswith("."):
+                yield os.path.join(folder, name)
 
 
 def _folder_of(path: str) -> str:
+    if is_remote(path):
+        return remote_folder(path)
     return os.getcwd() if path == STDIN else os.path.dirname(os.path.abspath(path))
 
 

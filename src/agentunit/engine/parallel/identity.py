@@ -17,15 +17,17 @@ from agentunit.metrics.base import describe
 from agentunit.metrics.functions import FunctionMetric
 from agentunit.metrics.registry import parameters
 from agentunit.traces.limits import read_limits
+from agentunit.traces.reading import InputFile
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
-def identity_of(
-    files: Sequence[tuple[str, bool]], job: ScoringJob, block_bytes: int, expected_path: str | None
-) -> Identity:
+def identity_of(files: Sequence[InputFile], job: ScoringJob, block_bytes: int, expected_path: str | None) -> Identity:
     """The inputs by size and time of change, the metrics by version, parameters and code, and the settings."""
-    inputs = {f"{path} ({number})" if number else path: _state(path) for number, path in _counted(files)}
+    inputs = {
+        f"{each.path} ({number})" if number else each.path: _state(each.path) or [each.n_bytes]
+        for number, each in _counted(files)
+    }
     settings = {
         "--from": job.format,
         "--strict": job.strict,
@@ -39,13 +41,13 @@ def identity_of(
     return Identity(inputs, {metric.name: _described(metric) for metric in job.metrics}, settings)
 
 
-def _counted(files: Sequence[tuple[str, bool]]) -> list[tuple[int, str]]:
-    """The paths, each with how often it was there before: a file may be given twice."""
+def _counted(files: Sequence[InputFile]) -> list[tuple[int, InputFile]]:
+    """The files, each with how often it was there before: a file may be given twice."""
     times: dict[str, int] = {}
     counted = []
-    for path, _ in files:
-        counted.append((times.get(path, 0), path))
-        times[path] = times.get(path, 0) + 1
+    for each in files:
+        counted.append((times.get(each.path, 0), each))
+        times[each.path] = times.get(each.path, 0) + 1
     return counted
 
 

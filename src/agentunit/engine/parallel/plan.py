@@ -22,6 +22,7 @@ from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompr
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.reading import TraceFiles
+from agentunit.traces.remote import open_binary
 
 SHARES = (0.01, 0.1, 1.0)
 """The shares of the records of which a plan says how well they would tell each mean."""
@@ -170,7 +171,7 @@ class _Sample:
                 data = LineRange(unit.lines.start, end).stream(raw).read()
             self._n_sampled_bytes += len(data)
         else:
-            data, share = _opening(unit.path)
+            data, share = _opening(unit.path, unit.n_bytes)
             self._n_sampled_bytes += unit.n_bytes * share
         with tempfile.TemporaryDirectory(prefix="agentunit-plan-") as folder:
             # Under its own name: formats look at the ending too.
@@ -180,13 +181,12 @@ class _Sample:
             yield from TraceFiles([path], format=self._format, group_by=self._group_by, expected=self._source.expected)
 
 
-def _opening(path: str) -> tuple[bytes, float]:
+def _opening(path: str, n_bytes: int) -> tuple[bytes, float]:
     """The first bytes of a file, decompressed, and which share of the file they are."""
     try:
-        with open(path, "rb") as raw:
+        with open_binary(path) as raw:
             data = decompressed(raw).read(_OPENING_BYTES)
-            size = os.fstat(raw.fileno()).st_size
-            return data, 1.0 if len(data) < _OPENING_BYTES or not size else min(1.0, raw.tell() / size)
+            return data, 1.0 if len(data) < _OPENING_BYTES or not n_bytes else min(1.0, raw.tell() / n_bytes)
     except (OSError, ZstandardMissing, *BROKEN_STREAM):
         return b"", 0.0
 

@@ -11,6 +11,7 @@ from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompr
 from agentunit.traces.formats import is_native, read_opening
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.native import NATIVE_FORMAT
+from agentunit.traces.reading import InputFile
 from agentunit.traces.spools import Spool, SpooledTrace
 
 BLOCK_BYTES = 4 << 20
@@ -46,16 +47,14 @@ class TraceUnit(Struct, frozen=True, tag="traces"):
 Unit = FileUnit | TraceUnit
 
 
-def file_units(
-    files: Sequence[tuple[str, bool]], format_name: str | None, block_bytes: int = BLOCK_BYTES
-) -> list[FileUnit]:
+def file_units(files: Sequence[InputFile], format_name: str | None, block_bytes: int = BLOCK_BYTES) -> list[FileUnit]:
     """The units of files: record files are cut into blocks of lines, all others are one unit each.
 
-    What is compressed can only be read from its start, and only what is one record a line can be cut anywhere.
+    What is compressed can only be read from its start, and only what is one record a line can be cut anywhere. A file
+    by URL is one unit, too: each worker reads its own as a stream.
     """
     units: list[FileUnit] = []
-    for path, named in files:
-        n_bytes = _size(path)
+    for path, named, n_bytes in files:
         if n_bytes <= block_bytes or not _is_cut(path, format_name):
             units.append(FileUnit(path, named, n_bytes))
             continue
@@ -104,10 +103,3 @@ def _is_cut(path: str, format_name: str | None) -> bool:
             return format_name == NATIVE_FORMAT or is_native(read_opening(path, stream)[0])
     except (OSError, ZstandardMissing, *BROKEN_STREAM):
         return False  # its unit meets the same damage, and says so
-
-
-def _size(path: str) -> int:
-    try:
-        return os.stat(path).st_size
-    except OSError:
-        return 0
