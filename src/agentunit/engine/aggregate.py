@@ -154,7 +154,7 @@ class MetricAggregate:
             if clusters is not None and backend is not None and row.value is not None:
                 backend.add_to_cluster(clusters(row.position), row.value)
 
-    def add_columns(self, columns: MetricColumns, n_records: int, case_id: Callable[[int, str], str]) -> None:
+    def add_block(self, columns: MetricColumns, n_records: int, case_id: Callable[[int, str], str]) -> None:
         """Take the scores of records that another process scored, in the order in which they stand in the input.
 
         ``case_id`` tells the id of a record by its place among them and what it says itself.

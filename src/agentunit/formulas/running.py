@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from array import array
+from collections.abc import Sequence
 
 from agentunit.formulas.statistics import (
     LARGEST_BOOTSTRAP_N,
@@ -70,7 +71,7 @@ class RunningStatistics:
         if len(pending) >= FOLD_SIZE:
             self._fold()
 
-    def extend(self, values: array[float]) -> None:
+    def extend(self, values: Sequence[float]) -> None:
         """Take more values, in order: the same as adding each, at a fraction of the cost."""
         # NaN hides from min and max, but not from the sum.
         if values and not (
