@@ -122,6 +122,7 @@ def test_a_job_goes_on_only_as_the_same_job(folder):
         file.write(b'{"v":1,"case":{"id":"new"}}\n')
     assert "input runs.jsonl changed" in agentunit(*SCORE, *JOBS, "--resume").stderr
     anew = agentunit(*SCORE, *JOBS)
+    assert "of a job that was stopped are discarded (--resume goes on with them)" in anew.stderr
     assert json.loads(anew.stdout)["summary"]["n_cases"] == N_RECORDS + 1
     nothing = agentunit(*SCORE, *JOBS, "--resume")
     assert (nothing.returncode, "nothing to go on with" in nothing.stderr) == (2, True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import random
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec import to_builtins
 
 from agentunit.core.case import DatasetCase
@@ -21,6 +24,7 @@ from agentunit.engine.parallel.scoring import ParallelScoring
 from agentunit.engine.parallel.work import ScoringJob
 from agentunit.engine.scoring import Run
 from agentunit.engine.slices import Slices
+from agentunit.formulas.running import RunningStatistics
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.trace_console import reading_lines
@@ -257,3 +261,23 @@ def test_a_strict_job_stops_at_the_first_bad_line_after_the_cases_before_it(tmp_
     with pytest.raises(RecordError, match=r"runs\.jsonl, line 8: "):
         in_blocks([path], tmp_path / "kept", 2, 700, strict=True, sink=sink)
     assert sink.lines == in_one_process([path])["lines"][:4]
+
+
+@given(st.lists(st.lists(st.floats(-1e6, 1e6), max_size=40), max_size=30), st.integers(1, 60))
+@settings(max_examples=60)
+def test_values_that_come_in_columns_count_as_those_that_come_one_by_one(columns, capacity):
+    one_by_one, together = RunningStatistics(capacity), RunningStatistics(capacity)
+    for column in columns:
+        together.extend(column)
+        for value in column:
+            one_by_one.add(value)
+    for name in ("n", "total", "mean", "sample_variance", "minimum", "maximum", "exact"):
+        assert getattr(together, name) == getattr(one_by_one, name)
+    assert together.quantile(0.3) == one_by_one.quantile(0.3)
+    assert together.interval() == one_by_one.interval()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e150])
+def test_a_column_with_a_value_that_is_no_number_is_refused(bad):
+    with pytest.raises(ValueError, match="value must be finite"):
+        RunningStatistics().extend([1.0, bad, 2.0])

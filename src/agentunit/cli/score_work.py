@@ -25,6 +25,7 @@ from agentunit.engine.parallel.work import ScoringJob
 from agentunit.engine.scoring import Run
 from agentunit.engine.slices import Slices
 from agentunit.metrics.base import describe
+from agentunit.reports.figures import counted
 from agentunit.reports.progress import Progress
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
@@ -119,6 +120,11 @@ class SeveralProcesses:
             raise click.UsageError(f"--resume: {error}") from None
         except OSError as error:
             raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        if self._folder.n_discarded:
+            n_blocks = counted(self._folder.n_discarded, "block")
+            click.echo(
+                f"note: {n_blocks} of a job that was stopped are discarded (--resume goes on with them)", err=True
+            )
         self._sink = sink
         self.totals = ParallelScoring(
             source,

@@ -119,7 +119,7 @@ class Slices:
                 self._n_cases[name] = self._n_cases.get(name, 0) + n_cases
         return tuple(names)
 
-    def add_columns(self, columns: SliceColumns, infos: Sequence[tuple[str, MetricInfo]]) -> None:
+    def add_block(self, columns: SliceColumns, infos: Sequence[tuple[str, MetricInfo]]) -> None:
         """Take the scores of cases that another process scored, in the order in which they stand in the input."""
         for names in columns.other_fields:
             self._note_fields(names)

@@ -71,7 +71,7 @@ class SpanGroups:
     With ``group_by="session"``, ``session_of`` is asked for the session's id of each span, and whether the span is a
     root. A root's answer counts, else the first within a trace; a trace without one stays alone. Log records are put
     into the events of their span. A group that is too large comes as an ``InputError``. Use it as a context manager:
-    the temporary file goes with it.
+    the temporary file goes with it. With a ``file`` of the caller's, spans are kept there, and ``spooled`` says where.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class SpanGroups:
         session_of: Callable[[PackedSpan], tuple[str, bool] | None] | None = None,
         memory_bytes: int = MEMORY_BYTES,
         largest_group_bytes: int = LARGEST_GROUP_BYTES,
+        *,
         file: IO[bytes] | None = None,
     ) -> None:
         if group_by == "session" and session_of is None:

@@ -71,7 +71,9 @@ class JobFolder:
         if resume:
             self._check(identity)
         self.path.mkdir(mode=0o700, exist_ok=True)
+        self.n_discarded = 0
         if not resume:
+            self.n_discarded = sum(each.name.endswith(".columns") for each in self.path.iterdir())
             self.clear()
             self._write(_IDENTITY, msgspec.json.encode(identity))
 

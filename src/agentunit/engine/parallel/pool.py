@@ -172,6 +172,15 @@ class WorkerPool(Generic[Task, Result]):
         return _Worker(process, ours)
 
 
+_parent: int | None = None
+
+
+def leave_if_orphaned() -> None:
+    """End this process if it is a worker whose parent is gone: nobody would take what it makes."""
+    if _parent is not None and os.getppid() != _parent:
+        os._exit(1)
+
+
 def _can_fork() -> bool:
     if sys.platform == "darwin" or "fork" not in get_all_start_methods():
         return False
@@ -183,6 +192,8 @@ def _can_fork() -> bool:
 
 def _serve(connection: Connection, work: Callable[[Any], Any], inherited: list[Connection]) -> None:
     """Do one task after the other until nobody is there any more to hand them out."""
+    global _parent
+    _parent = os.getppid()
     for each in inherited:
         each.close()
     # Ctrl-C reaches the whole group of processes; the one that started us decides what it means.

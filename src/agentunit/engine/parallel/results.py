@@ -10,7 +10,7 @@ from typing import IO, Any
 from agentunit.core.results import InputError
 from agentunit.engine.columns import Block
 from agentunit.engine.parallel.folder import JobFolder
-from agentunit.engine.parallel.pool import WorkerDied, WorkerPool
+from agentunit.engine.parallel.pool import WorkerDied, WorkerPool, leave_if_orphaned
 from agentunit.engine.parallel.units import BLOCK_BYTES, FileUnit, Unit, file_units, trace_units
 from agentunit.engine.parallel.work import Job, SpoolFiles, UnitEnd, notes_from_data, work_on_unit
 from agentunit.traces.limits import read_limits
@@ -63,6 +63,8 @@ class UnitsInOrder:
         with WorkerPool(self._jobs, partial(do_unit, self._job, self._folder)) as pool:
             yield from self._accepted(pool, 0, files)
             traces = list(trace_units(self._spools.items(), self._block_bytes))
+            # From here on units say where their spans lie; what each is sent beside that is how they are packed.
+            self._spools = {number: Spool([], spool.packings) for number, spool in self._spools.items()}
             self._n_bytes += sum(unit.n_bytes for unit in traces)
             yield from self._accepted(pool, len(files), traces)
 
@@ -163,7 +165,9 @@ def do_unit(job: Job, folder: JobFolder, task: tuple[int, Unit, dict[int, Spool]
         others = {each: (stack.enter_context(folder.open(each, "spans")), spool) for each, spool in spools.items()}
 
         def parts(own: IO[bytes]) -> Iterator[tuple[Block, bytes] | UnitEnd]:
-            return work_on_unit(job, unit, SpoolFiles(own, others), bad_before)
+            for part in work_on_unit(job, unit, SpoolFiles(own, others), bad_before):
+                leave_if_orphaned()
+                yield part
 
         folder.write(number, parts)
 

@@ -83,7 +83,7 @@ class ParallelScoring(RunTotals):
         for aggregate, columns in zip(self._by_metric, block.metrics, strict=True):
             aggregate.add_block(columns, block.n_records, case_id)
         if self._slices is not None and block.slices is not None:
-            self._slices.add_columns(block.slices, self._infos)
+            self._slices.add_block(block.slices, self._infos)
         self.n_cases += block.n_records
         self.n_without_content += block.n_without_content
         self.n_user_failed += block.n_user_failed
