@@ -146,7 +146,12 @@ class PostgresDatabase:
                 found = holder.execute("SELECT pg_try_advisory_lock(%s)", (_lock_key(run_id),)).fetchone()
             if found != (True,):
                 raise RunTaken(run_id)
-            yield
+            try:
+                yield
+            finally:
+                # Said, and not left to the end of the session, of which the server hears a moment later.
+                with suppress(self._psycopg.Error):
+                    holder.execute("SELECT pg_advisory_unlock(%s)", (_lock_key(run_id),))
         finally:
             holder.close()
 
