@@ -20,10 +20,10 @@ help:
 	@echo "make demo       score a bundled recording (needs Python 3.10+ and pip; offline after install)"
 	@echo "make test       linters, types, layers, docs and all tests"
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
-	@echo "make optional   test the parts that need torch, RAGAS, a speech recogniser, a language model or pip, each by itself"
+	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a speech recogniser, a language model or pip, each by itself"
 	@echo "make docs       write the generated pages of docs/ anew"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
-	@echo "make bench      measure speed (BENCH=traces, privacy, multiagent, sustainability, multimodal,"
+	@echo "make bench      measure speed (BENCH=store, traces, privacy, multiagent, sustainability, multimodal,"
 	@echo "                judge, local, scale: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
 	@echo "make clean      remove the virtual environment and caches"
 

@@ -11,7 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from agentunit.cli.main import cli
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
@@ -173,3 +175,19 @@ def test_other_addresses_are_refused_without_their_password(address: str) -> Non
 )
 def test_addresses_are_shown_without_passwords(address: str, shown: str) -> None:
     assert shown_address(address) == shown
+
+
+def test_postgresql_without_its_package_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    done = CliRunner().invoke(cli, ["runs", "--store", "postgresql://ada:hunter2@127.0.0.1:1/evals"])
+    assert (done.exit_code, "hunter2" in done.output) == (3, False)
+    assert "needs the package psycopg" in done.output
+    assert "pip install" in done.output
+    assert "[postgres]" in done.output
+
+
+def test_an_address_that_nothing_knows_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENTUNIT_STORE", "mysql://ada:hunter2@host/evals")
+    done = CliRunner().invoke(cli, ["runs"])
+    assert (done.exit_code, "hunter2" in done.output) == (2, False)
+    assert "a store is a path, sqlite:///PATH or postgresql://USER@HOST/DATABASE" in " ".join(done.output.split())

@@ -305,7 +305,9 @@ def test_a_running_run_that_nobody_records_was_interrupted(store: RunStore, addr
             assert reader.find_run(run).status == "running"
         with open_store(address) as other, pytest.raises(RunTaken, match="is being recorded by another process"):
             other.recording(run).__enter__()
-    store.set_status(run, "finished")
+    assert store.find_run(run).status == "interrupted"
+    with store.recording(run):
+        store.set_status(run, "finished")
     assert store.find_run(run).status == "finished"
 
 

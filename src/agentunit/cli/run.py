@@ -409,6 +409,9 @@ def record_with_progress(
             recording = record(plan, store, on_progress=line.show, caps=caps or Caps())
     except SuiteError as error:
         raise InputFailure(str(error)) from None
+    except StoreError as error:
+        kept = f"what was finished is kept, and 'agentunit run SUITE --resume {plan.header.id}' goes on"
+        raise InputFailure(f"{error}; {kept}") from None
     finally:
         line.clear()
     if caps is not None and caps.cost_usd is not None and recording.n_done and not recording.spend_usd:

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import partial
@@ -50,6 +50,7 @@ from agentunit.metrics.usage import recorded_cost, stated_costs
 from agentunit.probes import settings as probes
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RunHeader, RunTaken, WrittenRecord
+from agentunit.store.schema import StoreError
 
 _TICK_S = 0.25
 _RETRIED = ("raised", "timeout", "died", "exit")
@@ -308,6 +309,7 @@ def record(
     So does a cap that is reached.
     """
     recording = Recording(n_planned=len(plan.open))
+    is_lost = False
     with only_writer(store, plan.header.id):
         if plan.resumed_with is not None:
             store.update_run(plan.header.id, plan.resumed_with, n_planned=plan.header.n_planned)
@@ -327,8 +329,13 @@ def record(
                 "the agent called sys.exit in a callback of the event loop, which ends it; what was finished is "
                 "kept ('isolation: process' in the suite runs it in a process of its own)"
             ) from None
+        except StoreError:
+            is_lost = True
+            raise
         finally:
-            _set_final_status(store, plan.header.id)
+            # Where a record cannot be written the status cannot be either: what went wrong first is what counts.
+            with suppress(StoreError) if is_lost else nullcontext():
+                _set_final_status(store, plan.header.id)
     return recording
 
 

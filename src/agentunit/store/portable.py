@@ -21,12 +21,15 @@ from agentunit.store.foreign import check_foreign
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RunHeader
 from agentunit.store.schema import StoreError
+from agentunit.store.score_blocks import WrittenScore, written_scores
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
 from agentunit.traces.native import spoken_os_error
 from agentunit.traces.remote import open_binary
 
 PORTABLE_VERSION = 1
 _LOOKED_INTO = 1 << 12
+# Scores that are kept one case at a time make the store put together its blocks again and again.
+_SCORES_AT_ONCE = 4096
 _RUN_ID = re.compile(r"(?!last(~|$))[A-Za-z0-9][A-Za-z0-9._-]{0,100}")
 
 
@@ -100,12 +103,16 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
         created_at=header.created_at,
         by_date=True,
     )
+    waiting: list[WrittenScore] = []
     for case in cases:
         line = bytes(case.record)
         decode_record(line)
         store.add_lines([(run_id, case.position, case.repeat, case.case_id, int(case.failed), case.elapsed_s, line)])
-        if case.scores:
-            store.add_scores(run_id, case.position, case.repeat, case.scores)
+        waiting += written_scores(run_id, case.position, case.repeat, case.scores)
+        if len(waiting) >= _SCORES_AT_ONCE:
+            store.add_written_scores(waiting)
+            waiting = []
+    store.add_written_scores(waiting)
     store.set_status(run_id, header.status, finished_at=header.finished_at)
 
 

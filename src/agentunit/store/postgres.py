@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
+from importlib import import_module
 from itertools import count
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -96,8 +97,7 @@ class PostgresDatabase:
     def change(self, sql: str, values: Sequence[Any] = ()) -> int:
         """How many rows a statement has changed."""
         with self._failing("written"):
-            n_changed: int = self._connection.execute(in_postgres(sql), _values(values)).rowcount
-            return n_changed
+            return int(self._connection.execute(in_postgres(sql), _values(values)).rowcount)
 
     def change_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement for each of these values."""
@@ -147,7 +147,12 @@ class PostgresDatabase:
                 found = holder.execute("SELECT pg_try_advisory_lock(%s)", (_lock_key(run_id),)).fetchone()
             if found != (True,):
                 raise RunTaken(run_id)
-            yield
+            try:
+                yield
+            finally:
+                # Said, and not left to the end of the session, of which the server hears a moment later.
+                with suppress(self._psycopg.Error):
+                    holder.execute("SELECT pg_advisory_unlock(%s)", (_lock_key(run_id),))
         finally:
             holder.close()
 
@@ -225,8 +230,7 @@ class _PostgresReader:
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         with self._database._failing("read"):
-            rows: list[Row] = self._connection.execute(in_postgres(sql), _values(values)).fetchall()
-            return rows
+            return list(self._connection.execute(in_postgres(sql), _values(values)).fetchall())
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         with self._database._failing("read"), self._connection.cursor(f"rows_{next(self._names)}") as cursor:
@@ -246,10 +250,9 @@ def _lock_key(run_id: str) -> int:
 
 def _psycopg() -> ModuleType:
     try:
-        import psycopg
-        import psycopg.conninfo
+        package = import_module("psycopg")
+        import_module("psycopg.conninfo")
     except ImportError as error:
         hint = install_command("postgres")
         raise StoreError(f"a store in PostgreSQL needs the package psycopg ({error}): {hint}") from None
-    loaded: ModuleType = psycopg
-    return loaded
+    return package

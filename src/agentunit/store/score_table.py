@@ -49,7 +49,8 @@ class ScoreTable:
         """Keep scores of any number of cases at once (``written_scores`` writes them), all of them or none."""
         grouped = by_metric(rows)
         with self.database.transaction():
-            for run_id in {run_id for run_id, _ in grouped}:
+            # In one order, so that two writers never wait for each other.
+            for run_id in sorted({run_id for run_id, _ in grouped}):
                 self.database.lock_scores(run_id)
             for (run_id, metric), new in grouped.items():
                 self._add(run_id, metric, new)

@@ -63,6 +63,7 @@ def test_a_run_is_free_once_the_process_that_recorded_it_was_killed(address: str
         # The server frees the lock when it sees that nobody is there; this waits for it.
         with psycopg.connect(address) as connection:
             connection.execute("SELECT pg_advisory_lock(%s)", (_lock_key(f"{run}0"),))
+            connection.execute("SELECT pg_advisory_unlock(%s)", (_lock_key(f"{run}0"),))
         assert not store.database.is_being_recorded(f"{run}0")  # type: ignore[attr-defined]
 
 
