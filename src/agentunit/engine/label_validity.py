@@ -127,15 +127,15 @@ def judged_rows(run: ScoredRun, metric: str, backend: str) -> tuple[list[JudgedR
 def scorer_validity(
     run: ScoredRun, metric: str, backend: str, *, precision: float | None = None, by: str | None = None
 ) -> ScorerValidity | None:
-    """One metric and backend against the labels of its own question; ``None`` where none is about a record it scored."""
+    """One metric and backend against the labels of its own question; ``None`` where none is of a record it scored."""
     rows, n_tied = judged_rows(run, metric, backend)
     if not rows:
         return None
     at = threshold_for(run.info(metric), None)
-    clusters = labeled_sample(run, metric, backend).clusters
-    groups = None if clusters is None else dict(zip(labeled_sample(run, metric, backend).places, clusters, strict=True))
+    sample = labeled_sample(run, metric, backend)
+    groups = {} if sample.clusters is None else dict(zip(sample.places, sample.clusters, strict=True))
     agreement = measure_agreement(
-        [ScoredRow(row.label, row.score, None if groups is None else groups[row.place]) for row in rows],
+        [ScoredRow(row.label, row.score, groups.get(row.place)) for row in rows],
         metric=metric,
         backend=backend,
         threshold=at,

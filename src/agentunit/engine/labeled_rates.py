@@ -1,14 +1,13 @@
 """The labeled rate of a run: what people would say about all of its cases, from the labels of some.
 
-What a label may speak for depends on how its case was chosen. Cases that ``agentunit label`` drew have a known chance;
-labels of a file have none, and are taken for a random sample. Labels that were given on another run speak for the
-answers that both runs share; for answers that are new in this run, others are needed.
+What a label may speak for depends on how its case was chosen. Cases that ``agentunit label`` draws all have the same
+chance; of labels of a file nothing is known, and they are taken for a random sample. Labels that were given on another
+run speak for the answers that both runs share; for answers that are new in this run, others are needed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,7 +16,7 @@ from msgspec import structs
 from agentunit.core.results import LabeledSummary, MetricSummary
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.agreement import krippendorff_alpha
-from agentunit.formulas.labeled import LabeledRate, draw_for_labeling, labeled_rate
+from agentunit.formulas.labeled import LabeledRate, labeled_rate
 from agentunit.store.labels import Place, label_values, places_of
 from agentunit.store.sqlite import ScoreRow
 
@@ -30,13 +29,11 @@ class LabeledSample:
     have no label at all.
     """
 
-    metric: str
     places: list[Place]
     scores: list[float | None]
     clusters: list[int] | None
     labels: dict[int, float] = field(default_factory=dict)
     strata: list[int] | None = None
-    probabilities: dict[int, float] | None = None
     skipped: set[int] = field(default_factory=set)
     unasked: int = 0
 
@@ -47,7 +44,6 @@ class LabeledSample:
         return labeled_rate(
             self.scores,
             self.labels,
-            probabilities=self.probabilities,
             strata=self.strata,
             clusters=self.clusters,
             skipped=self.skipped,
@@ -64,7 +60,7 @@ def labeled_sample(run: ScoredRun, metric: str, backend: str | None = None) -> L
     """The scores of a metric with the labels of its own question."""
     rows = scored_rows(run, metric, backend)
     places = [(row.position, row.repeat) for row in rows]
-    sample = LabeledSample(metric, places, [row.value for row in rows], _clusters(run, rows))
+    sample = LabeledSample(places, [row.value for row in rows], _clusters(run, rows))
     labels = [label for label in run.labels if label.metric == metric]
     values = label_values(labels, metric)
     index_of = {place: index for index, place in enumerate(places)}
@@ -115,7 +111,7 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         n_skipped=len(sample.skipped),
         n_disagreed=sum(len(set(values)) > 1 for values in said),
         alpha=krippendorff_alpha(said),
-        assumed_random=any(label.draw is None for label in labels),
+        assumed_random=len(sample.labels) < len(sample.places) and any(label.draw is None for label in labels),
     )
     if rate is None:
         summary.reason = (
@@ -131,33 +127,9 @@ def _stratify(sample: LabeledSample, run: ScoredRun) -> None:
     groups = [run.frames.get(place, run.header.id) for place in sample.places]
     labeled = {groups[index] for index in sample.labels}
     sample.unasked = sum(group not in labeled for group in groups)
-    sizes, n_labels = Counter(groups), Counter(groups[index] for index in sample.labels)
-    chances = {index: n_labels[groups[index]] / sizes[groups[index]] for index in sample.labels}
-    keys = [(group, 0) for group in groups]
-    for index, (stratum, chance) in _drawn_here(sample, run).items():
-        keys[index] = (groups[index], stratum)
-        if index in chances:
-            chances[index] = chance
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     if len(numbers) > 1:
-        sample.strata = [numbers[key] for key in keys]
-        sample.probabilities = chances
-
-
-def _drawn_here(sample: LabeledSample, run: ScoredRun) -> dict[int, tuple[int, float]]:
-    """Stratum and chance of each record that was there to draw, where its labels are the beginning of a draw.
-
-    Chances are those of a draw of just as many as were asked about, so that one that was broken off is as good.
-    """
-    own = own_frame(run, sample)
-    seed = draw_seed(run, sample.metric)
-    scores = [sample.scores[index] for index in own]
-    asked = {index for index in own if index in sample.labels or index in sample.skipped}
-    drawn = {own[at]: chance for at, _, chance in draw_for_labeling(scores, len(asked), seed=seed)}
-    if not asked or asked != drawn.keys():
-        return {}
-    everything = draw_for_labeling(scores, len(scores), seed=seed)
-    return {own[at]: (stratum, drawn.get(own[at], 0.0)) for at, stratum, _ in everything}
+        sample.strata = [numbers[group] for group in groups]
 
 
 def _clusters(run: ScoredRun, rows: Sequence[ScoreRow]) -> list[int] | None:

@@ -67,10 +67,11 @@ class LabelSession:
         rest = [index for index in range(len(self._sample.places)) if index not in set(own)]
         seed = draw_seed(self.run, self.info.name)
         return [
-            (self._sample.places[indices[at]], stratum, probability)
+            # The chance that a case had of being among as many as were asked about when its turn came.
+            (self._sample.places[indices[at]], stratum, number / len(indices))
             for indices in (own, rest)
-            for at, stratum, probability in draw_for_labeling(
-                [self._sample.scores[index] for index in indices], len(indices), seed=seed
+            for number, (at, stratum, _) in enumerate(
+                draw_for_labeling([self._sample.scores[index] for index in indices], len(indices), seed=seed), 1
             )
         ]
 
