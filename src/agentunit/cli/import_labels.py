@@ -58,8 +58,8 @@ def import_labels(
     click.echo(f"{counted(n_new, 'label')} of {metric} by {_raters(found)}")
     for reason, n in left_out.items():
         click.echo(f"{n:,} left out: {reason}")
-    for error in labels.errors[:_SHOWN]:
-        print_line(f"  {error_line(error)}", console)
+    for fault in labels.errors[:_SHOWN]:
+        print_line(f"  {error_line(fault)}", console)
     for backend, _ in backends.most_common():
         summary = labeled_summary(run, metric, backend)
         if summary is not None:

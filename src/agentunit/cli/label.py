@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import Callable
 
 import click
 
@@ -72,19 +71,18 @@ def label(
             run = run_from_store(store, run_reference)
             name = wanted or default_metric(run)
             session = LabelSession(store, run, run.info(name), named, backend=_backend(run, name, backend), width=width)
-            with ReportedRun(run, store=None) as reported:
-                _label(session, store, reported, Mask(show_all=show_personal_data), store_path)
+            _label(session, store, Mask(show_all=show_personal_data), store_path)
 
 
-def _label(session: LabelSession, store: Store, reported: ReportedRun, mask: Mask, store_path: str) -> None:
+def _label(session: LabelSession, store: Store, mask: Mask, store_path: str) -> None:
     console = Terminal()
     raw = ReportedRun(session.run, store=store, show_personal_data=True)
     is_terminal = sys.stdin.isatty() and console.is_terminal
-    reading: Callable[..., ScreenInput | LineInput] = ScreenInput if is_terminal else LineInput
+    rater = ScreenInput(console) if is_terminal else LineInput(console)
     if not is_terminal:
         click.echo("standard input is no terminal: type y, n, s, b, u or q and Enter", err=True)
     n_before = session.n_asked
-    label_cases(session, raw, mask, reading(console))
+    label_cases(session, raw, mask, rater)
     n_new = session.n_asked - n_before
     print_line(f"{counted(n_new, 'new label')} by {session.rater}, {session.n_asked:,} in all", console)
     summary = session.summary()
@@ -98,10 +96,14 @@ def _label(session: LabelSession, store: Store, reported: ReportedRun, mask: Mas
 def default_metric(run: ScoredRun) -> str:
     """The metric whose question is asked when none is named: the first whose mean is no rate, else any with one."""
     infos = {name: run.info(name) for name in run.metrics if scored_rows(run, name)}
-    for fits in ((lambda info: info.mean_of), (lambda info: info.question), (lambda info: info.unit == "score")):
-        for name, info in infos.items():
-            if fits(info):
-                return name
+    ranked = (
+        [name for name, info in infos.items() if info.mean_of],
+        [name for name, info in infos.items() if info.question],
+        [name for name, info in infos.items() if info.unit == "score"],
+    )
+    for names in ranked:
+        if names:
+            return names[0]
     raise InputFailure(f"run {run.header.label} has no scores from 0 to 1 to label by: score it with --metrics first")
 
 

@@ -71,7 +71,9 @@ class ScreenInput:
     def _draw(self, page: LabelPage, heading: str, question: str, keys: str, top: int) -> tuple[int, int]:
         console = self._console
         lines = rendered_lines(page, console)
-        above, below = self._wrapped(heading, "dim"), [*self._wrapped(question, "bold"), *self._wrapped(keys, "dim")]
+        said, _, where = heading.rpartition("\n")
+        above = [*(self._wrapped(said, "green") if said else []), *self._wrapped(where, "dim")]
+        below = [*self._wrapped(question, "bold"), *self._wrapped(keys, "dim")]
         room = max(_SMALLEST_PAGE, console.height - len(above) - len(below) - 2)
         top = max(0, min(top, len(lines) - room))
         hidden = len(lines) - top - room

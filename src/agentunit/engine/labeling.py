@@ -149,7 +149,7 @@ class LabelSession:
         self._sample = labeled_sample(self.run, self.info.name, self.backend)
 
     def _next_open(self, start: int) -> int | None:
-        for at in [*range(start, len(self._queue)), *range(min(start, len(self._queue)))]:
-            if self._queue[at][0] not in self._mine:
-                return at
-        return None
+        places = [place for place, _, _ in self._queue]
+        later = (at for at in range(start, len(places)) if places[at] not in self._mine)
+        earlier = (at for at in range(min(start, len(places))) if places[at] not in self._mine)
+        return next(later, next(earlier, None))

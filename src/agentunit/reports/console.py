@@ -152,7 +152,7 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: in
         informational = " i" if row.status == "informational" else ""
         table.add_row(
             Text(f"{printable_line(row.metric)}{cells.mark}{informational}"),
-            Text(cells.value),
+            Text(cells.value.replace("], ", "],\n") if width < _NARROW else cells.value),
             Text(cells.scored, style="" if row.n_scored == row.n_cases else "yellow"),
             Text(printable_line(cells.backend)),
             Text(cells.trust),
