@@ -20,7 +20,8 @@ from agentunit.engine.labeled_rates import labeled_summary
 from agentunit.engine.scored_run import run_from_store
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import Terminal, error_line, print_line, print_next
-from agentunit.reports.figures import counted, describe_labeled
+from agentunit.reports.figures import counted
+from agentunit.reports.label_figures import describe_labeled
 from agentunit.store.labels import StoredLabel, subject_of
 from agentunit.store.sqlite import Store, StoredRecord
 

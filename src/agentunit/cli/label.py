@@ -10,14 +10,15 @@ import click
 
 from agentunit.cli.label_screen import LineInput, ScreenInput, label_cases
 from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
-from agentunit.cli.references import run_argument, unreadable_runs_fail
+from agentunit.cli.references import names_traces, run_argument, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
 from agentunit.engine.gate_expressions import nearest_name
 from agentunit.engine.labeled_rates import scored_rows
 from agentunit.engine.labeling import LabelSession
 from agentunit.engine.scored_run import ScoredRun, run_from_store
 from agentunit.reports.console import Terminal, print_line, print_next
-from agentunit.reports.figures import counted, describe_labeled
+from agentunit.reports.figures import counted
+from agentunit.reports.label_figures import describe_labeled
 from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
@@ -65,7 +66,7 @@ def label(
         raise click.BadParameter("must name the person who labels", param_hint="--rater")
     wanted, backend = _split(metric)
     with unreadable_runs_fail():
-        if os.path.exists(run_reference):
+        if os.path.isfile(run_reference) or names_traces(run_reference, store_path):
             run_reference = run_of_traces(run_reference, store_path, wanted)
         with open_store(store_path) as store:
             run = run_from_store(store, run_reference)

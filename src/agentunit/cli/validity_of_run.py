@@ -56,4 +56,4 @@ def _other_runs(run: ScoredRun, store_path: str) -> list[ScoredRun]:
     """The newest other runs of the same suite or dataset: those that share its name."""
     with unreadable_runs_fail(), open_store(store_path, read_only=True) as store:
         alike = [each for each in store.runs() if each.name == run.header.name and each.id != run.header.id]
-        return [run_from_store(store, each.id) for each in alike[:_MOST_RUNS] if each.n_done]
+        return [run_from_store(store, each.id, labels=False) for each in alike[:_MOST_RUNS] if each.n_done]

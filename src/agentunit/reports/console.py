@@ -18,7 +18,6 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, describe_groups
 from agentunit.reports.figures import (
     INTERVAL_HEADING,
-    LABELED_ROW,
     counted,
     counted_cases,
     describe_clusters,
@@ -27,12 +26,11 @@ from agentunit.reports.figures import (
     describe_spread,
     duration,
     informational_notes,
-    label_notes,
-    labeled_cells,
     metric_cells,
     number,
     spread_rows,
 )
+from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import resume_command
 from agentunit.store.sqlite import DEFAULT_PATH

@@ -26,7 +26,6 @@ from agentunit.reports.comparison_view import (
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
-    LABELED_ROW,
     better_direction,
     counted_cases,
     describe_clusters,
@@ -41,13 +40,12 @@ from agentunit.reports.figures import (
     gate_rule,
     informational_notes,
     is_about,
-    label_notes,
-    labeled_cells,
     metric_cells,
     quantity,
     spread_rows,
 )
 from agentunit.reports.html_tables import case_link, html_table, html_text, several_section, slices_section
+from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
