@@ -64,7 +64,7 @@ class LabelSession:
 
     def _drawn(self) -> list[tuple[Place, int | None, float | None]]:
         own = own_frame(self.run, self._sample)
-        rest = [index for index in range(len(self._sample.places)) if index not in set(own)]
+        rest = sorted(set(range(len(self._sample.places))) - set(own))
         seed = draw_seed(self.run, self.info.name)
         return [
             # The chance that a case had of being among as many as were asked about when its turn came.
