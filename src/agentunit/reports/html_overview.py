@@ -273,7 +273,7 @@ def _labeled_row(row: MetricSummary, info: MetricInfo, *, gated: bool) -> str:
     labeled = row.labeled
     rate = structs.replace(row, mean=labeled.rate, low=labeled.low, high=labeled.high)
     cells = [
-        f"<td>{html_text(LABELED_ROW)}<span aria-hidden=true>{shown.mark}</span></td>",
+        f'<td>{html_text(LABELED_ROW)}<span aria-hidden="true">{shown.mark}</span></td>',
         f'<td data-name="labeled">{html_text(shown.value)}</td>',
         f"<td>{_interval_bar(rate, info)}</td>",
         f'<td class="num">{shown.scored}</td>',
