@@ -38,7 +38,7 @@ from agentunit.engine.until_decided import (
 )
 from agentunit.formulas.proportions import cases_needed
 from agentunit.formulas.sequential import MeanEvidence
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
 
 MARGIN = 0.05
 # Metrics that score from 0 to 1, higher being better; the values are ours.

@@ -12,8 +12,9 @@ from agentunit.cli.export import export
 from agentunit.cli.gate import gate
 from agentunit.core.codec import decode_record
 from agentunit.core.results import MetricResult, Score
+from agentunit.store.opening import DEFAULT_PATH
 from agentunit.store.portable import export_run
-from agentunit.store.sqlite import DEFAULT_PATH, Store
+from agentunit.store.sqlite import Store
 
 GATES = ["tool_success >= 0.8", "exact_match all == 1"]
 

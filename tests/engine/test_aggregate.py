@@ -10,7 +10,7 @@ from agentunit.metrics.base import CompositeMetric
 from agentunit.metrics.checks import TaskSuccessMetric
 from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.trajectory import ToolTrajectoryMetric
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
 
 
 def test_repeats_of_a_case_are_one_case():

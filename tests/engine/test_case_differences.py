@@ -19,7 +19,8 @@ from agentunit.engine.decision import decide_comparison
 from agentunit.engine.detectable import Sample
 from agentunit.engine.scored_run import ScoredRun, run_from_store
 from agentunit.formulas.paired import mcnemar_test, paired_permutation_test, smallest_detectable_drop
-from agentunit.store.sqlite import RunHeader, ScoreRow, Store
+from agentunit.store.runs import RunHeader, ScoreRow
+from agentunit.store.sqlite import Store
 
 
 @pytest.fixture

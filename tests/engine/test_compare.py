@@ -20,7 +20,7 @@ from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.paired import smallest_detectable_drop
 from agentunit.formulas.proportions import bounded_mean_test, paired_proportion_test
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
 
 ROOT = Path(__file__).resolve().parents[2]
 

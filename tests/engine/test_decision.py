@@ -8,7 +8,7 @@ from agentunit.engine.decision import decide, decide_comparison, decide_run, dec
 from agentunit.engine.gate_expressions import Gate
 from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
 
 
 def run_of(*, failed=(), broken=(), values=(1.0, 1.0), **settings):

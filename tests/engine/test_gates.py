@@ -10,7 +10,7 @@ from agentunit.engine.gates import (
 )
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
 
 
 def run_of(metrics, *, n_planned=None, n_failed=0):

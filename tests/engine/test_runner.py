@@ -533,6 +533,7 @@ def test_scores_are_written_together_unless_a_judge_was_paid_for_them(
     write = store.add_written_scores
     monkeypatch.setattr(store, "add_written_scores", lambda rows: (sizes.append(len(rows)), write(rows)))
     monkeypatch.setattr("agentunit.engine.rescoring._HELD_BACK_S", 1e9)
+    monkeypatch.setattr("agentunit.engine.rescoring._CASES_AT_ONCE", 64)
     score_run(store, run_id, [Length(asks_service=asks_service)])
     assert (sizes, len(list(store.scores(run_id)))) == (written, 100)
 
@@ -644,7 +645,7 @@ def test_a_record_is_decoded_once_from_recording_to_score(
 ) -> None:
     (tmp_path / "cases.jsonl").write_text("".join(f'{{"id": "q{n}", "query": "{n}"}}\n' for n in range(5)))
     decoded: list[str] = []
-    for module in ("agentunit.adapters.base", "agentunit.engine.runner", "agentunit.store.sqlite"):
+    for module in ("agentunit.adapters.base", "agentunit.engine.runner", "agentunit.store.record_table"):
 
         def decode(line: bytes, module: str = module) -> Record:
             decoded.append(module)

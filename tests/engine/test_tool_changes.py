@@ -17,8 +17,8 @@ from agentunit.engine.comparison import ToolChange
 from agentunit.engine.decision import decide_comparison
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.comparison_view import describe_tool_changes
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow, StoredRecord
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, StoredRecord
 
 
 def record(case_id: str, *calls: Any, offered: Any = None, tools: Any = None) -> dict[str, Any]:

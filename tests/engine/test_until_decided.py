@@ -19,7 +19,7 @@ from agentunit.engine.until_decided import (
     run_until_decided,
 )
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.sqlite import RunHeader, ScoreRow
+from agentunit.store.runs import RunHeader, ScoreRow
 
 SHARE = MetricInfo("match", "custom", "", direction="higher", range=(0.0, 1.0))
 

@@ -12,7 +12,7 @@ from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import plain_table, print_run
 from agentunit.reports.run_console import print_runs
-from agentunit.store.sqlite import RunHeader
+from agentunit.store.runs import RunHeader
 
 
 def printed(width: int, show) -> str:

@@ -117,7 +117,7 @@ def test_a_store_of_the_first_version_is_read_as_it_is(tmp_path: Path, monkeypat
         patch.setattr(schema, "SCHEMA_VERSION", 1)
         with Store(path) as store:
             for name, created_at in (("new", 2.0), ("old", 1.0)):
-                store._connection.execute(
+                store.database.execute(
                     "INSERT INTO runs VALUES (?, ?, ?, NULL, 'finished', 1, '1', '{}')", (name, name, created_at)
                 )
     with Store(path, read_only=True) as store:

@@ -1,24 +1,29 @@
+"""What only a SQLite file does: migrations, files that are no stores, what a killed process leaves behind."""
+
 from __future__ import annotations
 
-import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from agentunit.core.case import DatasetCase
-from agentunit.core.codec import encode_record
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
-from agentunit.core.results import MetricResult, Score
 from agentunit.core.trace import TraceLog
-from agentunit.engine.runner import only_writer
+from agentunit.engine.scored_run import run_from_store
+from agentunit.store import open_store
+from agentunit.store.opening import shown_address, sqlite_file
 from agentunit.store.run_lock import lock_path
 from agentunit.store.schema import MIGRATIONS, SCHEMA_VERSION, StoreError
-from agentunit.store.sqlite import Store, WrittenRecord
+from agentunit.store.sqlite import Store
+
+OLD_STORE = Path(__file__).parents[1] / "data" / "first_edition" / "runs.db"
 
 
 @pytest.fixture
@@ -31,101 +36,13 @@ def new_run(store: Store, name: str = "desk", **settings: object) -> str:
     return store.create_run(name, agentunit_version="1", settings=settings).id
 
 
-def record(case_id: str, answer: str = "ok") -> Record:
-    return Record(DatasetCase(case_id, "?"), TraceLog(), Outcome(output=answer))
+def record(case_id: str) -> Record:
+    return Record(DatasetCase(case_id, "?"), TraceLog(), Outcome(output="ok"))
 
 
-def score(value: float | None, **detail: object) -> Score:
-    return Score(MetricResult("m", value, dict(detail)), "ok" if value is not None else "not_applicable", "b", "1", 0.1)
-
-
-def test_what_goes_in_comes_out_in_dataset_order(store: Store) -> None:
-    run = new_run(store)
-    for position in (2, 0, 1):
-        store.add_record(run, position, 0, record(f"q{position}"), failed=position == 1, elapsed_s=position / 10)
-    store.add_record(run, 0, 1, record("q0", "again"), failed=False, elapsed_s=0.0)
-    found = list(store.records(run))
-    assert [(each.position, each.repeat, each.case_id, each.failed) for each in found] == [
-        (0, 0, "q0", False), (0, 1, "q0", False), (1, 0, "q1", True), (2, 0, "q2", False),
-    ]  # fmt: skip
-    assert found[1].record == record("q0", "again")
-    assert store.finished(run) == {(0, 0), (0, 1), (1, 0), (2, 0)}
-    assert store.finished(run, failed=False) == {(0, 0), (0, 1), (2, 0)}
-    assert store.case_ids(run) == ["q0", "q1", "q2"]
-    assert [each.repeat for each in store.case(run, "q0")] == [0, 1]
-    assert (store.find_run(run).n_done, store.find_run(run).n_failed) == (4, 1)
-
-
-def test_scores_come_back_with_their_detail_or_as_rows_without(store: Store) -> None:
-    run = new_run(store)
-    for position in range(2):
-        store.add_record(run, position, 0, record(f"q{position}"), failed=False, elapsed_s=0.0)
-    store.add_scores(run, 0, 0, {"a": score(0.5, words=3), "b": score(None, reason="no context")})
-    [(first), (second)] = store.scores(run, case_id="q0")
-    assert (first.metric, first.score.value, first.score.result.detail) == ("a", 0.5, {"words": 3})
-    rows = dict(store.score_rows(run))
-    assert (rows["a"].value, rows["a"].reason) == (0.5, None)
-    assert (rows["b"].value, rows["b"].reason, rows["b"].status) == (None, "no context", "not_applicable")
-    assert second.metric == "b"
-
-
-def test_only_what_lacks_a_score_is_asked_for(store: Store) -> None:
-    run = new_run(store)
-    for position in range(3):
-        store.add_record(run, position, 0, record(f"q{position}"), failed=False, elapsed_s=0.0)
-    store.add_scores(run, 0, 0, {"a": score(1.0), "b": score(1.0)})
-    store.add_scores(run, 1, 0, {"a": score(1.0)})
-    assert [each.case_id for each in store.records(run, unscored_by=["a", "b"])] == ["q1", "q2"]
-    assert [each.case_id for each in store.records(run, unscored_by=["a"])] == ["q2"]
-
-
-def test_a_case_that_is_recorded_anew_loses_its_old_scores(store: Store) -> None:
-    run = new_run(store)
-    store.add_record(run, 0, 0, record("q0"), failed=False, elapsed_s=0.0)
-    store.add_scores(run, 0, 0, {"a": score(0.0)})
-    store.add_record(run, 0, 0, record("q0", "better"), failed=False, elapsed_s=0.0)
-    assert list(store.scores(run)) == []
-
-
-def test_reading_on_while_writing_sees_the_store_as_it_was(store: Store) -> None:
-    run = new_run(store)
-    for position in range(100):
-        store.add_record(run, position, 0, record(f"q{position}"), failed=False, elapsed_s=0.0)
-    seen = 0
-    for each in store.records(run, unscored_by=["a"]):
-        store.add_scores(run, each.position, each.repeat, {"a": score(1.0)})
-        seen += 1
-    assert seen == 100
-
-
-def test_runs_are_found_by_id_beginning_name_and_last(store: Store) -> None:
-    first = store.create_run("desk", agentunit_version="1", settings={}, run_id="2026-aa", created_at=1.0)
-    second = store.create_run("desk", agentunit_version="1", settings={}, run_id="2026-ab", created_at=2.0)
-    assert store.find_run("2026-aa").id == first.id
-    assert store.find_run("2026-ab").id == store.find_run("last").id == store.find_run("desk").id == second.id
-    assert store.find_run("last~1").id == first.id
-    with pytest.raises(StoreError, match="'2026' is a part of the ids of 2 runs"):
-        store.find_run("2026")
-    with pytest.raises(StoreError, match="no run is called 'nightly'; the newest is 2026-ab"):
-        store.find_run("nightly")
-    with pytest.raises(StoreError, match="holds 2 runs"):
-        store.find_run("last~2")
-    store.delete_run("2026-ab")
-    assert store.find_run("last").id == "2026-aa"
-
-
-def test_deleting_a_run_takes_its_records_and_scores_along(store: Store) -> None:
-    run = new_run(store)
-    store.add_record(run, 0, 0, record("q0"), failed=False, elapsed_s=0.0)
-    store.add_scores(run, 0, 0, {"a": score(1.0)})
-    store.delete_run(run)
-    assert list(store.records(run)) == []
-    assert list(store.scores(run)) == []
-
-
-def test_an_empty_store_says_so(store: Store) -> None:
-    with pytest.raises(StoreError, match="holds no runs yet"):
-        store.find_run("last")
+def tables_version(path: Path) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def test_a_newer_store_is_refused_and_left_alone(tmp_path: Path) -> None:
@@ -167,6 +84,38 @@ def test_a_migration_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monke
     assert "note" not in columns
 
 
+KILLED_MIGRATION = """
+import os, signal, sys
+from agentunit.store import first_layout, schema
+from agentunit.store.sqlite import Store
+move = first_layout.move_scores
+def move_and_die(connection):
+    move(connection)
+    os.kill(os.getpid(), signal.SIGKILL)
+first_layout.move_scores = move_and_die
+Store(sys.argv[1])
+"""
+
+
+def test_a_migration_that_is_killed_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "runs.db"
+    shutil.copyfile(OLD_STORE, path)
+    with Store(path, read_only=True) as store:
+        before = {run.name: (list(store.scores(run.id)), list(store.records(run.id))) for run in store.runs()}
+        summed_up = run_from_store(store, "before")
+    # The scores are in blocks by then, and the old tables of records gone.
+    killed = subprocess.run([sys.executable, "-c", KILLED_MIGRATION, str(path)])
+    assert (killed.returncode, tables_version(path)) == (-signal.SIGKILL, 1)
+    for read_only, version in ((True, 1), (False, SCHEMA_VERSION), (True, SCHEMA_VERSION)):
+        with Store(path, read_only=read_only) as store:
+            assert before == {
+                run.name: (list(store.scores(run.id)), list(store.records(run.id))) for run in store.runs()
+            }
+            assert run_from_store(store, "before") == summed_up
+        assert tables_version(path) == version
+    assert len(before["before"][0]) > 100
+
+
 def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     path.write_bytes(b"this is no database, " * 100)
@@ -174,86 +123,53 @@ def test_a_file_that_is_no_store_is_refused(tmp_path: Path) -> None:
         Store(path)
 
 
-WRITER = """
-import sys
-from agentunit import DatasetCase, Outcome, Record, TraceLog
-from agentunit.store.sqlite import Store, WrittenRecord
-store = Store(sys.argv[1])
-start, count = int(sys.argv[3]), int(sys.argv[4])
-for position in range(start, start + count):
-    record = Record(DatasetCase(f"q{position}"), TraceLog(), Outcome(output="x"))
-    store.add_record(sys.argv[2], position, 0, record, failed=False, elapsed_s=0.0)
-    print(position, flush=True)
-"""
-
-
-def test_two_processes_write_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    with Store(path) as store:
-        run = new_run(store)
-        writers = [
-            subprocess.Popen(
-                [sys.executable, "-c", WRITER, str(path), run, str(start), "300"], stdout=subprocess.DEVNULL
-            )
-            for start in (0, 300)
-        ]
-        assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
-        assert len(store.finished(run)) == 600
-
-
-def test_what_was_reported_survives_kill_9(tmp_path: Path) -> None:
-    path = tmp_path / "runs.db"
-    with Store(path) as store:
-        run = new_run(store)
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path), run, "0", "100000"], stdout=subprocess.PIPE, text=True
-    )
-    assert writer.stdout is not None
-    reported = [int(writer.stdout.readline()) for _ in range(200)]
-    os.kill(writer.pid, signal.SIGKILL)
-    reported += [int(line) for line in writer.stdout.read().split()]
-    writer.wait()
-    writer.stdout.close()
-    with Store(path) as store:
-        kept = {position for position, _ in store.finished(run)}
-    assert set(reported) <= kept
-    assert len(kept) < 100_000
-
-
-def test_the_last_run_is_the_one_begun_last_whatever_the_clock_says(store: Store) -> None:
-    for run_id, created_at in (("first", 2000.0), ("second", 1000.0), ("third", 1500.0)):
-        store.create_run("desk", agentunit_version="1", settings={}, run_id=run_id, created_at=created_at)
-    assert [run.id for run in store.runs()] == ["third", "second", "first"]
-    assert store.find_run("last").id == store.find_run("desk").id == "third"
-    assert store.find_run("last~2").id == "first"
-
-
-def test_a_running_run_that_nobody_records_was_interrupted(store: Store) -> None:
+def test_a_lock_that_a_killed_process_left_behind_holds_nobody(store: Store) -> None:
     run = new_run(store)
-    assert store.find_run(run).status == store.runs()[0].status == "interrupted"
-    with only_writer(store, run):
-        assert store.find_run(run).status == "running"
-        with Store(store.path, read_only=True) as reader:
-            assert reader.find_run(run).status == "running"
-    assert store.find_run(run).status == "interrupted"
-    # A killed process leaves the file of its lock behind, but nobody holds it.
     Path(lock_path(store.file, run)).touch()
     assert store.find_run(run).status == "interrupted"
-    store.set_status(run, "finished")
-    assert store.find_run(run).status == "finished"
+    with store.recording(run):
+        assert store.find_run(run).status == "running"
+    assert not Path(lock_path(store.file, run)).exists()
 
 
-def test_of_cases_kept_together_those_that_were_there_are_replaced_without_their_scores(store: Store) -> None:
-    run_id = new_run(store)
+def test_a_sqlite_store_is_opened_by_path_or_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for address in ("a b.db", "sqlite:///a%20b.db", f"sqlite:///{tmp_path}/a b.db", tmp_path / "a b.db"):
+        with open_store(address) as store:
+            new_run(store)
+    with open_store("a b.db", read_only=True) as store:
+        assert len(store.runs()) == 4
+    assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {"a b.db"}
 
-    def row(n: int, answer: str) -> WrittenRecord:
-        return (run_id, n, 0, f"q{n}", 0, 0.1, encode_record(record(f"q{n}", answer)))
 
-    rows = [row(n, "first") for n in range(70)]
-    store.add_lines(rows[:2])
-    for n in range(2):
-        store.add_scores(run_id, n, 0, {"m": score(1.0)})
-    store.add_lines([row(1, "second"), *rows[2:]])
-    answers = [each.record.outcome.output for each in store.records(run_id)]  # type: ignore[union-attr]
-    assert answers == ["first", "second", *["first"] * 68]
-    assert [each.position for each in store.scores(run_id)] == [0]
+@pytest.mark.parametrize(
+    "address",
+    [
+        "mysql://ada:hunter2@host/db",
+        "sqlite://ada:hunter2@host/runs.db",
+        "sqlite://",
+        "sqlite:///a.db?password=hunter2",
+    ],
+)
+def test_other_addresses_are_refused_without_their_password(address: str) -> None:
+    with pytest.raises(StoreError, match="received") as refused:
+        sqlite_file(address)
+    assert "hunter2" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("runs.db", "runs.db"),
+        ("postgresql://ada@host/db", "postgresql://ada@host/db"),
+        ("postgresql://ada:p%40ss@host:5/db?sslmode=require", "postgresql://ada@host:5/db?sslmode=require"),
+        ("postgresql://ada:p@ss/w?rd@host/db", "postgresql://ada@host/db"),
+        ("postgresql://ada:my pass@host/db", "postgresql://ada@host/db"),
+        ("postgresql://:secret@host/db", "postgresql://@host/db"),
+        ("postgresql:///db?host=/run&password=secret", "postgresql:///db?host=/run"),
+        ("postgresql:///db?PASSWORD=secret&sslpassword=secret&a=b", "postgresql:///db?a=b"),
+        ('cannot parse "postgresql://a:b@c": odd', 'cannot parse "postgresql://a@c": odd'),
+    ],
+)
+def test_addresses_are_shown_without_passwords(address: str, shown: str) -> None:
+    assert shown_address(address) == shown

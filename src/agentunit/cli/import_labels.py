@@ -23,7 +23,8 @@ from agentunit.reports.console import Terminal, error_line, print_line, print_ne
 from agentunit.reports.figures import counted
 from agentunit.reports.label_figures import describe_labeled
 from agentunit.store.labels import StoredLabel, subject_of
-from agentunit.store.sqlite import Store, StoredRecord
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import StoredRecord
 
 _SHOWN = 10
 
@@ -75,7 +76,7 @@ def _raters(labels: list[StoredLabel]) -> str:
 
 
 def _joined(
-    store: Store,
+    store: RunStore,
     run_id: str,
     labels: LabelFile,
     info: MetricInfo,

@@ -20,7 +20,8 @@ from agentunit.reports.console import Terminal, print_line, print_next
 from agentunit.reports.figures import counted
 from agentunit.reports.label_figures import describe_labeled
 from agentunit.reports.reported_run import Mask, ReportedRun
-from agentunit.store.sqlite import DEFAULT_PATH, Store
+from agentunit.store.opening import DEFAULT_PATH, shown_address
+from agentunit.store.protocol import RunStore
 
 DEFAULT_WIDTH = 0.2
 
@@ -75,7 +76,7 @@ def label(
             _label(session, store, Mask(show_all=show_personal_data), store_path)
 
 
-def _label(session: LabelSession, store: Store, mask: Mask, store_path: str) -> None:
+def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) -> None:
     console = Terminal()
     raw = ReportedRun(session.run, store=store, show_personal_data=True)
     is_terminal = sys.stdin.isatty() and console.is_terminal
@@ -90,7 +91,11 @@ def _label(session: LabelSession, store: Store, mask: Mask, store_path: str) -> 
     if summary is not None:
         print_line(f"{session.info.name}: {describe_labeled(summary)}", console, "bold")
     run_id = session.run.header.id
-    where = "" if store_path in (DEFAULT_PATH, os.environ.get("AGENTUNIT_STORE")) else f" --store {store_path}"
+    where = (
+        ""
+        if store_path in (DEFAULT_PATH, os.environ.get("AGENTUNIT_STORE"))
+        else f" --store {shown_address(store_path)}"
+    )
     print_next([f"agentunit show {run_id}{where}", f"agentunit validity {run_id}{where}"], console)
 
 

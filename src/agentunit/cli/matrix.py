@@ -33,7 +33,8 @@ from agentunit.engine.decision import (
 )
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.reported_run import Mask
-from agentunit.store.sqlite import RunHeader
+from agentunit.store.opening import may_exist
+from agentunit.store.runs import RunHeader
 
 _ARGUMENTS = "agentunit.arguments"
 _VERDICTS = (0, 1, 3, 4)
@@ -134,7 +135,7 @@ def _decided(run: ScoredRun, base: ScoredRun | None) -> Decision:
 
 
 def _run_ids(store_path: str, chosen: Mapping[str, str]) -> list[str]:
-    if not os.path.exists(store_path):
+    if not may_exist(store_path):
         return []
     with open_store(store_path, read_only=True) as store:
         return [header.id for header in store.runs() if header.settings.get("set") == dict(chosen)]

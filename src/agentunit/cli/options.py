@@ -17,8 +17,10 @@ from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 from agentunit.reports.printable import printable_line
+from agentunit.store import opening
+from agentunit.store.opening import DEFAULT_PATH, may_exist, shown_address, sqlite_file
+from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import DEFAULT_PATH, Store
 
 _TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -35,14 +37,23 @@ class InputFailure(click.ClickException):
 
 def store_option(command: _Command) -> _Command:
     """``--store``: where runs are kept."""
+
+    def check(_: click.Context, __: click.Parameter, address: str) -> str:
+        try:
+            sqlite_file(address)
+        except StoreError as error:
+            raise click.BadParameter(str(error)) from None
+        return address
+
     return click.option(
         "--store",
         "store_path",
         envvar="AGENTUNIT_STORE",
         default=DEFAULT_PATH,
         show_default=True,
-        metavar="FILE",
-        help="Where runs are kept (also AGENTUNIT_STORE).",
+        metavar="FILE|URL",
+        callback=check,
+        help="Where runs are kept: a SQLite file, or postgresql://USER@HOST/DATABASE (also AGENTUNIT_STORE).",
     )(command)
 
 
@@ -101,19 +112,22 @@ def media_root_option(command: _Command) -> _Command:
     )(command)
 
 
-def open_store(path: str, *, must_exist: bool = True, read_only: bool = False) -> Store:
+def open_store(path: str, *, must_exist: bool = True, read_only: bool = False) -> RunStore:
     """The store of a command; one that is not there yet is an error unless the command makes it.
 
     Commands that only read say ``read_only``: they work where nothing can be written, and change nothing.
     """
-    if must_exist and not os.path.exists(path):
-        raise InputFailure(f"no runs are kept in {path} yet ('agentunit run SUITE' makes some; --store names another)")
+    shown = shown_address(path)
     try:
-        return Store(path, read_only=read_only)
+        if must_exist and not may_exist(path):
+            raise InputFailure(
+                f"no runs are kept in {shown} yet ('agentunit run SUITE' makes some; --store names another)"
+            )
+        return opening.open_store(path, read_only=read_only)
     except StoreError as error:
         raise InputFailure(str(error)) from None
     except OSError as error:
-        raise InputFailure(f"cannot open the store {path}: {(error.strerror or str(error)).lower()}") from None
+        raise InputFailure(f"cannot open the store {shown}: {(error.strerror or str(error)).lower()}") from None
 
 
 @contextmanager

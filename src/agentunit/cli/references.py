@@ -20,9 +20,10 @@ from agentunit.engine.slices import SliceTable
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
+from agentunit.store.opening import may_exist
 from agentunit.store.portable import is_portable
+from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import Store
 
 run_argument = click.argument("run_reference", metavar="RUN")
 
@@ -46,7 +47,7 @@ def load_run(reference: str, store_path: str) -> ScoredRun:
             return find_scored_run(reference, store)
 
 
-def _note_shared_name(reference: str, store: Store) -> None:
+def _note_shared_name(reference: str, store: RunStore) -> None:
     """Say which run is meant by a name that several have."""
     called = [header for header in store.runs() if header.name == reference != header.id]
     if len(called) > 1:
@@ -82,7 +83,7 @@ def names_traces(reference: str, store_path: str) -> bool:
     """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
     if os.path.isfile(reference):
         return not is_portable(reference)
-    if not os.path.isdir(reference) or not os.path.exists(store_path):
+    if not os.path.isdir(reference) or not may_exist(store_path):
         return os.path.isdir(reference)
     with open_store(store_path, read_only=True) as store:
         try:

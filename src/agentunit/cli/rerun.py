@@ -31,9 +31,9 @@ from agentunit.engine.runner import AgentError, plan_run
 from agentunit.engine.suite import SuiteError
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import resume_command
+from agentunit.reports.reported_run import resume_command, store_arguments
+from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import DEFAULT_PATH, Store
 
 
 @click.command()
@@ -68,7 +68,7 @@ def rerun(
 
 
 def _rerun(
-    store: Store,
+    store: RunStore,
     run_reference: str,
     case_ids: Sequence[str],
     suite_path: str | None,
@@ -109,8 +109,8 @@ def _rerun(
     # As in 'agentunit run', a judge's limits hold for the users it plays and for scoring together.
     with judge_run([], plays_users=any(user_kind(case) == "judge" for case in plan.cases)):
         recording = record_with_progress(plan, store, case_ids)
-        leave_if_stopped(recording, _same_again(header.id, case_ids, suite_path, store.path))
-        again = resume_command(header.id, path, store.path)
+        leave_if_stopped(recording, _same_again(header.id, case_ids, suite_path, store.address))
+        again = resume_command(header.id, path, store.address)
         score_with_progress(store, header.id, suite.metrics, recording.n_done, again, plan.cases)
     finish(store, header.id, suite, None, as_json=as_json, show_personal_data=show_personal_data)
 
@@ -118,5 +118,5 @@ def _rerun(
 def _same_again(run_id: str, case_ids: Sequence[str], suite_path: str | None, store_path: str) -> str:
     command = ["agentunit", "rerun", run_id, *case_ids]
     command += ["--suite", suite_path] if suite_path else []
-    command += [] if store_path == DEFAULT_PATH else ["--store", store_path]
+    command += store_arguments(store_path)
     return printable_line(shlex.join(command))

@@ -53,8 +53,9 @@ from agentunit.reports.json_report import decision_as_data, known_backends
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress, RecordingLine
 from agentunit.reports.reported_run import ReportedRun, resume_command
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import RunHeader
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import RunHeader, Store
 
 _MAX_COST = "Begin no case once the traces say that this call spent so much. What is done is kept."
 
@@ -204,7 +205,7 @@ def run(
 
 
 def _run(
-    store: Store,
+    store: RunStore,
     suite_path: str,
     given: dict[str, Any],
     names: Sequence[str],
@@ -249,7 +250,7 @@ def _run(
         raise click.UsageError(str(error)) from None
     except (SuiteError, DatasetError, StoreError) as error:
         raise InputFailure(str(error)) from None
-    again = resume_command(plan.header.id, suite_path, store.path)
+    again = resume_command(plan.header.id, suite_path, store.address)
     if resume is not None:
         _say_what_is_kept(plan, store, retry_failed=planned["retry_failed"], until_decided=goal is not None)
     # Playing users and scoring are one run to a judge: its limits hold for both together.
@@ -274,7 +275,7 @@ def _run(
     )
 
 
-def _say_what_is_kept(plan: Plan, store: Store, *, retry_failed: bool, until_decided: bool) -> None:
+def _say_what_is_kept(plan: Plan, store: RunStore, *, retry_failed: bool, until_decided: bool) -> None:
     """Say where a run is taken up: what of it is kept, and what is still to run."""
     finished = store.finished(plan.header.id)
     again = len(finished.intersection(plan.open)) if retry_failed else 0
@@ -299,7 +300,7 @@ def with_recorded_metrics(suite: Suite, header: RunHeader) -> Suite:
 
 
 def ask_about_cases(
-    store: Store,
+    store: RunStore,
     header: RunHeader | None,
     suite: Suite,
     cases: Sequence[DatasetCase],
@@ -378,7 +379,7 @@ def _refuse_misspelt_backend(gate: Gate, metric: Any) -> None:
 
 def record_with_progress(
     plan: Plan,
-    store: Store,
+    store: RunStore,
     case_ids: Sequence[str] | None = None,
     *,
     caps: Caps | None = None,
@@ -423,7 +424,7 @@ def leave_if_stopped(recording: Recording, again: str) -> None:
 
 
 def score_with_progress(
-    store: Store,
+    store: RunStore,
     run_id: str,
     metrics: Sequence[Any],
     n_cases: int | None,
@@ -452,7 +453,7 @@ def score_with_progress(
 
 
 def finish(
-    store: Store,
+    store: RunStore,
     run_id: str,
     suite: Suite,
     base: ScoredRun | None,
@@ -476,7 +477,7 @@ def finish(
     write_step_summary(reported)
     for line in workflow_commands(reported):
         click.echo(line, err=True)
-    failures = describe_failures(reported.failures, scored, store.path)
+    failures = describe_failures(reported.failures, scored, store.address)
     if as_json:
         for line in failures:
             click.echo(line, err=True)

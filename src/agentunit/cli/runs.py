@@ -12,7 +12,8 @@ from agentunit.reports.json_report import run_line_as_data
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import how_to_resume, open_run
 from agentunit.reports.run_console import headline_rows, print_runs
-from agentunit.store.sqlite import RunHeader
+from agentunit.store.opening import shown_address
+from agentunit.store.runs import RunHeader
 
 
 @click.command()
@@ -51,10 +52,10 @@ def runs(
         click.echo(encode_json([run_line_as_data(header, rows) for header, rows in listed]).decode())
         return
     if not listed and (tags or name is not None):
-        click.echo(f"no run of {store_path} has that tag or name   next: agentunit runs")
+        click.echo(f"no run of {shown_address(store_path)} has that tag or name   next: agentunit runs")
         return
     if not listed:
-        click.echo(f"{store_path} holds no runs yet   next: agentunit run SUITE")
+        click.echo(f"{shown_address(store_path)} holds no runs yet   next: agentunit run SUITE")
         return
     console = Terminal()
     print_runs(listed, infos, console)

@@ -61,8 +61,9 @@ from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask
 from agentunit.reports.slice_table import print_slices
 from agentunit.reports.trace_console import print_reading
+from agentunit.store.opening import may_exist
+from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import Store
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
@@ -144,7 +145,7 @@ def score(
     """
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
-    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and os.path.exists(store_path):
+    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and may_exist(store_path):
         score_stored_run(
             files[0],
             metrics,
@@ -268,7 +269,7 @@ def score_stored_run(
     _leave(decision, summary, as_json)
 
 
-def _refuse_to_replace_judged(store: Store, run_id: str, metrics: Sequence[Any]) -> None:
+def _refuse_to_replace_judged(store: RunStore, run_id: str, metrics: Sequence[Any]) -> None:
     """What a judge was paid for gives way to another backend only where one is named: the judge may be the suite's."""
     chosen_here = {
         metric.name

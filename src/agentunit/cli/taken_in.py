@@ -23,7 +23,7 @@ from agentunit.reports.figures import counted
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
 from agentunit.store.portable import is_portable
-from agentunit.store.sqlite import Store
+from agentunit.store.protocol import RunStore
 
 _FINGERPRINT = "traces_fingerprint"
 
@@ -56,7 +56,7 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
 
 
 def _take_in(
-    store: Store, path: str, records: list[Record], lines: list[bytes], fingerprint: str, metrics: list[Any]
+    store: RunStore, path: str, records: list[Record], lines: list[bytes], fingerprint: str, metrics: list[Any]
 ) -> str:
     name = os.path.basename(os.path.normpath(path))
     settings = {_FINGERPRINT: fingerprint, "metrics": [metric.name for metric in metrics]}
@@ -71,7 +71,7 @@ def _take_in(
             position = positions.setdefault(record.case.id, len(positions))
             repeat = repeats.get(record.case.id, 0)
             repeats[record.case.id] = repeat + 1
-            store.add_line(run_id, position, repeat, record.case.id, line, failed=False, elapsed_s=0.0)
+            store.add_lines([(run_id, position, repeat, record.case.id, 0, 0.0, line)])
         store.set_status(run_id, "finished")
     click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} are run {run_id}", err=True)
     return run_id

@@ -20,6 +20,7 @@ from agentunit.datasets.readers import DatasetError, load_dataset
 from agentunit.reports.console import Terminal, error_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.trace_console import print_reading
+from agentunit.store.opening import may_exist
 from agentunit.store.schema import StoreError
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.grouping import GroupBy
@@ -103,7 +104,7 @@ def files_or_run(
     files: Sequence[str], format_name: str | None, group_by: GroupBy, store_path: str, expected: str | None = None
 ) -> TraceSource:
     """The traces that a command was given: files, or a run by its name where no such file is there."""
-    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and os.path.exists(store_path):
+    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and may_exist(store_path):
         with open_store(store_path, read_only=True) as store:
             try:
                 return StoredRun(store_path, store.find_run(files[0]).id)

@@ -33,7 +33,8 @@ from agentunit.engine.until_decided import (
 )
 from agentunit.metrics.base import describe
 from agentunit.reports.progress import RecordingLine
-from agentunit.store.sqlite import RunHeader, Store
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import RunHeader
 
 
 def begun_until_decided(header: RunHeader) -> Mapping[str, Any] | None:
@@ -60,7 +61,9 @@ class Goal:
         return {"seed": self.seed, "baseline": self.baseline_reference, "ended": ended, "answers": answers}
 
 
-def goal_of(suite: Suite, store: Store, baseline: str | None, header: RunHeader | None, *, retry_failed: bool) -> Goal:
+def goal_of(
+    suite: Suite, store: RunStore, baseline: str | None, header: RunHeader | None, *, retry_failed: bool
+) -> Goal:
     """What a run until decided is to answer; nothing to answer is a mistake, and so are other questions than before."""
     begun = None
     if header is not None:
@@ -111,7 +114,7 @@ def _questions(suite: Suite, base: ScoredRun | None) -> list[Question]:
     return questions
 
 
-def record_until_decided(plan: Plan, store: Store, suite: Suite, goal: Goal, caps: Caps, again: str) -> None:
+def record_until_decided(plan: Plan, store: RunStore, suite: Suite, goal: Goal, caps: Caps, again: str) -> None:
     """Record and score cases until the questions are answered, a cap is reached, or it is clear that they never are."""
     run_id = plan.header.id
     spent_usd, began = 0.0, time.monotonic()

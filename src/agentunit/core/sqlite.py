@@ -10,15 +10,20 @@ import os
 import shutil
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 # One process waits for another's transaction, which takes well under a millisecond.
 _WAIT_FOR_LOCK_S = 60.0
 _RETRY_AFTER_S = 0.02
 _WAL_ENDING = "-wal"
+
+
+Step = str | Callable[[Any], None]
+"""A part of a migration: a statement, or what does with a connection that statements alone cannot."""
 
 
 class UnknownSchema(Exception):
@@ -58,10 +63,11 @@ class SqliteFile:
             check_same_thread=not any_thread,
         )
 
-    def connect_to_write(self, *, any_thread: bool = False) -> sqlite3.Connection:
-        """A new connection that may write while others read."""
+    def connect_to_write(self, *, any_thread: bool = False, page_bytes: int = 4096) -> sqlite3.Connection:
+        """A new connection that may write while others read. ``page_bytes`` is for a file that is still empty."""
         connection = self.connect(any_thread=any_thread)
         try:
+            connection.execute(f"PRAGMA page_size = {page_bytes}")
             self._use_write_ahead_log(connection)
             # In WAL mode NORMAL keeps every commit through a killed process; only a power cut could undo the last.
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -133,7 +139,7 @@ def schema_version(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def check_schema(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> int:
+def check_schema(connection: sqlite3.Connection, migrations: Sequence[Sequence[Step]]) -> int:
     """The version of the tables; one that these migrations do not lead to is an ``UnknownSchema``."""
     found = schema_version(connection)
     if not 0 <= found <= len(migrations):
@@ -141,16 +147,19 @@ def check_schema(connection: sqlite3.Connection, migrations: Sequence[Sequence[s
     return found
 
 
-def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[str]]) -> None:
+def migrate(connection: sqlite3.Connection, migrations: Sequence[Sequence[Step]]) -> None:
     """Bring a file to the newest version of its tables, in one transaction.
 
-    ``migrations`` has the statements of one version each, oldest first; none is ever changed, only followed.
+    ``migrations`` has the steps of one version each, oldest first; none is ever changed, only followed.
     """
     if check_schema(connection, migrations) == len(migrations):
         return
     with transaction(connection):
         # Another process may have migrated while this one waited for the lock.
-        for statements in migrations[check_schema(connection, migrations) :]:
-            for statement in statements:
-                connection.execute(statement)
+        for steps in migrations[check_schema(connection, migrations) :]:
+            for step in steps:
+                if callable(step):
+                    step(connection)
+                else:
+                    connection.execute(step)
         connection.execute(f"PRAGMA user_version = {len(migrations)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from math import fsum, inf, sqrt
 from operator import attrgetter
@@ -18,7 +19,8 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 
 if TYPE_CHECKING:
-    from agentunit.store.sqlite import ScoreRow
+    from agentunit.store.runs import ScoreRow
+    from agentunit.store.score_blocks import ScoreColumns
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100
@@ -56,6 +58,18 @@ class WorstCases:
         del self._worst[_CASES_NAMED:]
         if len(self._worst) == _CASES_NAMED:
             self._floor = self._worst[-1][0]
+
+    def add_all(self, values: Sequence[float], case_id_of: Callable[[int], str]) -> None:
+        """Take values one after the other; ``case_id_of`` tells the case of one that may be among the worst."""
+        sign, floor = self.sign, self._floor
+        below_best = len([value for value in values if sign * value > self.best])
+        candidates = [number for number, value in enumerate(values) if sign * value > floor]
+        self.n_below_best += below_best - len(candidates)
+        for number in candidates:
+            if sign * values[number] > self._floor:
+                self.add(case_id_of(number), values[number])
+            else:
+                self.n_below_best += 1
 
     def case_ids(self) -> list[str]:
         """The worst first."""
@@ -151,6 +165,50 @@ class MetricAggregate:
             if clusters is not None and backend is not None and row.value is not None:
                 backend.add_to_cluster(clusters(row.position), row.value)
 
+    def add_columns(self, columns: ScoreColumns, case_id_at: Callable[[int, int], str]) -> None:
+        """Take scores of a run without repeats, clusters and cases set aside: the same as ``add_rows``, but faster."""
+        which = columns.producer_of or [0] * len(columns.values)
+        self.n_cases += len(columns.values)
+
+        def case_id_of(number: int) -> str:
+            return case_id_at(columns.positions[number], columns.repeats[number])
+
+        for number, judged in columns.judged.items():
+            self.judging.add(judged, failed=columns.producers[which[number]][0] == "error")
+        scored: dict[int, list[int]] = {}
+        if None not in columns.values and columns.producer_of is None:
+            scored[0] = list(range(len(columns.values)))
+        else:
+            for number, value in enumerate(columns.values):
+                if value is None:
+                    status = columns.producers[which[number]][0]
+                    self._add_unscored(partial(case_id_of, number), status, columns.reasons.get(number))
+                else:
+                    scored.setdefault(which[number], []).append(number)
+        for producer, numbers in scored.items():
+            status, backend_name, _ = columns.producers[producer]
+            self._add_scored(columns, numbers, (backend_name, status), case_id_of)
+
+    def _add_scored(
+        self, columns: ScoreColumns, numbers: list[int], key: tuple[str, Status], case_id_of: Callable[[int], str]
+    ) -> None:
+        backend = self._backends.get(key)
+        if backend is None:
+            backend = self._backends[key] = _Backend(self.info)
+        values = [value for number in numbers if (value := columns.values[number]) is not None]
+        backend.statistics.extend(values)
+        backend.n_from_half += sum(value >= HALF for value in values)
+        backend.last = values[-1]
+        backend.n_scored += len(values)
+        for number in numbers if columns.judged else ():
+            judged, value = columns.judged.get(number), columns.values[number]
+            if judged is not None and value is not None:
+                backend.judge.add([_said(judged, value)])
+        if columns.amounts is not None and backend.amounts is not None:
+            amounts = [amount for number in numbers if (amount := columns.amounts[number]) is not None]
+            backend.amounts.extend(amounts)
+        backend.worst.add_all(values, lambda place: case_id_of(numbers[place]))
+
     def _add_value(
         self,
         case_id: str,
@@ -225,7 +283,11 @@ class MetricAggregate:
                     backend.amounts.add(amount)
 
     def _add_unscored(
-        self, case_id: str, status: Status, reason: object, of_case: set[tuple[Status, str]] | None = None
+        self,
+        case_id: str | Callable[[], str],
+        status: Status,
+        reason: object,
+        of_case: set[tuple[Status, str]] | None = None,
     ) -> None:
         """Count a record without a value; ``of_case`` are the reasons that other repeats of its case had."""
         if status == "error":
@@ -243,7 +305,7 @@ class MetricAggregate:
             of_case.add(key)
         entry.n_cases += 1
         if len(entry.first_cases) < _CASES_NAMED:
-            entry.first_cases.append(case_id)
+            entry.first_cases.append(case_id if isinstance(case_id, str) else case_id())
 
     def unscored(self) -> list[Unscored]:
         """Why there is no value, most frequent first."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from agentunit.metrics.base import Direction
-from agentunit.store.sqlite import RunHeader
+from agentunit.store.runs import RunHeader
 
 _CASES_NAMED = 200
 _ROUNDING = 1e-12

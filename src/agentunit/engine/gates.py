@@ -22,7 +22,7 @@ from agentunit.formulas.running import ClusterTotals
 from agentunit.formulas.statistics import Interval, mean_interval, quantile, wilson_interval
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
-from agentunit.store.sqlite import ScoreRow
+from agentunit.store.runs import ScoreRow
 
 DEFAULT_MIN_COVERAGE = 0.8
 _CASES_NAMED = 5

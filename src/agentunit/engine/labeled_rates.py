@@ -18,7 +18,7 @@ from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.agreement import krippendorff_alpha
 from agentunit.formulas.labeled import LabeledRate, labeled_rate
 from agentunit.store.labels import Place, label_values, places_of
-from agentunit.store.sqlite import ScoreRow
+from agentunit.store.runs import ScoreRow
 
 
 @dataclass

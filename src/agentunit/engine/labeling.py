@@ -10,7 +10,8 @@ from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.labeled import LabeledRate, draw_for_labeling, labels_needed
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.labels import Place, StoredLabel
-from agentunit.store.sqlite import ScoreRow, Store
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import ScoreRow
 
 _FEWEST_LABELS = 10
 """Before so many labels nobody can say how many more are needed."""
@@ -44,7 +45,7 @@ class LabelSession:
     """
 
     def __init__(
-        self, store: Store, run: ScoredRun, info: MetricInfo, rater: str, *, backend: str, width: float
+        self, store: RunStore, run: ScoredRun, info: MetricInfo, rater: str, *, backend: str, width: float
     ) -> None:
         self.run = run
         self.info = info

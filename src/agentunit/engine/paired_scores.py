@@ -9,7 +9,7 @@ from difflib import get_close_matches
 
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.sqlite import ScoreRow
+from agentunit.store.runs import ScoreRow
 
 ANSWERED = MetricInfo(
     name="answered",

@@ -22,18 +22,20 @@ from agentunit.engine.scored_run import ScoredRun, infos_as_data, installed_metr
 from agentunit.engine.scoring import Run
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import ScoreRow, StoredRecord
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import ScoreRow, Store, StoredRecord, WrittenScore, written_scores
+from agentunit.store.score_blocks import BLOCK_SIZE, WrittenScore, written_scores
 
 # Scores of this many cases, or of this long, are written together: after a kill -9 they are computed once more.
-_CASES_AT_ONCE = 64
+_CASES_AT_ONCE = BLOCK_SIZE
 _HELD_BACK_S = 1.0
 # Below this share of the baseline's values, what is missing may be what a comparison is about.
 _LEAST_KEPT = 0.8
 
 
 def score_run(
-    store: Store,
+    store: RunStore,
     run_id: str,
     metrics: Iterable[Any] | Any | None,
     *,
@@ -95,7 +97,7 @@ def _groups(metrics: Sequence[Any]) -> list[list[Any]]:
     return [group for group in (others, judged) if group]
 
 
-def sending_of_run(store: Store, run_id: str, metrics: Sequence[Any], *, again: bool = False) -> Sending | None:
+def sending_of_run(store: RunStore, run_id: str, metrics: Sequence[Any], *, again: bool = False) -> Sending | None:
     """What scoring the records of a run would send to a judge; ``None`` when nothing would be."""
     judged = [metric for metric in metrics if getattr(metric, "asks_service", False)]
     if not judged:
@@ -106,7 +108,7 @@ def sending_of_run(store: Store, run_id: str, metrics: Sequence[Any], *, again: 
 
 
 def _score(
-    store: Store,
+    store: RunStore,
     run_id: str,
     records: Iterator[StoredRecord],
     metrics: Sequence[Any],
@@ -115,9 +117,11 @@ def _score(
     """How many records were scored, and what was wrong with the judge's run as a whole."""
     n_scored = 0
     run, scored = _start_scoring(records, metrics)
+    infos = {metric.name: describe(metric) for metric in metrics}
+    amounts = {name: info.amount[0] for name, info in infos.items() if info.amount is not None}
     with _kept_together(store, 1 if judged_metrics(metrics) else _CASES_AT_ONCE) as keep:
         for stored, scores in scored:
-            keep(written_scores(run_id, stored.position, stored.repeat, scores))
+            keep(written_scores(run_id, stored.position, stored.repeat, scores, amounts))
             n_scored += 1
             on_case(n_scored)
     return n_scored, run.judge_problems
@@ -141,7 +145,7 @@ def _start_scoring(
 
 
 @contextmanager
-def _kept_together(store: Store, most_cases: int) -> Iterator[Callable[[list[WrittenScore]], None]]:
+def _kept_together(store: RunStore, most_cases: int) -> Iterator[Callable[[list[WrittenScore]], None]]:
     """A function that takes the scores of one case. Whatever ends the block, all that were taken are in the store."""
     waiting: list[WrittenScore] = []
     n_cases, due = 0, time.monotonic() + _HELD_BACK_S

@@ -48,11 +48,10 @@ from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.metrics.usage import recorded_cost, stated_costs
 from agentunit.probes import settings as probes
-from agentunit.store.run_lock import lock_path
-from agentunit.store.sqlite import RunHeader, Store, WrittenRecord
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import RunHeader, RunTaken, WrittenRecord
 
 _TICK_S = 0.25
-_LOCK_ATTEMPTS = 5
 _RETRIED = ("raised", "timeout", "died", "exit")
 # Cases that end faster than this are written together; one that ends later is written at once.
 _WRITE_EVERY_S = 0.002
@@ -116,7 +115,7 @@ _NO_CAPS = Caps()
 
 def plan_run(
     suite: Suite,
-    store: Store,
+    store: RunStore,
     *,
     resume: str | None = None,
     retry_failed: bool = False,
@@ -298,7 +297,7 @@ def describe_agent(agent: Any) -> str:
 
 def record(
     plan: Plan,
-    store: Store,
+    store: RunStore,
     *,
     on_progress: Callable[[Recording], None] = lambda recording: None,
     stop: threading.Event | None = None,
@@ -333,7 +332,7 @@ def record(
     return recording
 
 
-def _set_final_status(store: Store, run_id: str) -> None:
+def _set_final_status(store: RunStore, run_id: str) -> None:
     header = store.find_run(run_id)
     whole = header.n_planned is None or header.n_done >= header.n_planned
     # Between two looks at the evidence all that is planned so far is done, and yet the run is not.
@@ -361,41 +360,18 @@ def _no_silent_exit() -> Iterator[None]:
 
 
 @contextmanager
-def only_writer(store: Store, run_id: str) -> Iterator[None]:
-    """Hold a run for this process: two that record it at once would run every open case twice.
-
-    The lock is the operating system's, so it ends with the process, however that ends.
-    """
+def only_writer(store: RunStore, run_id: str) -> Iterator[None]:
+    """Hold a run for this process: two that record it at once would run every open case twice."""
     try:
-        import fcntl
-    except ImportError:  # not on Windows
-        yield
-        return
-    path = lock_path(store.file, run_id)
-    with open(path, "wb") as file:
-        taken = f"run {run_id} is being recorded by another process: wait for it, or stop it"
-        for attempt in range(_LOCK_ATTEMPTS):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except OSError:
-                # Whoever lists the runs holds it for a moment, to see whether anybody does.
-                if attempt == _LOCK_ATTEMPTS - 1:
-                    raise SuiteError(taken) from None
-                time.sleep(0.02)
-        # Whoever held it may have removed the file since it was opened here: such a lock holds nobody.
-        if not os.path.exists(path) or not os.path.samestat(os.stat(path), os.fstat(file.fileno())):
-            raise SuiteError(taken)
-        try:
+        with store.recording(run_id):
             yield
-        finally:
-            with suppress(OSError):
-                os.unlink(path)
+    except RunTaken as error:
+        raise SuiteError(str(error)) from None
 
 
 async def _record(
     plan: Plan,
-    store: Store,
+    store: RunStore,
     recording: Recording,
     on_progress: Callable[[Recording], None],
     stop: threading.Event,
@@ -590,7 +566,7 @@ class _Keeper:
             raise self._error
 
 
-def _keep(plan: Plan, store: Store, recording: Recording, ended: Sequence[_Ended]) -> None:
+def _keep(plan: Plan, store: RunStore, recording: Recording, ended: Sequence[_Ended]) -> None:
     rows: list[WrittenRecord] = []
     failures: list[str] = []
     for position, repeat, result in ended:
@@ -645,7 +621,7 @@ def _written(case: DatasetCase, result: AgentResult) -> tuple[Record, bytes, str
 
 
 def rerun_cases(
-    plan: Plan, case_ids: Iterable[str], store: Store, *, on_progress: Callable[[Recording], None] = lambda _: None
+    plan: Plan, case_ids: Iterable[str], store: RunStore, *, on_progress: Callable[[Recording], None] = lambda _: None
 ) -> Recording:
     """Run some cases of a finished run anew; the new records take the place of the old, and their scores go.
 

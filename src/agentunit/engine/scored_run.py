@@ -12,17 +12,26 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from agentunit.core.codec import decode_record
-from agentunit.core.conversation import SIMULATED_USER, USER_FAILED
+from agentunit.core.conversation import SIMULATED_USER
 from agentunit.core.judged import judged_of
 from agentunit.core.results import JudgeSpend, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate, amount_of
 from agentunit.engine.judging import JudgeTally, total_spend
+from agentunit.engine.stored_rows import (
+    MOST_HELD,
+    StoredRecords,
+    StoredRows,
+    n_errors_of,
+    n_repeats_of,
+    user_failed_in,
+    without_content_in,
+)
 from agentunit.metrics.base import MetricInfo, describe
-from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store.labels import Place, StoredLabel, frames_of_run, labels_of_run
 from agentunit.store.portable import read_portable
-from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store, StoredRecord
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow, StoredRecord
 
 
 @dataclass(frozen=True)
@@ -65,8 +74,8 @@ class ScoredRun:
     n_cases: int
     n_records: int
     n_failed: int
-    metrics: dict[str, list[ScoreRow]] = field(default_factory=dict)
-    records: list[RecordRow] = field(default_factory=list)
+    metrics: dict[str, Sequence[ScoreRow]] = field(default_factory=dict)
+    records: Sequence[RecordRow] = field(default_factory=list)
     infos: dict[str, MetricInfo] = field(default_factory=dict)
     labels: list[StoredLabel] = field(default_factory=list)
     frames: dict[Place, str] = field(default_factory=dict)
@@ -76,13 +85,13 @@ class ScoredRun:
     @property
     def n_repeats(self) -> int:
         """How often each case was run; the most, where they differ."""
-        scored = (row.repeat + 1 for rows in self.metrics.values() for row in rows)
-        return max(1, max((record.repeat + 1 for record in self.records), default=1), max(scored, default=1))
+        scored = (row.repeat + 1 for rows in self.metrics.values() if isinstance(rows, list) for row in rows)
+        return max(n_repeats_of(self.records), max(scored, default=1))
 
     @property
     def n_score_errors(self) -> int:
         """How many scores are errors."""
-        return sum(row.status == "error" for rows in self.metrics.values() for row in rows)
+        return sum(map(n_errors_of, self.metrics.values()))
 
     @property
     def clusters(self) -> Clusters | None:
@@ -92,13 +101,8 @@ class ScoredRun:
     @property
     def user_failed(self) -> list[RecordRow]:
         """The records in which the simulated user failed, and not the agent: no metric scores them."""
-        places = {
-            (row.position, row.repeat)
-            for rows in self.metrics.values()
-            for row in rows
-            if row.reason is not None and row.reason.startswith(USER_FAILED)
-        }
-        return [row for row in self.records if (row.position, row.repeat) in places]
+        places = frozenset().union(*map(user_failed_in, self.metrics.values()))
+        return [row for row in self.records if (row.position, row.repeat) in places] if places else []
 
     def _users_spend(self) -> JudgeSpend | None:
         """What a judge took to play users, which only the records tell."""
@@ -136,7 +140,11 @@ class ScoredRun:
         n_repeats, clusters = self.n_repeats, self.clusters
         for name, rows in self.metrics.items():
             aggregate = MetricAggregate(name, self.info(name), aside)
-            aggregate.add_rows(rows, repeated=n_repeats > 1, clusters=None if clusters is None else clusters.of_case)
+            if isinstance(rows, StoredRows) and n_repeats == 1 and clusters is None and not aside:
+                rows.add_to(aggregate)
+            else:
+                of_case = None if clusters is None else clusters.of_case
+                aggregate.add_rows(rows, repeated=n_repeats > 1, clusters=of_case)
             aggregates.append(aggregate)
         return RunSummary(
             n_cases=self.n_cases,
@@ -155,18 +163,11 @@ class ScoredRun:
             n_clusters=None if clusters is None else clusters.count(record.position for record in self.records),
             n_user_failed=len(self.user_failed),
             simulated_user=self._users_spend(),
-            n_without_content=len(
-                {
-                    (row.position, row.repeat)
-                    for rows in self.metrics.values()
-                    for row in rows
-                    if row.reason == NO_CONTENT
-                }
-            ),
+            n_without_content=len(frozenset().union(*map(without_content_in, self.metrics.values()))),
         )
 
 
-def run_from_store(store: Store, reference: str, *, labels: bool = True) -> ScoredRun:
+def run_from_store(store: RunStore, reference: str, *, labels: bool = True) -> ScoredRun:
     """A run of a store: an id, the beginning of one, a name, ``last`` or ``last~N``.
 
     Without ``labels``, where only scores are wanted, it is quicker.
@@ -175,42 +176,48 @@ def run_from_store(store: Store, reference: str, *, labels: bool = True) -> Scor
     run = ScoredRun(header, 0, header.n_done, header.n_failed)
     infos = recorded_infos(header.settings)
     amounts = {name: info.amount[0] for name, info in infos.items() if info.amount is not None}
-    for metric, row in store.score_rows(header.id, amounts):
-        run.metrics.setdefault(metric, []).append(row)
-    run.records = list(store.record_rows(header.id))
-    run.n_cases = len({row.position for row in run.records})
-    run.read_records = partial(_records_in_store, store.file, header.id)
+    size = store.size(header.id)
+    run.n_cases = size.n_cases
+    is_long = size.n_records > MOST_HELD
+    for name in store.metrics_scored(header.id):
+        rows = StoredRows(store, header.id, name, amounts.get(name))
+        run.metrics[name] = rows if is_long else list(store.metric_rows(header.id, name, amounts.get(name)))
+    records = StoredRecords(store, header.id, size.n_records, size.n_repeats)
+    run.records = records if is_long else list(store.record_rows(header.id))
+    run.read_records = partial(_records_in_store, store, header.id)
     if labels:
         run.labels = labels_of_run(store, header.id)
         run.frames = frames_of_run(store, header.id, run.labels)
     return _in_suite_order(run)
 
 
-def _records_in_store(file: str, run_id: str) -> Iterator[StoredRecord]:
-    with Store(file, read_only=True) as store:
-        yield from store.records(run_id)
+def _records_in_store(store: RunStore, run_id: str) -> Iterator[StoredRecord]:
+    # The store itself may be closed by the time that the records are wanted.
+    with store.reopened() as reader:
+        yield from reader.records(run_id)
 
 
 def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
     """A run of a portable file, without taking it into a store."""
     header, cases = read_portable(path)
     run = ScoredRun(header, 0, 0, 0)
-    positions = set()
+    records: list[RecordRow] = []
+    metrics: dict[str, list[ScoreRow]] = {}
     infos = recorded_infos(header.settings)
     for case in cases:
-        positions.add(case.position)
-        run.records.append(RecordRow(case.position, case.repeat, case.case_id, case.failed))
+        records.append(RecordRow(case.position, case.repeat, case.case_id, case.failed))
         run.n_records += 1
         run.n_failed += case.failed
         for metric, score in case.scores.items():
             row = score_row(case.position, case.repeat, case.case_id, score, infos.get(metric))
-            run.metrics.setdefault(metric, []).append(row)
+            metrics.setdefault(metric, []).append(row)
         run.labels += [
             msgspec.structs.replace(label, position=case.position, repeat=case.repeat) for label in case.labels
         ]
         if case.frame is not None:
             run.frames[case.position, case.repeat] = case.frame
-    run.n_cases = len(positions)
+    run.records, run.metrics = records, {**metrics}
+    run.n_cases = len({record.position for record in records})
     run.read_records = partial(_records_in_file, os.path.abspath(path))
     return _in_suite_order(run)
 
@@ -295,7 +302,7 @@ def infos_as_data(metrics: Iterable[Any]) -> dict[str, Any]:
     return {metric.name: msgspec.to_builtins(describe(metric)) for metric in metrics}
 
 
-def find_scored_run(reference: str, store: Store) -> ScoredRun:
+def find_scored_run(reference: str, store: RunStore) -> ScoredRun:
     """A run by whatever names it: a portable file, or a run of the store."""
     return run_from_file(reference) if os.path.isfile(reference) else run_from_store(store, reference)
 

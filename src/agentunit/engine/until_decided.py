@@ -30,7 +30,7 @@ from agentunit.engine.paired_scores import baseline_subject, scores_by_backend
 from agentunit.engine.scored_run import ScoredRun, SequentialAnswer
 from agentunit.formulas.sequential import MeanEvidence
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.sqlite import ScoreRow
+from agentunit.store.runs import ScoreRow
 
 ALPHA = 0.05
 PART = 0.5

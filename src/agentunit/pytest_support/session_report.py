@@ -28,7 +28,7 @@ from agentunit.reports.markdown import code, inline, run_markdown
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
-from agentunit.store.sqlite import RunHeader, ScoreRow
+from agentunit.store.runs import RunHeader, ScoreRow
 
 _LINES_SHOWN = 10
 _REASON_LENGTH = 160
@@ -208,10 +208,11 @@ def _scored_run(placed: Sequence[tuple[int, str, Evaluated]], started_at: float)
         n_failed=n_failed,
     )
     run = ScoredRun(header, len({position for position, _, _ in placed}), len(placed), n_failed)
+    metrics: dict[str, list[ScoreRow]] = {}
     for position, nodeid, each in placed:
         for name, score in each.scores.items():
             reason = None if score.value is not None else str(score.result.detail.get("reason") or "") or None
-            run.metrics.setdefault(name, []).append(
+            metrics.setdefault(name, []).append(
                 ScoreRow(
                     position,
                     each.attempt,
@@ -225,6 +226,7 @@ def _scored_run(placed: Sequence[tuple[int, str, Evaluated]], started_at: float)
                     judged_of(score.result.detail, nested=True),
                 )
             )
+    run.metrics = {**metrics}
     return run
 
 

@@ -33,7 +33,7 @@ from agentunit.reports.figures import (
 from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import resume_command
-from agentunit.store.sqlite import DEFAULT_PATH
+from agentunit.store.opening import DEFAULT_PATH
 
 ROWS_SHOWN = 10
 _WORD_WIDTH = 20

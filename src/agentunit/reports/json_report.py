@@ -13,7 +13,7 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust, measured_figures
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.run_facts import origin_as_data
-from agentunit.store.sqlite import RunHeader
+from agentunit.store.runs import RunHeader
 
 
 def run_as_data(reported: ReportedRun) -> dict[str, Any]:

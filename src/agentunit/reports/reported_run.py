@@ -31,9 +31,11 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, failure_groups
 from agentunit.reports.printable import clipped, printable_line
 from agentunit.store.labels import Place, StoredLabel, places_of
+from agentunit.store.opening import DEFAULT_PATH, shown_address
 from agentunit.store.portable import read_portable
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import RunHeader, StoredRecord, StoredScore
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import DEFAULT_PATH, RunHeader, Store, StoredRecord, StoredScore
 
 if TYPE_CHECKING:
     from agentunit.privacy.redaction import Redactor
@@ -185,7 +187,7 @@ class ReportedRun:
         self,
         run: ScoredRun,
         *,
-        store: Store | None = None,
+        store: RunStore | None = None,
         path: str | None = None,
         decision: Decision | None = None,
         show_personal_data: bool = False,
@@ -312,7 +314,7 @@ class ReportedRun:
         return list(dict.fromkeys(case.case_id for case in self._cases()))
 
 
-def open_run(reference: str, store: Store, *, show_personal_data: bool = False, labels: bool = True) -> ReportedRun:
+def open_run(reference: str, store: RunStore, *, show_personal_data: bool = False, labels: bool = True) -> ReportedRun:
     """A run of a store, by any of its names."""
     run = run_from_store(store, reference, labels=labels)
     return ReportedRun(run, store=store, show_personal_data=show_personal_data)
@@ -325,10 +327,13 @@ def open_run_file(path: str | os.PathLike[str], *, show_personal_data: bool = Fa
 
 def resume_command(run_id: str, suite_path: str, store_path: str = DEFAULT_PATH) -> str:
     """The command that goes on with a run."""
-    command = ["agentunit", "run", suite_path, "--resume", run_id]
-    if store_path not in (DEFAULT_PATH, os.environ.get("AGENTUNIT_STORE")):
-        command += ["--store", store_path]
-    return shlex.join(command)
+    return shlex.join(["agentunit", "run", suite_path, "--resume", run_id, *store_arguments(store_path)])
+
+
+def store_arguments(store_path: str) -> list[str]:
+    """What a command needs so that it finds a store, without a password; nothing where it would find it anyway."""
+    known = (DEFAULT_PATH, shown_address(os.environ.get("AGENTUNIT_STORE", "")))
+    return [] if shown_address(store_path) in known else ["--store", shown_address(store_path)]
 
 
 def how_to_resume(header: RunHeader, store_path: str = DEFAULT_PATH) -> str | None:

@@ -21,7 +21,7 @@ from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.run_facts import origin_facts
 from agentunit.reports.slice_table import print_slices
-from agentunit.store.sqlite import RunHeader
+from agentunit.store.runs import RunHeader
 
 _WORST_SHOWN = 5
 _HEADLINES = 3

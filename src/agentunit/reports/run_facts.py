@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from agentunit.engine.decision import Decision, named_cases
-from agentunit.store.sqlite import RunHeader
+from agentunit.store.runs import RunHeader
 
 _KNOWN_WORDS = {
     "fixed": "fixed: remove the mark",

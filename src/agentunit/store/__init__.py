@@ -1,1 +1,5 @@
-"""Runs on disk: what an agent did, and what metrics said about it."""
+"""Runs that are kept: what an agent did, and what metrics said about it."""
+
+from agentunit.store.opening import open_store
+
+__all__ = ["open_store"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-import sqlite3
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
@@ -21,13 +20,9 @@ from msgspec import Struct, field
 from agentunit.core.outcome import outcome_text
 from agentunit.core.records import Record
 from agentunit.core.results import encode_json
-from agentunit.core.sqlite import schema_version, transaction
 
 if TYPE_CHECKING:
-    from agentunit.store.sqlite import Store
-
-LABELS_SINCE_VERSION = 3
-"""The version of a store's tables that first has labels."""
+    from agentunit.store.protocol import RunStore
 
 Place = tuple[int, int]
 """Position and repeat of a record in its run."""
@@ -66,9 +61,6 @@ class StoredLabel(Struct, omit_defaults=True):
         return self.position, self.repeat
 
 
-_decode = msgspec.json.Decoder(StoredLabel).decode
-
-
 def subject_of(record: Record) -> str:
     """What a label is about: a digest of the case and its answer, alike for every run that gave this answer.
 
@@ -81,7 +73,7 @@ def subject_of(record: Record) -> str:
     return hashlib.sha256(encode_json(judged)).hexdigest()[:32]
 
 
-def labels_of_run(store: Store, run_id: str, metric: str | None = None) -> list[StoredLabel]:
+def labels_of_run(store: RunStore, run_id: str, metric: str | None = None) -> list[StoredLabel]:
     """The standing labels of a run's answers, in dataset order, with their places in this run.
 
     They may have been given on another run, whose ``run_id`` they keep, where it had the same answer.
@@ -101,7 +93,7 @@ def labels_of_run(store: Store, run_id: str, metric: str | None = None) -> list[
     return sorted(found, key=lambda label: (*label.place, label.made_at))
 
 
-def frames_of_run(store: Store, run_id: str, labels: Sequence[StoredLabel]) -> dict[Place, str]:
+def frames_of_run(store: RunStore, run_id: str, labels: Sequence[StoredLabel]) -> dict[Place, str]:
     """For a run with labels that were given on other runs: the run from whose answers each record's labels were drawn.
 
     Answers that another run had, too, were all among those that its labels were drawn from; the rest are this run's
@@ -156,57 +148,3 @@ def places_of(labels: Iterable[StoredLabel]) -> Mapping[Place, list[StoredLabel]
     for label in labels:
         found.setdefault(label.place, []).append(label)
     return found
-
-
-# The statements. A store of another kind needs these four.
-
-
-def insert_labels(connection: sqlite3.Connection, labels: Sequence[StoredLabel]) -> int:
-    """Keep labels, all or none; each takes the place of what its rater said before. Returns how many were new."""
-    n_new = 0
-    with transaction(connection):
-        for label in labels:
-            if connection.execute("SELECT 1 FROM labels WHERE id = ?", (label.id,)).fetchone():
-                continue
-            if label.withdrawn_at is None:
-                connection.execute(
-                    "UPDATE labels SET withdrawn_at = ?"
-                    " WHERE subject = ? AND metric = ? AND rater = ? AND withdrawn_at IS NULL",
-                    (label.made_at, label.subject, label.metric, label.rater),
-                )
-            connection.execute(
-                "INSERT INTO labels (id, subject, metric, case_id, rater, made_at, withdrawn_at, label)"
-                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    label.id,
-                    label.subject,
-                    label.metric,
-                    label.case_id,
-                    label.rater,
-                    label.made_at,
-                    label.withdrawn_at,
-                    encode_json(label).decode(),
-                ),
-            )
-            n_new += 1
-    return n_new
-
-
-def withdraw_label(connection: sqlite3.Connection, label_id: str, withdrawn_at: float) -> None:
-    """Let a label stand no more."""
-    connection.execute(
-        "UPDATE labels SET withdrawn_at = ? WHERE id = ? AND withdrawn_at IS NULL", (withdrawn_at, label_id)
-    )
-
-
-def select_labels(connection: sqlite3.Connection, metric: str | None, *, withdrawn: bool) -> list[StoredLabel]:
-    """The labels of a store, oldest first. A store that was never written by this version has none."""
-    if schema_version(connection) < LABELS_SINCE_VERSION:
-        return []
-    query = "SELECT label, withdrawn_at FROM labels WHERE 1 = 1"
-    if metric is not None:
-        query += " AND metric = ?"
-    if not withdrawn:
-        query += " AND withdrawn_at IS NULL"
-    rows = connection.execute(f"{query} ORDER BY made_at, id", () if metric is None else (metric,))
-    return [msgspec.structs.replace(_decode(label), withdrawn_at=ended) for label, ended in rows.fetchall()]

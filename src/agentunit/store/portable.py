@@ -18,8 +18,9 @@ from msgspec import Struct
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.results import Score, encode_json
 from agentunit.store.labels import StoredLabel, frames_of_run, labels_of_run, places_of, subject_of
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import RunHeader
 from agentunit.store.schema import StoreError
-from agentunit.store.sqlite import RunHeader, Store
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
 
 PORTABLE_VERSION = 1
@@ -55,7 +56,7 @@ _header_decoder = msgspec.json.Decoder(PortableHeader)
 _case_decoder = msgspec.json.Decoder(PortableCase)
 
 
-def export_run(store: Store, run_id: str, path: str | os.PathLike[str]) -> int:
+def export_run(store: RunStore, run_id: str, path: str | os.PathLike[str]) -> int:
     """Write a run to a file, whole or not at all; returns the number of cases."""
     target = os.fspath(path)
     unfinished = f"{target}.{os.getpid()}.part"
@@ -74,12 +75,12 @@ def export_run(store: Store, run_id: str, path: str | os.PathLike[str]) -> int:
     return n_cases
 
 
-def import_run(store: Store, path: str | os.PathLike[str], *, run_id: str | None = None) -> RunHeader:
+def import_run(store: RunStore, path: str | os.PathLike[str], *, run_id: str | None = None) -> RunHeader:
     """Read a run back into a store, whole or not at all, under its own id or another."""
     header, cases = read_portable(path)
     wanted = run_id or header.id
     if any(run.id == wanted for run in store.runs()):
-        raise StoreError(f"{store.path} holds run {wanted} already; import it under another id, or delete that one")
+        raise StoreError(f"{store.address} holds run {wanted} already; import it under another id, or delete that one")
     if not _RUN_ID.fullmatch(wanted):
         raise StoreError(
             f"a run's id must be of letters, digits, '.', '_', '-'; received {wanted!r} (--as names another)"
@@ -92,7 +93,7 @@ def import_run(store: Store, path: str | os.PathLike[str], *, run_id: str | None
     return store.find_run(wanted)
 
 
-def _take_in(store: Store, header: RunHeader, run_id: str, cases: Iterator[PortableCase]) -> None:
+def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[PortableCase]) -> None:
     store.create_run(
         header.name,
         agentunit_version=header.agentunit_version,
@@ -105,9 +106,7 @@ def _take_in(store: Store, header: RunHeader, run_id: str, cases: Iterator[Porta
     for case in cases:
         line = bytes(case.record)
         record = decode_record(line)
-        store.add_line(
-            run_id, case.position, case.repeat, case.case_id, line, failed=case.failed, elapsed_s=case.elapsed_s
-        )
+        store.add_lines([(run_id, case.position, case.repeat, case.case_id, int(case.failed), case.elapsed_s, line)])
         if case.scores:
             store.add_scores(run_id, case.position, case.repeat, case.scores)
         if case.labels:
@@ -161,7 +160,7 @@ def _read_cases(name: str) -> Iterator[PortableCase]:
             yield case
 
 
-def _cases_of(store: Store, run_id: str) -> Iterator[PortableCase]:
+def _cases_of(store: RunStore, run_id: str) -> Iterator[PortableCase]:
     # Records and scores come in the same order, so one pass over each is enough.
     scores = store.scores(run_id)
     waiting = next(scores, None)

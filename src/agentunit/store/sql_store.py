@@ -1,0 +1,45 @@
+"""A store whose runs are in a database: its tables together."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+from agentunit.store.database import Database
+from agentunit.store.label_table import LabelTable
+from agentunit.store.record_table import RecordTable
+from agentunit.store.run_table import RunTable
+from agentunit.store.score_table import ScoreTable
+
+
+class SqlStore(RunTable, RecordTable, LabelTable):
+    """Runs in a database (``protocol.RunStore``). Every ``add_*`` is durable when it returns."""
+
+    def __init__(self, database: Database) -> None:
+        RunTable.__init__(self, database)
+        ScoreTable.__init__(self, database)
+        LabelTable.__init__(self, database)
+
+    def __enter__(self) -> SqlStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file or the connection."""
+        self.database.close()
+
+    def reopened(self) -> SqlStore:
+        """The same store once more, to read; it outlives this one."""
+        return SqlStore(self.database.reopened())
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """All that is written within it, or nothing; one within another is part of it."""
+        return self.database.transaction()
+
+    def recording(self, run_id: str) -> AbstractContextManager[None]:
+        """Hold a run for this process: two that record it at once would run every open case twice."""
+        return self.database.recording(run_id)

@@ -1,0 +1,410 @@
+"""What every store of runs must do. Test modules import it and bring a fixture ``address``: an empty store's own.
+
+Whoever imports it registers it for assertion rewriting first (``pytest.register_assert_rewrite``).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agentunit.core.case import DatasetCase
+from agentunit.core.codec import encode_record
+from agentunit.core.outcome import Outcome
+from agentunit.core.records import Record
+from agentunit.core.results import MetricResult, Score
+from agentunit.core.trace import TraceLog
+from agentunit.engine import scored_run
+from agentunit.engine.rescoring import score_run
+from agentunit.engine.scored_run import infos_as_data, run_from_store
+from agentunit.metrics.registry import resolve_metrics
+from agentunit.store import open_store
+from agentunit.store.labels import StoredLabel, labels_of_run, subject_of
+from agentunit.store.portable import export_run, import_run
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import RunTaken, WrittenRecord
+from agentunit.store.schema import StoreError
+from agentunit.store.score_blocks import written_scores
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[RunStore]:
+    with open_store(address) as opened:
+        yield opened
+
+
+def new_run(store: RunStore, name: str = "desk", **settings: object) -> str:
+    return store.create_run(name, agentunit_version="1", settings=settings).id
+
+
+def record(case_id: str, answer: str = "ok") -> Record:
+    return Record(DatasetCase(case_id, "?"), TraceLog(), Outcome(output=answer))
+
+
+def add_cases(store: RunStore, run: str, n: int, **facts: Any) -> None:
+    for position in range(n):
+        store.add_record(run, position, 0, record(f"q{position}"), **{"failed": False, "elapsed_s": 0.0, **facts})
+
+
+def score(value: float | None, *, backend: str = "b", **detail: object) -> Score:
+    status = "ok" if value is not None else "not_applicable"
+    return Score(MetricResult("m", value, dict(detail)), status, backend, "1", 0.1)
+
+
+def test_what_goes_in_comes_out_in_dataset_order(store: RunStore) -> None:
+    run = new_run(store)
+    for position in (2, 0, 1):
+        store.add_record(run, position, 0, record(f"q{position}"), failed=position == 1, elapsed_s=position / 10)
+    long = "again and again " * 1000
+    store.add_record(run, 0, 1, record("q0", long), failed=False, elapsed_s=0.0)
+    found = list(store.records(run))
+    assert [(each.position, each.repeat, each.case_id, each.failed, each.elapsed_s) for each in found] == [
+        (0, 0, "q0", False, 0.0), (0, 1, "q0", False, 0.0), (1, 0, "q1", True, 0.1), (2, 0, "q2", False, 0.2),
+    ]  # fmt: skip
+    assert found[1].record == record("q0", long)
+    assert store.finished(run) == {(0, 0), (0, 1), (1, 0), (2, 0)}
+    assert store.finished(run, failed=False) == {(0, 0), (0, 1), (2, 0)}
+    assert [each.position for each in store.records(run, failed=True)] == [1]
+    assert store.case_ids(run) == ["q0", "q1", "q2"]
+    assert [(each.position, each.repeat, each.failed) for each in store.record_rows(run)] == [
+        (0, 0, False), (0, 1, False), (1, 0, True), (2, 0, False),
+    ]  # fmt: skip
+    assert [each.repeat for each in store.case(run, "q0")] == [0, 1]
+    assert store.case(run, "q0")[1].record == record("q0", long)
+    assert (store.find_run(run).n_done, store.find_run(run).n_failed) == (4, 1)
+    assert store.size(run) == (3, 4, 1, 2)
+
+
+def test_records_that_are_known_are_not_read(store: RunStore) -> None:
+    run = new_run(store)
+    add_cases(store, run, 2)
+    known = {(1, 0): record("q1", "of memory")}
+    assert [each.record.outcome.output for each in store.records(run, known=known)] == ["ok", "of memory"]
+
+
+def test_scores_come_back_with_their_detail_or_as_rows_without(store: RunStore) -> None:
+    run = new_run(store)
+    add_cases(store, run, 2)
+    store.add_scores(run, 0, 0, {"a": score(0.5, words=3), "b": score(None, reason="no context")})
+    [(first), (second)] = store.scores(run, case_id="q0")
+    assert (first.metric, first.score.value, first.score.result.detail) == ("a", 0.5, {"words": 3})
+    assert (first.score.status, first.score.backend, first.score.version, first.score.elapsed) == ("ok", "b", "1", 0.1)
+    assert (second.metric, second.case_id) == ("b", "q0")
+    assert list(store.scores(run, case_id="q1")) == list(store.scores(run, case_id="nobody")) == []
+    rows = dict(store.score_rows(run))
+    assert (rows["a"].value, rows["a"].reason) == (0.5, None)
+    assert (rows["b"].value, rows["b"].reason, rows["b"].status) == (None, "no context", "not_applicable")
+    assert store.metrics_scored(run) == ["a", "b"]
+
+
+def test_amounts_and_what_a_judge_took_are_read_without_details(store: RunStore) -> None:
+    run = new_run(store)
+    add_cases(store, run, 3)
+    spent = {"model": "m", "calls": 2, "cached": 1, "prompt_tokens": 9}
+    store.add_scores(run, 0, 0, {"e": score(0.5, kwh=2, other=7.5)})
+    store.add_written_scores(written_scores(run, 1, 0, {"e": score(0.5, kwh=3, other=8.5)}, {"e": "kwh"}))
+    store.add_scores(run, 2, 0, {"e": score(None, reason="unknown")})
+    store.add_scores(run, 0, 0, {"j": score(1.0, backend="judge", judge=spent, judge_values=[1, 0.5])})
+    # Whether or not the key was known when they were written.
+    for key, amounts in (("kwh", [2.0, 3.0, None]), ("other", [7.5, 8.5, None]), (None, [None] * 3)):
+        assert [row.amount for row in store.metric_rows(run, "e", key)] == amounts
+    (judged,) = (row.judged for row in store.metric_rows(run, "j"))
+    assert judged is not None
+    assert (judged.models, judged.n_calls, judged.values) == (("m",), 2, (1.0, 0.5))
+
+
+def test_only_what_lacks_a_score_is_asked_for(store: RunStore) -> None:
+    run = new_run(store)
+    add_cases(store, run, 3)
+    store.add_scores(run, 0, 0, {"a": score(1.0), "b": score(1.0)})
+    store.add_scores(run, 1, 0, {"a": score(1.0)})
+    assert [each.case_id for each in store.records(run, unscored_by=["a", "b"])] == ["q1", "q2"]
+    assert [each.case_id for each in store.records(run, unscored_by=["a"])] == ["q2"]
+    assert [store.n_records(run, unscored_by=metrics) for metrics in (["a", "b"], ["a"], ["c"], None)] == [2, 1, 3, 3]
+
+
+def test_cases_that_are_recorded_anew_lose_their_old_scores(store: RunStore) -> None:
+    run = new_run(store)
+
+    def row(n: int, answer: str) -> WrittenRecord:
+        return (run, n, 0, f"q{n}", 0, 0.1, encode_record(record(f"q{n}", answer)))
+
+    rows = [row(n, "first") for n in range(70)]
+    store.add_lines(rows[:2])
+    for n in range(2):
+        store.add_scores(run, n, 0, {"m": score(1.0), "n": score(0.0)})
+    store.add_lines([row(1, "second"), *rows[2:]])
+    answers = [each.record.outcome.output for each in store.records(run)]  # type: ignore[union-attr]
+    assert answers == ["first", "second", *["first"] * 68]
+    assert [(each.position, each.metric) for each in store.scores(run)] == [(0, "m"), (0, "n")]
+
+
+def test_reading_on_while_writing_sees_the_store_as_it_was(store: RunStore) -> None:
+    run = new_run(store)
+    store.add_lines([(run, n, 0, f"q{n}", 0, 0.0, encode_record(record(f"q{n}"))) for n in range(120)])
+    seen = 0
+    for each in store.records(run, unscored_by=["a"]):
+        store.add_scores(run, each.position, each.repeat, {"a": score(1.0)})
+        seen += 1
+    assert seen == 120
+    assert store.n_records(run, unscored_by=["a"]) == 0
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.integers(0, 600), st.integers(1, 300), st.booleans()), max_size=5), st.randoms())
+def test_scores_in_any_order_are_those_of_a_dictionary(
+    store: RunStore, batches: list[tuple[int, int, bool]], rng: random.Random
+) -> None:
+    """However scores come, are replaced or removed, what is read is what a dictionary would hold."""
+    run = new_run(store)
+    store.add_lines([(run, p, r, f"q{p}", 0, 0.0, b"{}") for p in range(0, 900, 3) for r in range(2)])
+    held: dict[tuple[int, int], float | None] = {}
+    for start, n, shuffled in batches:
+        places = [(p, r) for p in range(start, start + n) if p % 3 == 0 for r in range(2)]
+        if shuffled:
+            rng.shuffle(places)
+            places = places[: len(places) // 2]
+        values = [rng.choice((None, 0.0, 1.0, rng.random())) for _ in places]
+        store.add_written_scores(
+            [row for place, value in zip(places, values, strict=True)
+             for row in written_scores(run, *place, {"m": score(value, reason=f"r{place[1]}")})]
+        )  # fmt: skip
+        held.update(zip(places, values, strict=True))
+        again = set(rng.sample(sorted(held), min(2, len(held))))
+        store.add_lines([(run, *place, f"q{place[0]}", 0, 0.0, b"{}") for place in again])
+        held = {place: value for place, value in held.items() if place not in again}
+    rows = list(store.metric_rows(run, "m"))
+    assert [(row.position, row.repeat) for row in rows] == sorted(held)
+    assert {(row.position, row.repeat): row.value for row in rows} == held
+    assert all(row.reason == (f"r{row.repeat}" if row.value is None else None) for row in rows)
+    stored = list(store.scores(run))
+    assert {(each.position, each.repeat): each.score.value for each in stored} == held
+    assert all(each.score.result.detail == {"reason": f"r{each.repeat}"} for each in stored)
+    store.delete_run(run)
+
+
+def test_a_run_is_summed_up_alike_whether_it_is_held_or_read_again(
+    store: RunStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metrics = resolve_metrics(["exact_match", "cost", "response_time", "tool_success"])
+    settings = {"metrics": [metric.name for metric in metrics], "metric_infos": infos_as_data(metrics)}
+    rng = random.Random(7)
+    for n_repeats in (1, 2):
+        run = new_run(store, **settings)
+        rows = []
+        for position in range(300):
+            for repeat in range(n_repeats):
+                answer = rng.choice(("yes", "no", ""))
+                case = DatasetCase(f"q{position}", "?", expected_output="yes" if position % 9 else None)
+                outcome = Outcome(output=answer, elapsed_s=rng.random(), cost=rng.random() if position % 2 else None)
+                line = encode_record(Record(case, TraceLog(), outcome))
+                rows.append((run, position, repeat, case.id, int(position % 50 == 0), 0.1, line))
+        store.add_lines(rows)
+        score_run(store, run, metrics)
+        held = run_from_store(store, run)
+        with monkeypatch.context() as patch:
+            patch.setattr(scored_run, "MOST_HELD", 0)
+            read = run_from_store(store, run)
+        assert read.summary() == held.summary()
+        assert (list(read.records), read.n_repeats) == (list(held.records), n_repeats)
+        for name, of_metric in held.metrics.items():
+            assert (list(read.metrics[name]), len(read.metrics[name])) == (of_metric, len(of_metric))
+
+
+def test_runs_are_found_by_id_beginning_name_and_last(store: RunStore) -> None:
+    first = store.create_run("desk", agentunit_version="1", settings={}, run_id="2026-aa", created_at=1.0)
+    second = store.create_run("desk", agentunit_version="1", settings={}, run_id="2026-ab", created_at=2.0)
+    assert store.find_run("2026-aa").id == first.id
+    assert store.find_run("2026-ab").id == store.find_run("last").id == store.find_run("desk").id == second.id
+    assert store.find_run("last~1").id == first.id
+    with pytest.raises(StoreError, match="'2026' is a part of the ids of 2 runs"):
+        store.find_run("2026")
+    with pytest.raises(StoreError, match="no run is called 'nightly'; the newest is 2026-ab"):
+        store.find_run("nightly")
+    with pytest.raises(StoreError, match="holds 2 runs"):
+        store.find_run("last~2")
+    store.delete_run("2026-ab")
+    assert store.find_run("last").id == "2026-aa"
+
+
+def test_the_last_run_is_the_one_begun_last_whatever_the_clock_says(store: RunStore) -> None:
+    for run_id, created_at in (("first", 2000.0), ("second", 1000.0), ("third", 1500.0)):
+        store.create_run("desk", agentunit_version="1", settings={}, run_id=run_id, created_at=created_at)
+    store.create_run("old", agentunit_version="1", settings={}, run_id="old", created_at=900.0, by_date=True)
+    assert [run.id for run in store.runs()] == ["third", "second", "first", "old"]
+    assert store.find_run("last").id == store.find_run("desk").id == "third"
+    assert store.find_run("last~2").id == "first"
+
+
+def test_what_a_run_says_can_be_changed(store: RunStore) -> None:
+    run = new_run(store, gates=["cost <= 1"])
+    store.update_run(run, {"tags": {"model": "x\0"}}, n_planned=7)
+    store.set_status(run, "stopped")
+    header = store.find_run(run)
+    assert (header.status, header.n_planned, header.tags, header.finished_at) == ("stopped", 7, {"model": "x\0"}, None)
+    store.set_status(run, "finished", finished_at=5.0)
+    assert store.find_run(run).finished_at == 5.0
+
+
+def test_deleting_a_run_takes_its_records_and_scores_along(store: RunStore) -> None:
+    run, other = new_run(store), new_run(store)
+    for each in (run, other):
+        add_cases(store, each, 1)
+        store.add_scores(each, 0, 0, {"a": score(1.0)})
+    store.delete_run(run)
+    assert list(store.records(run)) == list(store.scores(run)) == store.metrics_scored(run) == []
+    assert len(list(store.scores(other))) == 1
+
+
+def test_an_empty_store_says_so(store: RunStore) -> None:
+    with pytest.raises(StoreError, match="holds no runs yet"):
+        store.find_run("last")
+
+
+def test_what_a_transaction_did_not_finish_is_not_there(store: RunStore) -> None:
+    def stopped() -> None:
+        with store.transaction():
+            run = new_run(store)
+            add_cases(store, run, 2)
+            with store.transaction():
+                store.add_scores(run, 0, 0, {"a": score(1.0)})
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stopped()
+    assert store.runs() == []
+
+
+def test_a_store_that_is_only_read_changes_nothing_and_sees_what_is_written(store: RunStore, address: str) -> None:
+    run = new_run(store)
+    add_cases(store, run, 2)
+    with open_store(address, read_only=True) as reader, store.reopened() as again:
+        add_cases(store, run, 3)
+        assert reader.find_run("last").n_done == again.find_run("last").n_done == 3
+        with pytest.raises(StoreError, match=r"cannot be written: .*(readonly|read-only)"):
+            add_cases(reader, run, 4)
+        with pytest.raises(StoreError, match=r"cannot be written: .*(readonly|read-only)"):
+            again.delete_run(run)
+    assert store.find_run(run).n_done == 3
+
+
+def test_a_running_run_that_nobody_records_was_interrupted(store: RunStore, address: str) -> None:
+    run = new_run(store)
+    assert store.find_run(run).status == store.runs()[0].status == "interrupted"
+    with store.recording(run):
+        assert store.find_run(run).status == "running"
+        with open_store(address, read_only=True) as reader:
+            assert reader.find_run(run).status == "running"
+        with open_store(address) as other, pytest.raises(RunTaken, match="is being recorded by another process"):
+            other.recording(run).__enter__()
+    store.set_status(run, "finished")
+    assert store.find_run(run).status == "finished"
+
+
+def test_texts_of_any_kind_are_kept(store: RunStore) -> None:
+    run = new_run(store)
+    odd = "it's 100% \"é😀\\ {} ? %s $1 \u2028"
+    store.add_record(run, 0, 0, record(odd, odd), failed=False, elapsed_s=0.0)
+    store.add_scores(run, 0, 0, {odd: score(None, reason=odd)})
+    store.add_scores(run, 0, 0, {"nul": score(None, reason="a\0b", quoted="\0")})
+    assert [each.record.outcome.output for each in store.case(run, odd)] == [odd]  # type: ignore[union-attr]
+    kept, nul = store.scores(run, case_id=odd)
+    assert (kept.metric, kept.score.result.detail) == (odd, {"reason": odd})
+    assert nul.score.result.detail == {"reason": "a\0b", "quoted": "\0"}
+    assert [row.reason for row in store.metric_rows(run, odd)] == [odd]
+
+
+def test_a_run_goes_to_a_file_and_back(store: RunStore, tmp_path: Any) -> None:
+    run = new_run(store)
+    add_cases(store, run, 3)
+    store.add_scores(run, 1, 0, {"a": score(0.25, why="so")})
+    store.set_status(run, "finished")
+    assert export_run(store, run, tmp_path / "run.json.gz") == 3
+    copied = import_run(store, tmp_path / "run.json.gz", run_id="copy")
+    assert (copied.n_done, copied.is_foreign) == (3, True)
+    assert list(store.scores("copy")) == list(store.scores(run))
+    assert [each.record for each in store.records("copy")] == [each.record for each in store.records(run)]
+
+
+WRITER = """
+import sys
+from agentunit import DatasetCase, Outcome, Record, TraceLog
+from agentunit.core.results import MetricResult, Score
+from agentunit.store import open_store
+store = open_store(sys.argv[1])
+run, start, step, count = sys.argv[2], *map(int, sys.argv[3:])
+with store.recording(run + sys.argv[3]):
+    for position in range(start, start + step * count, step):
+        record = Record(DatasetCase(f"q{position}"), TraceLog(), Outcome(output="x"))
+        store.add_record(run, position, 0, record, failed=False, elapsed_s=0.0)
+        store.add_scores(run, position, 0, {"a": Score(MetricResult("a", 1.0, {}), "ok", "b", "1", 0.0)})
+        print(position, flush=True)
+    with store.transaction():
+        store.create_run("unfinished", agentunit_version="1", settings={})
+        print("waiting", flush=True)
+        sys.stdin.readline()
+"""
+
+
+def writer(address: str, run: str, *, start: int, step: int, count: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, address, run, str(start), str(step), str(count)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def test_two_processes_write_at_once_and_nothing_is_lost(store: RunStore, address: str) -> None:
+    run = new_run(store)
+    # One writes the even cases, the other the odd ones: their scores fall into the same blocks.
+    writers = [writer(address, run, start=start, step=2, count=60) for start in (0, 1)]
+    for each in writers:
+        assert each.stdin is not None
+        each.stdin.write("go on\n")
+        each.stdin.flush()
+    for each in writers:
+        each.communicate(timeout=120)
+    assert [each.returncode for each in writers] == [0, 0]
+    assert store.finished(run) == {(position, 0) for position in range(120)}
+    assert [row.position for row in store.metric_rows(run, "a")] == list(range(120))
+
+
+def test_labels_stand_until_they_are_replaced_or_taken_back(store: RunStore, address: str) -> None:
+    run = new_run(store)
+    add_cases(store, run, 2)
+    subject = subject_of(record("q1"))
+    first, second = (StoredLabel(subject, "m", "q1", value, "ana") for value in (1.0, 0.0))
+    other = StoredLabel(subject, "m", "q1", None, "ben", note="half right")
+    assert [store.add_labels([each]) for each in (first, second, other, other)] == [1, 1, 1, 0]
+    with open_store(address) as elsewhere:
+        assert [(each.id, each.place) for each in labels_of_run(elsewhere, run)] == [
+            (second.id, (1, 0)),
+            (other.id, (1, 0)),
+        ]
+    store.withdraw_label(other.id)
+    assert [each.id for each in store.labels("m")] == [second.id]
+    assert [each.withdrawn_at is None for each in store.labels(withdrawn=True)] == [False, True, False]
+    assert store.labels("another") == []
+    store.delete_run(run)
+    assert len(store.labels(withdrawn=True)) == 3
+
+
+def test_what_was_reported_survives_kill_9(store: RunStore, address: str) -> None:
+    run = new_run(store)
+    with writer(address, run, start=0, step=1, count=20) as killed:
+        assert killed.stdout is not None
+        reported = [killed.stdout.readline().strip() for _ in range(21)]
+        # It is within a transaction now, and holds a lock.
+        os.kill(killed.pid, signal.SIGKILL)
+        killed.wait()
+    assert reported == [*map(str, range(20)), "waiting"]
+    with open_store(address) as after:
+        assert after.finished(run) == {(position, 0) for position in range(20)}
+        assert [row.position for row in after.metric_rows(run, "a")] == list(range(20))
+        assert [header.name for header in after.runs()] == ["desk"]
