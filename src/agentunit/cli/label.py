@@ -84,6 +84,8 @@ def _label(session: LabelSession, store: Store, mask: Mask, store_path: str) -> 
         click.echo("standard input is no terminal: type y, n, s, b, u or q and Enter", err=True)
     n_before = session.n_asked
     label_cases(session, raw, mask, rater)
+    if session.current is None:
+        print_line("no case is left to ask about", console)
     n_new = session.n_asked - n_before
     print_line(f"{counted(n_new, 'new label')} by {session.rater}, {session.n_asked:,} in all", console)
     summary = session.summary()
