@@ -25,13 +25,9 @@ from benchmarks.validity.data import VARIABLE, DataProblem, LabelledData, data_f
 from benchmarks.validity.progress import tell
 
 ROOT = Path(__file__).resolve().parents[2]
-CACHE, MEASURED, BIAS = "benchmarks/validity/recorded_bias.json"
-PAGE, PLOT = (
-    ".bench/labeled",
-    "benchmarks/labeled/measured.json",
-    "docs/labeling.md",
-    "docs/labeling.svg",
-)
+CACHE, MEASURED = ".bench/labeled", "benchmarks/labeled/measured.json"
+BIAS = "benchmarks/validity/recorded_bias.json"
+PAGE, PLOT = "docs/labeling.md", "docs/labeling.svg"
 PARTS = ("sets", "simulation", "stopping")
 # Where the first draws leave a doubt whether coverage is high enough, all draws are taken.
 SURELY_ENOUGH, FIRST_DRAWS = 0.965, 1_000
@@ -70,6 +66,8 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         parts["simulation"] = measured_cells(simulated(), options.draws)
     if "stopping" in wanted:
         parts["stopping"] = stopping_cells(max(100, options.draws // 10))
+    if not parts:
+        return 0
     found = replace(_read(root / MEASURED), **parts)
     (root / MEASURED).write_bytes(_encoded(found))
     page = root / PAGE

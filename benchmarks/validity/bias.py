@@ -92,7 +92,8 @@ def bias_chapter(biases: Iterable[Bias]) -> str:
         "each set beside the rate that people's labels give, at the base rate that the set has. *Bias* is the mean "
         "minus the rate. The trust column says by how much the mean was off at worst, on sets of which no row was "
         "trained on and that have the base rate they were found with. What people would say about your cases takes "
-        "labels of yours: [The labeled rate](labeling.md). Large sets were measured on a sample, drawn by a fixed rule.\n\n"
+        "labels of yours: [The labeled rate](labeling.md). Large sets were measured on a sample, drawn by a fixed "
+        "rule.\n\n"
         "| metric | backend | set | cases | mean score | true rate | bias | remark |\n"
         "| --- | --- | --- | --- | --- | --- | --- | --- |\n" + "\n".join(rows) + "\n"
     )
