@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from benchmarks.labeled.bias import measured_biases
 from benchmarks.labeled.coverage import Cell, measure
 from benchmarks.labeled.draws import simple_draws, stratified_draws
 from benchmarks.labeled.page import LEAST_COVERAGE, MOST_RATIO, inserted, measured_part
@@ -19,16 +20,14 @@ from benchmarks.labeled.plot import plot
 from benchmarks.labeled.populations import N_LABELS, Population, of_set, simulated
 from benchmarks.labeled.scored_sets import scored_sets
 from benchmarks.labeled.stopping import Stopped, stopping_cells
+from benchmarks.validity.bias import encoded
 from benchmarks.validity.data import VARIABLE, DataProblem, LabelledData, data_folder
 from benchmarks.validity.progress import tell
 
 ROOT = Path(__file__).resolve().parents[2]
-CACHE, MEASURED, PAGE, PLOT = (
-    ".bench/labeled",
-    "benchmarks/labeled/measured.json",
-    "docs/labeling.md",
-    "docs/labeling.svg",
-)
+CACHE, MEASURED = ".bench/labeled", "benchmarks/labeled/measured.json"
+BIAS = "benchmarks/validity/recorded_bias.json"
+PAGE, PLOT = "docs/labeling.md", "docs/labeling.svg"
 PARTS = ("sets", "simulation", "stopping")
 # Where the first draws leave a doubt whether coverage is high enough, all draws are taken.
 SURELY_ENOUGH, FIRST_DRAWS = 0.965, 1_000
@@ -56,15 +55,19 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
             print(f"labeled: sets skipped, no labelled data here ({VARIABLE} names its folder)")
         else:
             try:
-                populations = [of_set(each) for each in scored_sets(LabelledData(folder), root / CACHE)]
+                data = LabelledData(folder)
+                scored = list(scored_sets(data, root / CACHE))
+                (root / BIAS).write_bytes(encoded(measured_biases(data, scored)))
             except DataProblem as problem:
                 print(f"labeled: {problem}", file=sys.stderr)
                 return 3
-            parts["sets"] = measured_cells(populations, options.draws)
+            parts["sets"] = measured_cells(map(of_set, scored), options.draws)
     if "simulation" in wanted:
         parts["simulation"] = measured_cells(simulated(), options.draws)
     if "stopping" in wanted:
         parts["stopping"] = stopping_cells(max(100, options.draws // 10))
+    if not parts:
+        return 0
     found = replace(_read(root / MEASURED), **parts)
     (root / MEASURED).write_bytes(_encoded(found))
     page = root / PAGE

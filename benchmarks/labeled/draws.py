@@ -34,9 +34,9 @@ def stratified_draws(scores: NDArray[np.float64], n: int, n_draws: int, rng: np.
     # Members of a subset are in no random order, and neither are the strata of a round.
     rounds = rng.permuted(rng.permuted(ranks, axis=2).transpose(0, 2, 1), axis=2)
     places = rounds.reshape(n_draws, -1)[:, :n]
-    left_over = np.sort(_subsets(n_draws, n_cases, n_cases - n_even, rng), 1)
-    for column in range(n_cases - n_even):
-        places = places + (places >= left_over[:, column : column + 1])
+    left_over = rng.permuted(_subsets(n_draws, n_cases, n_cases - n_even, rng), axis=1)
+    for column in np.sort(left_over, 1).T:
+        places = places + (places >= column[:, None])
     places = np.concatenate([places, left_over[:, : n - places.shape[1]]], 1)
     found: Positions = order[places]
     return found
