@@ -42,6 +42,7 @@ _EXTRAS = {
     "zstd": ("zstandard", "reading .zst record files"),
     "dp": ("dp_accounting", "true composition of privacy losses, for privacy_budget"),
     "parquet": ("pyarrow", "Parquet datasets and exports"),
+    "postgres": ("psycopg", "runs kept in PostgreSQL (--store postgresql://…)"),
     "ner": ("spacy", "names of people by a language model, for pii_leakage and redact"),
     "presidio": ("presidio_analyzer", "Presidio as a backend of pii_leakage and redact"),
     "sustainability": ("ecologits", "energy and carbon of remote LLM calls, energy of GPUs"),

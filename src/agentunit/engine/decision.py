@@ -17,6 +17,7 @@ from agentunit.engine.gate_expressions import Gate, stored_gates
 from agentunit.engine.gates import DEFAULT_MIN_COVERAGE, GateVerdict, evaluate_gates
 from agentunit.engine.known_failures import KnownFailure, counted_part, known_failures
 from agentunit.engine.scored_run import ScoredRun
+from agentunit.engine.stored_rows import n_errors_of
 
 EXIT_PASS, EXIT_FAILED, EXIT_USAGE, EXIT_ERRORS, EXIT_CANNOT_TELL = 0, 1, 2, 3, 4
 _VERDICTS: dict[int, RunVerdict] = {
@@ -366,7 +367,7 @@ def _error_reasons(run: ScoredRun) -> list[Reason]:
     broken = {
         name: [row.case_id for row in rows if row.status == "error"]
         for name, rows in run.metrics.items()
-        if any(row.status == "error" for row in rows)
+        if n_errors_of(rows)
     }
     for name, cases in broken.items():
         scores = "1 score" if len(cases) == 1 else f"{len(cases)} scores"

@@ -87,11 +87,14 @@ def without_cases(run: ScoredRun, aside: Collection[str]) -> ScoredRun:
 
 def known_failures(run: ScoredRun, gates: Sequence[Gate]) -> tuple[KnownFailure, ...]:
     """The marked cases that a run has recorded, each with how it stands."""
+    marks = _marks_in(run.header.settings)
+    if not marks:
+        return ()
     recorded = {record.case_id for record in run.records}
     holding = set_aside(run)
     return tuple(
         KnownFailure(case_id, reason, until, _state(run, case_id, gates) if case_id in holding else "expired")
-        for case_id, (reason, until) in _marks_in(run.header.settings).items()
+        for case_id, (reason, until) in marks.items()
         if case_id in recorded
     )
 

@@ -179,11 +179,11 @@ def run_from_store(store: RunStore, reference: str, *, labels: bool = True) -> S
     size = store.size(header.id)
     run.n_cases = size.n_cases
     is_long = size.n_records > MOST_HELD
-    for name in store.metrics_scored(header.id):
-        rows = StoredRows(store, header.id, name, amounts.get(name))
-        run.metrics[name] = rows if is_long else list(store.metric_rows(header.id, name, amounts.get(name)))
     records = StoredRecords(store, header.id, size.n_records, size.n_repeats)
     run.records = records if is_long else list(store.record_rows(header.id))
+    for name in store.metrics_scored(header.id):
+        rows = StoredRows(store, header.id, name, amounts.get(name), records)
+        run.metrics[name] = rows if is_long else list(store.metric_rows(header.id, name, amounts.get(name)))
     run.read_records = partial(_records_in_store, store, header.id)
     if labels:
         run.labels = labels_of_run(store, header.id)

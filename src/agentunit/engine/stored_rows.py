@@ -29,15 +29,18 @@ class _Told(NamedTuple):
 class StoredRows(Sequence[ScoreRow]):
     """The scores of one metric of a run, in dataset order."""
 
-    def __init__(self, store: RunStore, run_id: str, metric: str, amount_key: str | None) -> None:
+    def __init__(
+        self, store: RunStore, run_id: str, metric: str, amount_key: str | None, records: StoredRecords
+    ) -> None:
         self._store = store
         self._run_id = run_id
         self._metric = metric
         self._amount_key = amount_key
+        self._records = records
 
     def __iter__(self) -> Iterator[ScoreRow]:
-        with self._store.reopened() as reader:
-            yield from reader.metric_rows(self._run_id, self._metric, self._amount_key)
+        for columns in self.columns():
+            yield from columns.rows(self._records.case_ids)
 
     def columns(self) -> Iterator[ScoreColumns]:
         """The same, column by column."""
@@ -89,6 +92,11 @@ class StoredRecords(Sequence[RecordRow]):
         self._run_id = run_id
         self._n_records = n_records
         self.n_repeats = n_repeats
+
+    @cached_property
+    def case_ids(self) -> dict[Place, str]:
+        """The id of each case; whoever looks at single scores needs them, and at those of several metrics."""
+        return {(row.position, row.repeat): row.case_id for row in self}
 
     def __iter__(self) -> Iterator[RecordRow]:
         with self._store.reopened() as reader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 
 from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.records import Record
@@ -39,12 +40,15 @@ class RecordTable(ScoreTable):
             self._add_some(rows[start : start + _ROWS_A_STATEMENT])
 
     def _add_some(self, rows: Sequence[WrittenRecord]) -> None:
-        kept = [(*row[:6], packed(row[6], _COMPRESSED_FROM_BYTES)) for row in rows]
+        kept = [
+            row if len(row[6]) < _COMPRESSED_FROM_BYTES else (*row[:6], packed(row[6], _COMPRESSED_FROM_BYTES))
+            for row in rows
+        ]
         # One statement is a transaction by itself.
         values = ", ".join([_VALUES] * len(kept))
         n_new = self.database.change(
             f"INSERT INTO records {_COLUMNS} VALUES {values} ON CONFLICT (run_id, position, repeat) DO NOTHING",
-            [each for row in kept for each in row],
+            list(chain.from_iterable(kept)),
         )
         if n_new == len(kept):
             return
