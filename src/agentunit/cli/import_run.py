@@ -14,6 +14,7 @@ from agentunit.cli.references import unreadable_runs_fail
 from agentunit.reports.printable import printable_line
 from agentunit.store.portable import import_run as take_in
 from agentunit.store.portable import is_portable
+from agentunit.store.table_reading import is_table
 
 
 @click.command(name="import")
@@ -88,6 +89,10 @@ def import_run(
         return
     if metric or name or rater:
         raise click.UsageError("--metric, --name and --rater go with labels: --run names the run that they speak of")
+    if is_table(file):
+        raise InputFailure(
+            f"{file} is a score table, without records to take in: gate, compare and show read it as it is"
+        )
     if not is_portable(file):
         if run_id is not None:
             raise click.UsageError(f"--as goes with an exported run, and {file} is none")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 
@@ -39,6 +38,7 @@ from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
+from agentunit.traces.remote import is_file
 
 
 @click.command()
@@ -64,9 +64,9 @@ def show(
 ) -> None:
     """Show a run, or everything about one of its cases.
 
-    RUN is an id, the beginning of one, a name, 'last', 'last~1', or an exported file. Of a case that was repeated,
-    the worst repeat is shown. With a CASE it may be a file or folder of records or traces, too: that case is scored
-    here and now. CASE is an id, or the beginning of one.
+    RUN is an id, the beginning of one, a name, 'last', 'last~1', an exported file or a score table (.parquet). Of
+    a case that was repeated, the worst repeat is shown. With a CASE it may be a file or folder of records or traces,
+    too: that case is scored here and now. CASE is an id, or the beginning of one.
 
     \b
     agentunit show last
@@ -187,5 +187,5 @@ def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[
     ids = [*reported.decision.failing_cases, *reported.worst_cases()] or reported.case_ids()[:1]
     quoted = shlex.quote(reference)
     steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
-    resume = None if os.path.isfile(reference) else how_to_resume(reported.run.header, store_path)
+    resume = None if is_file(reference) else how_to_resume(reported.run.header, store_path)
     return [*([resume] if resume else []), *steps, f"agentunit export {quoted} --to run.html"][:1]

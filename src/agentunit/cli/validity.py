@@ -13,7 +13,7 @@ import click
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
-from agentunit.cli.options import InputFailure, by_option, json_option, metrics_from, store_option
+from agentunit.cli.options import InputFailure, by_option, jobs_option, json_option, metrics_from, store_option
 from agentunit.cli.validity_of_run import report_run
 from agentunit.core.results import encode_json
 from agentunit.datasets.labels import (
@@ -66,6 +66,7 @@ from agentunit.traces.reading import read_records
     help="With RUN: the line from which on this share of the cases is good.  [default: the best balance]",
 )
 @by_option
+@jobs_option
 @json_option("Print everything as JSON instead of a table.")
 @store_option
 @judge_options
@@ -80,6 +81,7 @@ def validity(
     threshold: float | None,
     precision: float | None,
     by: str | None,
+    jobs: int | None,
     as_json: bool,
     store_path: str,
     choice: JudgeChoice,
@@ -119,7 +121,7 @@ def validity(
         labels = read_label_file(labels_path, label_column)
         if judged_metrics(metrics):
             _ask_about(labels, records, metrics, label_means, choice)
-        report, scored = judge(labels, records, metrics, label_means, threshold)
+        report, scored = judge(labels, records, metrics, label_means, threshold, jobs)
     except LabelsError as error:
         raise InputFailure(str(error)) from None
     if as_json:
@@ -158,16 +160,18 @@ def judge(
     metrics: Any,
     label_means: Literal["good", "bad"] = "good",
     threshold: float | None = None,
+    jobs: int | None = None,
 ) -> tuple[ValidityReport, LabelledScores]:
     """Join, score and measure; what could not be used is in the report."""
     oriented = orient_labels(labels, label_means)
     not_joined = [f"{counted(labels.n_unlabelled, 'row')} without a label"] if labels.n_unlabelled else []
     if records:
         join = LabelJoin(read_records(*records), labels_by_id(labels, oriented))
-        scored = score_labelled(Progress("records").watch(join), metrics)
+        scored = score_labelled(Progress("records").watch(join), metrics, jobs=jobs)
         not_joined += unmatched(join)
     else:
-        scored = score_labelled(Progress("cases").watch(labelled_records(labels, oriented)), metrics)
+        labelled = Progress("cases").watch(labelled_records(labels, oriented))
+        scored = score_labelled(labelled, metrics, jobs=jobs)
     report = ValidityReport(
         labels=labels.path,
         n_labels=len(oriented),

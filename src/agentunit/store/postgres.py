@@ -96,7 +96,8 @@ class PostgresDatabase:
     def change(self, sql: str, values: Sequence[Any] = ()) -> int:
         """How many rows a statement has changed."""
         with self._failing("written"):
-            return self._connection.execute(in_postgres(sql), _values(values)).rowcount
+            n_changed: int = self._connection.execute(in_postgres(sql), _values(values)).rowcount
+            return n_changed
 
     def change_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement for each of these values."""
@@ -224,7 +225,8 @@ class _PostgresReader:
 
     def execute(self, sql: str, values: Sequence[Any] = ()) -> list[Row]:
         with self._database._failing("read"):
-            return self._connection.execute(in_postgres(sql), _values(values)).fetchall()
+            rows: list[Row] = self._connection.execute(in_postgres(sql), _values(values)).fetchall()
+            return rows
 
     def stream(self, sql: str, values: Sequence[Any] = ()) -> Iterator[Row]:
         with self._database._failing("read"), self._connection.cursor(f"rows_{next(self._names)}") as cursor:
@@ -249,4 +251,5 @@ def _psycopg() -> ModuleType:
     except ImportError as error:
         hint = install_command("postgres")
         raise StoreError(f"a store in PostgreSQL needs the package psycopg ({error}): {hint}") from None
-    return psycopg
+    loaded: ModuleType = psycopg
+    return loaded
