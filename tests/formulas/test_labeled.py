@@ -300,6 +300,8 @@ def test_a_width_that_is_there_needs_no_label_and_none_needs_all():
     [
         (([0.5], {1: 1.0}), "labels must be of positions from 0 to 0; received 1"),
         (([0.5], {0: 1.5}), "labels must be from 0 to 1; received 1.5 at position 0"),
+        (([0.5], {0: float("nan")}), "labels must be from 0 to 1; received nan at position 0"),
+        (([None, float("nan")], {0: 1.0}), "scores must be finite and below 1e\\+140 in size; received nan"),
     ],
 )
 def test_labels_must_fit_their_cases(arguments, message):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from agentunit.formulas.gaffke import pass_fail_bound, weighted_mean_bound
 from agentunit.formulas.score_correction import corrected_labels
-from agentunit.formulas.statistics import check_confidence
+from agentunit.formulas.statistics import check_confidence, finite_floats
 
 # Strata of a draw: enough that a few dozen labels follow the scores closely, few enough that each soon has one.
 N_STRATA = 10
@@ -80,7 +80,9 @@ def labeled_rate(
     """
     who = "labeled_rate"
     check_confidence(who, confidence)
+    finite_floats(who, "scores", [score for score in scores if score is not None])
     _check_labels(who, labels, len(scores))
+    _check_labels(who, dict.fromkeys(skipped, 0.0), len(scores))
     _check_groups(who, len(scores), strata=strata, clusters=clusters)
     if not labels:
         return None
