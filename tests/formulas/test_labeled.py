@@ -133,6 +133,8 @@ def test_strata_count_by_their_size_only_where_their_shares_differ():
     first = [int(not 15 <= place < 25) * int(place >= 20) for place in range(1000)]
     assert labeled_rate([None] * 1000, labels, strata=first).rate < 0.5
     assert labeled_rate([None] * 1000, labels, strata=uneven).rate == 0.5
+    # Nobody looked at the last stratum, half of all cases.
+    assert labeled_rate([None] * 1000, labels, strata=[int(place >= 500) for place in range(1000)]) is None
 
 
 def test_cases_of_a_cluster_count_as_one():
