@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
@@ -19,6 +19,9 @@ from agentunit.formulas.agreement import krippendorff_alpha
 from agentunit.formulas.labeled import LabeledRate, labeled_rate
 from agentunit.store.labels import Place, label_values, places_of
 from agentunit.store.runs import ScoreRow
+
+_FEW_NEW = 0.05
+"""Up to this share of new, unlabeled answers the labels of the others give a rate, with a wider interval."""
 
 
 @dataclass
@@ -38,9 +41,11 @@ class LabeledSample:
     unasked: int = 0
 
     def rate(self) -> LabeledRate | None:
-        """The labeled rate; ``None`` where there is no label, or none of some group."""
-        if self.unasked or not self.labels:
+        """The labeled rate; ``None`` where there is no label, or too many records are of a group without any."""
+        if not self.labels:
             return None
+        if self.unasked:
+            return self._rate_with_new_answers()
         return labeled_rate(
             self.scores,
             self.labels,
@@ -48,6 +53,25 @@ class LabeledSample:
             clusters=self.clusters,
             skipped=self.skipped,
         )
+
+    def _rate_with_new_answers(self) -> LabeledRate | None:
+        """The rate where few answers are new and unlabeled: the interval allows for any label of theirs."""
+        n_cases = len(self.places)
+        if self.strata is None or self.unasked > _FEW_NEW * n_cases:
+            return None
+        asked = {self.strata[index] for index in self.labels}
+        kept = [index for index, stratum in enumerate(self.strata) if stratum in asked]
+        known = labeled_rate(
+            [self.scores[index] for index in kept],
+            {at: self.labels[index] for at, index in enumerate(kept) if index in self.labels},
+            strata=[self.strata[index] for index in kept],
+            clusters=None if self.clusters is None else [self.clusters[index] for index in kept],
+            skipped=[at for at, index in enumerate(kept) if index in self.skipped],
+        )
+        if known is None:
+            return None
+        share = len(kept) / n_cases
+        return replace(known, low=share * known.low, high=share * known.high + 1.0 - share, n_cases=n_cases)
 
 
 def scored_rows(run: ScoredRun, metric: str, backend: str | None = None) -> list[ScoreRow]:
@@ -113,12 +137,10 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         alpha=krippendorff_alpha(said),
         assumed_random=len(sample.labels) < len(sample.places) and any(label.draw is None for label in labels),
     )
-    if rate is None:
-        summary.reason = (
-            f"{sample.unasked:,} of {len(sample.places):,} answers are new since these labels were given"
-            if sample.labels
-            else "every case that was asked about was skipped"
-        )
+    if sample.unasked and sample.labels:
+        summary.reason = f"{sample.unasked:,} of {len(sample.places):,} answers are new since these labels were given"
+    elif rate is None:
+        summary.reason = "every case that was asked about was skipped"
     return summary
 
 
