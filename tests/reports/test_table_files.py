@@ -53,8 +53,8 @@ def test_csv_and_parquet_hold_the_same(demo_run, tmp_path):
 
 
 def test_parquet_in_several_batches(demo_run, tmp_path, monkeypatch):
-    monkeypatch.setattr(score_table, "_ROWS_AT_ONCE", 10)
-    monkeypatch.setattr(score_table, "_ROWS_A_GROUP", 100)
+    monkeypatch.setattr(parquet_table, "_ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(parquet_table, "_ROWS_A_GROUP", 100)
     assert write_parquet(demo_run, tmp_path / "run.parquet") == 330
     about = pyarrow.parquet.read_metadata(tmp_path / "run.parquet")
     assert [about.row_group(group).num_rows for group in range(about.num_row_groups)] == [100, 100, 100, 30]
