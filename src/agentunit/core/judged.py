@@ -13,7 +13,8 @@ class Judged(Struct, frozen=True):
     """What one score took of its judge, and what the judge said each time it was asked about this answer.
 
     Replies of the cache are counted apart. Tokens and cost are those of the calls, ``None`` when not all of them tell.
-    ``n_unstated`` counts requests that may have been billed without saying so.
+    ``n_unstated`` counts requests that may have been billed without saying so. Of a panel, ``by_judge`` has what each
+    judge said, and ``disagree`` whether they lie far apart.
     """
 
     models: tuple[str, ...]
@@ -24,6 +25,8 @@ class Judged(Struct, frozen=True):
     cost_usd: float | None
     values: tuple[float, ...] = ()
     n_unstated: int = 0
+    by_judge: tuple[tuple[str, float | None], ...] = ()
+    disagree: bool = False
 
 
 def judged_of(detail: Mapping[str, Any], *, nested: bool = False) -> Judged | None:
@@ -31,13 +34,13 @@ def judged_of(detail: Mapping[str, Any], *, nested: bool = False) -> Judged | No
 
     >>> judged_of({"judge": {"model": "m", "calls": 2, "cached": 1, "cost_usd": None}, "judge_values": [1.0, 0.5]})
     Judged(models=('m',), n_calls=2, n_cached=1, prompt_tokens=None, completion_tokens=None, cost_usd=None,
-    values=(1.0, 0.5), n_unstated=0)
+    values=(1.0, 0.5), n_unstated=0, by_judge=(), disagree=False)
     """
     spent = detail.get("judge")
     if isinstance(spent, Mapping) and "calls" in spent:
         said = detail.get("judge_values")
         return Judged(
-            models=(spent["model"],) if isinstance(spent.get("model"), str) else (),
+            models=_models(spent),
             n_calls=_count(spent["calls"]),
             n_cached=_count(spent.get("cached")),
             prompt_tokens=_whole(spent.get("prompt_tokens")),
@@ -45,6 +48,8 @@ def judged_of(detail: Mapping[str, Any], *, nested: bool = False) -> Judged | No
             cost_usd=_number(spent.get("cost_usd")),
             values=tuple(n for each in said if (n := _number(each)) is not None) if isinstance(said, list) else (),
             n_unstated=_count(spent.get("unstated")),
+            by_judge=_by_judge(detail.get("judges")),
+            disagree=detail.get("judges_disagree") is True,
         )
     if not nested:
         return None
@@ -68,6 +73,18 @@ def _together(parts: list[Judged]) -> Judged:
         cost_usd=added("cost_usd"),
         n_unstated=sum(part.n_unstated for part in parts),
     )
+
+
+def _models(spent: Mapping[str, Any]) -> tuple[str, ...]:
+    named = spent.get("models") if isinstance(spent.get("models"), list) else [spent.get("model")]
+    return tuple(dict.fromkeys(each for each in named or () if isinstance(each, str)))
+
+
+def _by_judge(rows: Any) -> tuple[tuple[str, float | None], ...]:
+    if not isinstance(rows, list):
+        return ()
+    known = (each for each in rows if isinstance(each, Mapping) and isinstance(each.get("judge"), str))
+    return tuple((each["judge"], _number(each.get("value"))) for each in known)
 
 
 def _count(value: Any) -> int:

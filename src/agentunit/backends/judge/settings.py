@@ -130,6 +130,8 @@ class JudgeSettings:
     ``url`` is the base (``http://127.0.0.1:8000/v1``). ``timeout_s`` is for one attempt of one call,
     ``run_timeout_s`` for all calls of a run. ``max_spend_usd`` needs a price: the two ``usd_per_million_…``, or a model
     that the price table knows. ``cache`` is a folder, ``"default"`` the user's cache folder, ``None`` no cache.
+    With ``judges`` (models' names, or settings that differ from these) each is asked, ``quorum`` of them must answer
+    (else more than half), and ``vote`` says what their values make: ``mean`` (weighted) or ``majority``.
     The key appears in no ``repr``, and a password or key in the address neither.
     """
 
@@ -146,6 +148,9 @@ class JudgeSettings:
     repeats: int = 1
     cache: str | None = "default"
     transcripts: bool = False
+    judges: tuple[dict[str, Any], ...] = ()
+    quorum: int | None = None
+    vote: str = "mean"
 
     def __post_init__(self) -> None:
         address_of(self.url)
@@ -166,6 +171,7 @@ class JudgeSettings:
         usable = self.cache is None or (isinstance(self.cache, str) and bool(self.cache.strip()))
         _check(usable, "cache", "be a folder, 'default' or None", self.cache)
         _check(isinstance(self.transcripts, bool), "transcripts", "be True or False", self.transcripts)
+        _check_panel(self)
 
     def __repr__(self) -> str:
         return f"JudgeSettings({', '.join(f'{name}={value!r}' for name, value in self.described().items())})"
@@ -178,7 +184,26 @@ class JudgeSettings:
     def described(self) -> dict[str, Any]:
         """The settings without secrets, fit for a run's record."""
         found = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "api_key"}
+        if self.judges:
+            shown = [each | ({"url": address_of(each["url"]).shown} if "url" in each else {}) for each in self.judges]
+            found["judges"] = [{name: each[name] for name in each if name != "api_key"} for each in shown]
+        else:
+            # One judge is described as ever: runs of earlier versions can be continued.
+            found = {name: value for name, value in found.items() if name not in ("judges", "quorum", "vote")}
         return found | {"url": self.address.shown}
+
+
+def _check_panel(settings: JudgeSettings) -> None:
+    from agentunit.backends.judge.panel import VOTES, checked_judges, members_of
+
+    object.__setattr__(settings, "judges", checked_judges(settings.judges))
+    n_judges, quorum = len(settings.judges), settings.quorum
+    whole = quorum is None or (isinstance(quorum, int) and not isinstance(quorum, bool) and quorum >= 1)
+    _check(whole and (not n_judges or (quorum or 1) <= n_judges), "quorum", "be from 1 to the number of judges", quorum)
+    _check(settings.vote in VOTES, "vote", f"be {' or '.join(VOTES)}", settings.vote)
+    if settings.judges:
+        # Whether prices are known is looked up when the judge is asked, not here: the table takes a while to load.
+        members_of(replace(settings, max_spend_usd=None, judges=()), settings.judges)
 
 
 def _check(holds: bool, name: str, rule: str, value: object) -> None:
@@ -230,6 +255,11 @@ def configured() -> JudgeSettings | None:
             found[name] = _read(name, read, text)
     with _lock:
         found.update(_set)
+    first = next((each for each in found.get("judges") or () if each), None)
+    if first is not None:
+        # The first judge of a panel stands for it where one name is wanted.
+        named = {"model": first} if isinstance(first, str) else first
+        found = {name: named[name] for name in ("url", "model") if name in named} | found
     if not found.get("url") or not found.get("model"):
         return None
     return JudgeSettings(**found)
@@ -272,4 +302,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "repeats": int,
     "cache": lambda text: None if text.lower() in _NO_CACHE else text,
     "transcripts": _switch,
+    "judges": lambda text: [name.strip() for name in text.split(",") if name.strip()],
+    "quorum": int,
+    "vote": str,
 }
