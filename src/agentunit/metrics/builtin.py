@@ -280,6 +280,8 @@ class FaithfulnessMetric(_GroundedMetric):
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
         version="2",
+        question="Does what the agent saw support everything the answer says?",
+        mean_of="support",
     )
     name = info.name
 
@@ -311,6 +313,8 @@ class AnswerCorrectnessMetric(_QualityMetric):
         detail_keys=("expected", "answer"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
+        question="Is the answer right?",
+        mean_of="correctness",
     )
     name = info.name
 
@@ -356,6 +360,8 @@ class HallucinationRateMetric(_GroundedMetric):
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
         version="2",
+        question="Does the answer say anything that nothing the agent saw supports?",
+        mean_of="lack of support",
     )
     name = info.name
 
@@ -390,6 +396,9 @@ class RetrievalQualityMetric(_QualityMetric):
         detail_keys=("references", "answer"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
+        question="How much of the retrieved context is to the point?",
+        graded=True,
+        mean_of="relevance",
     )
     name = info.name
 

@@ -67,6 +67,9 @@ class RubricMetric(ItemMetric):
         detail_keys=("criteria", "scale", "score", "scores", "answer"),
         backend=JUDGE,
         extra="judge",
+        question="How far does the answer meet the criteria?",
+        graded=True,
+        mean_of="rubric score",
     )
     gains_from_batches = True
     starts_batches = True

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.results import Score, encode_json
+from agentunit.store.labels import StoredLabel, labels_of_run, places_of, subject_of
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
@@ -33,8 +34,8 @@ class PortableHeader(Struct):
     header: RunHeader
 
 
-class PortableCase(Struct):
-    """One finished case; the record is kept as it was written."""
+class PortableCase(Struct, omit_defaults=True):
+    """One finished case; the record is kept as it was written. ``labels`` are those that stood for its answer."""
 
     position: int
     repeat: int
@@ -43,6 +44,7 @@ class PortableCase(Struct):
     elapsed_s: float
     record: msgspec.Raw
     scores: dict[str, Score]
+    labels: list[StoredLabel] = msgspec.field(default_factory=list)
 
 
 _header_decoder = msgspec.json.Decoder(PortableHeader)
@@ -98,12 +100,16 @@ def _take_in(store: Store, header: RunHeader, run_id: str, cases: Iterator[Porta
     )
     for case in cases:
         line = bytes(case.record)
-        decode_record(line)
+        record = decode_record(line)
         store.add_line(
             run_id, case.position, case.repeat, case.case_id, line, failed=case.failed, elapsed_s=case.elapsed_s
         )
         if case.scores:
             store.add_scores(run_id, case.position, case.repeat, case.scores)
+        if case.labels:
+            # What a label is about is read from the record, not taken from the file's word.
+            subject = subject_of(record)
+            store.add_labels([label for label in case.labels if label.subject == subject])
     store.set_status(run_id, header.status, finished_at=header.finished_at)
 
 
@@ -155,6 +161,7 @@ def _cases_of(store: Store, run_id: str) -> Iterator[PortableCase]:
     # Records and scores come in the same order, so one pass over each is enough.
     scores = store.scores(run_id)
     waiting = next(scores, None)
+    labels = places_of(labels_of_run(store, run_id))
     for stored in store.records(run_id):
         of_case: dict[str, Score] = {}
         while waiting is not None and (waiting.position, waiting.repeat) == (stored.position, stored.repeat):
@@ -162,7 +169,14 @@ def _cases_of(store: Store, run_id: str) -> Iterator[PortableCase]:
             waiting = next(scores, None)
         raw = msgspec.Raw(encode_record(stored.record))
         yield PortableCase(
-            stored.position, stored.repeat, stored.case_id, stored.failed, stored.elapsed_s, raw, of_case
+            stored.position,
+            stored.repeat,
+            stored.case_id,
+            stored.failed,
+            stored.elapsed_s,
+            raw,
+            of_case,
+            list(labels.get((stored.position, stored.repeat), ())),
         )
 
 

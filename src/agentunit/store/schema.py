@@ -46,6 +46,20 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     ),
     # The order in which runs were begun, which a clock that was set back does not change. Older runs go by their date.
     ("ALTER TABLE runs ADD COLUMN sequence INTEGER NOT NULL DEFAULT 0",),
+    # Labels belong to answers, not to runs: deleting a run leaves them.
+    (
+        """CREATE TABLE labels (
+            id TEXT PRIMARY KEY,
+            subject TEXT NOT NULL,
+            metric TEXT NOT NULL,
+            case_id TEXT NOT NULL,
+            rater TEXT NOT NULL,
+            made_at REAL NOT NULL,
+            withdrawn_at REAL,
+            label TEXT NOT NULL
+        ) WITHOUT ROWID""",
+        "CREATE INDEX labels_by_subject ON labels (subject, metric, rater)",
+    ),
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -21,6 +21,7 @@ from agentunit.core.judged import Judged, judged_of
 from agentunit.core.records import Record
 from agentunit.core.results import MetricResult, Score, Status, encode_json
 from agentunit.core.sqlite import SqliteFile, transaction
+from agentunit.store.labels import StoredLabel, insert_labels, select_labels, withdraw_label
 from agentunit.store.run_lock import is_being_recorded
 from agentunit.store.schema import StoreError, bring_up_to_date, check_version, has_sequence
 
@@ -438,6 +439,25 @@ class Store:
                 position, repeat, case, metric, value, status, backend, version, elapsed_s, detail = row
                 result = MetricResult(metric, value, msgspec.json.decode(detail))
                 yield StoredScore(position, repeat, case, metric, Score(result, status, backend, version, elapsed_s))
+
+    # Labels
+
+    def add_labels(self, labels: Sequence[StoredLabel]) -> int:
+        """Keep labels, all of them or none; each takes the place of what its rater said of the same answer before.
+
+        One that is there already is left alone. Returns how many were not.
+        """
+        with self.transaction():
+            return insert_labels(self._connection, labels)
+
+    def withdraw_label(self, label_id: str) -> None:
+        """Take back a label. It stays in the store, and stands no more."""
+        with self.transaction():
+            withdraw_label(self._connection, label_id, time.time())
+
+    def labels(self, metric: str | None = None, *, withdrawn: bool = False) -> list[StoredLabel]:
+        """The labels that stand, of one metric or of all, oldest first; with ``withdrawn`` also those taken back."""
+        return select_labels(self._connection, metric, withdrawn=withdrawn)
 
 
 WrittenScore = tuple[str, int, int, str, float | None, str, str, str, float, str]

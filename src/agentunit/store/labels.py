@@ -1,0 +1,192 @@
+"""People's labels: what one is about, how it is kept, and which of them speak of a run.
+
+A label belongs to a case and the answer it judged, not to a run: a later run that gives the same answer has it, too.
+It is on the scale of its metric: the value that the score should have been. Labels are never deleted. One that is
+undone, or replaced by the same rater, is *withdrawn* and stays in the file; what is not withdrawn *stands*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sqlite3
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import Struct, field
+
+from agentunit.core.outcome import outcome_text
+from agentunit.core.records import Record
+from agentunit.core.results import encode_json
+from agentunit.core.sqlite import schema_version, transaction
+
+if TYPE_CHECKING:
+    from agentunit.store.sqlite import Store
+
+LABELS_SINCE_VERSION = 3
+"""The version of a store's tables that first has labels."""
+
+Place = tuple[int, int]
+"""Position and repeat of a record in its run."""
+
+
+class StoredLabel(Struct, omit_defaults=True):
+    """What one person said of one answer.
+
+    ``value`` is on the scale of the ``metric`` (1.0: yes to its ``question``); ``None`` where the rater could not say.
+    ``subject`` is the digest of the case and the answer. ``run_id``, ``position`` and ``repeat`` say where it was
+    given; ``source`` by what: "label" for the screen, else the file or tool it came from. Where the case was drawn at
+    random, ``draw`` names the draw, and ``stratum`` and ``probability`` say how likely this case was in it.
+    """
+
+    subject: str
+    metric: str
+    case_id: str
+    value: float | None
+    rater: str
+    made_at: float = field(default_factory=time.time)
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    question: str = ""
+    note: str = ""
+    source: str = "label"
+    run_id: str = ""
+    position: int = 0
+    repeat: int = 0
+    draw: str | None = None
+    stratum: int | None = None
+    probability: float | None = None
+    withdrawn_at: float | None = None
+
+    @property
+    def place(self) -> Place:
+        """Which record of the run it speaks of."""
+        return self.position, self.repeat
+
+
+_decode = msgspec.json.Decoder(StoredLabel).decode
+
+
+def subject_of(record: Record) -> str:
+    """What a label is about: a digest of the case and its answer, alike for every run that gave this answer.
+
+    >>> from agentunit.core.case import DatasetCase
+    >>> first, again = (Record(DatasetCase("q1", "2 + 2?"), outcome="4") for _ in range(2))
+    >>> subject_of(first) == subject_of(again) != subject_of(Record(DatasetCase("q1", "2 + 2?"), outcome="5"))
+    True
+    """
+    judged = [record.case.id, record.case.query, outcome_text(record.outcome)]
+    return hashlib.sha256(encode_json(judged)).hexdigest()[:32]
+
+
+def labels_of_run(store: Store, run_id: str, metric: str | None = None) -> list[StoredLabel]:
+    """The standing labels of a run's answers, in dataset order, with their places in this run.
+
+    They may have been given on another run, whose ``run_id`` they keep, where it had the same answer.
+    """
+    by_case: dict[str, list[StoredLabel]] = {}
+    for label in store.labels(metric):
+        by_case.setdefault(label.case_id, []).append(label)
+    found = []
+    for case_id, labels in by_case.items():
+        for stored in store.case(run_id, case_id):
+            subject = subject_of(stored.record)
+            found += [
+                msgspec.structs.replace(label, position=stored.position, repeat=stored.repeat)
+                for label in labels
+                if label.subject == subject
+            ]
+    return sorted(found, key=lambda label: (*label.place, label.made_at))
+
+
+def label_values(labels: Iterable[StoredLabel], metric: str) -> dict[Place, float]:
+    """The label of each record: the mean of what its raters said. Those that no rater could judge have none.
+
+    >>> said = [StoredLabel("s", "faithfulness", "q1", value, rater) for rater, value in (("ana", 1.0), ("ben", 0.0))]
+    >>> label_values(said, "faithfulness")
+    {(0, 0): 0.5}
+    """
+    said: dict[Place, list[float]] = {}
+    for label in labels:
+        if label.metric == metric and label.value is not None:
+            said.setdefault(label.place, []).append(label.value)
+    return {place: fsum(values) / len(values) for place, values in said.items()}
+
+
+def split_labels(
+    labels: Iterable[StoredLabel], *, held_out_share: float = 0.5
+) -> tuple[list[StoredLabel], list[StoredLabel]]:
+    """Labels that may be shown (to a judge, as examples) and those held out to measure by.
+
+    What a label is about decides, so all labels of one answer fall on one side, the same on every machine and however
+    many are added.
+    """
+    shown: list[StoredLabel] = []
+    held_out: list[StoredLabel] = []
+    for label in labels:
+        (held_out if int(label.subject[:8], 16) < held_out_share * 2**32 else shown).append(label)
+    return shown, held_out
+
+
+def places_of(labels: Iterable[StoredLabel]) -> Mapping[Place, list[StoredLabel]]:
+    """Labels by the record that they speak of."""
+    found: dict[Place, list[StoredLabel]] = {}
+    for label in labels:
+        found.setdefault(label.place, []).append(label)
+    return found
+
+
+# The statements. A store of another kind needs these four.
+
+
+def insert_labels(connection: sqlite3.Connection, labels: Sequence[StoredLabel]) -> int:
+    """Keep labels, all or none; each takes the place of what its rater said before. Returns how many were new."""
+    n_new = 0
+    with transaction(connection):
+        for label in labels:
+            if connection.execute("SELECT 1 FROM labels WHERE id = ?", (label.id,)).fetchone():
+                continue
+            if label.withdrawn_at is None:
+                connection.execute(
+                    "UPDATE labels SET withdrawn_at = ?"
+                    " WHERE subject = ? AND metric = ? AND rater = ? AND withdrawn_at IS NULL",
+                    (label.made_at, label.subject, label.metric, label.rater),
+                )
+            connection.execute(
+                "INSERT INTO labels (id, subject, metric, case_id, rater, made_at, withdrawn_at, label)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    label.id,
+                    label.subject,
+                    label.metric,
+                    label.case_id,
+                    label.rater,
+                    label.made_at,
+                    label.withdrawn_at,
+                    encode_json(label).decode(),
+                ),
+            )
+            n_new += 1
+    return n_new
+
+
+def withdraw_label(connection: sqlite3.Connection, label_id: str, withdrawn_at: float) -> None:
+    """Let a label stand no more."""
+    connection.execute(
+        "UPDATE labels SET withdrawn_at = ? WHERE id = ? AND withdrawn_at IS NULL", (withdrawn_at, label_id)
+    )
+
+
+def select_labels(connection: sqlite3.Connection, metric: str | None, *, withdrawn: bool) -> list[StoredLabel]:
+    """The labels of a store, oldest first. A store that was never written by this version has none."""
+    if schema_version(connection) < LABELS_SINCE_VERSION:
+        return []
+    query = "SELECT label, withdrawn_at FROM labels WHERE 1 = 1"
+    if metric is not None:
+        query += " AND metric = ?"
+    if not withdrawn:
+        query += " AND withdrawn_at IS NULL"
+    rows = connection.execute(f"{query} ORDER BY made_at, id", () if metric is None else (metric,))
+    return [msgspec.structs.replace(_decode(label), withdrawn_at=ended) for label, ended in rows.fetchall()]
