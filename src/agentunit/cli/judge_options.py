@@ -33,7 +33,13 @@ _OPTIONS = (
         help="A parameter of a metric, as often as needed: --param energy_consumption.threshold_kwh=0.2",
     ),
     click.option("--judge-url", metavar="URL", help="The judge's OpenAI-compatible server (also AGENTUNIT_JUDGE_URL)."),
-    click.option("--judge-model", metavar="NAME", help="The judge's model (also AGENTUNIT_JUDGE_MODEL)."),
+    click.option(
+        "--judge-model",
+        "judge_models",
+        multiple=True,
+        metavar="NAME",
+        help="The judge's model (also AGENTUNIT_JUDGE_MODEL); again for a panel of several.",
+    ),
     click.option("--judge-repeats", type=click.IntRange(min=1), metavar="N", help="Ask the judge N times."),
     click.option("--judge-max-spend", type=float, metavar="USD", help="The most that the judge may cost."),
     click.option("--judge-timeout", type=float, metavar="SECONDS", help="The most that one call may take."),
@@ -106,6 +112,7 @@ class JudgeChoice:
 _OPTION_OF = {
     "url": "--judge-url",
     "model": "--judge-model",
+    "judges": "--judge-model",
     "repeats": "--judge-repeats",
     "max_spend_usd": "--judge-max-spend",
     "timeout_s": "--judge-timeout",
@@ -124,7 +131,7 @@ def judge_options(command: _Command) -> _Command:
         backend: str | None,
         parameters: tuple[str, ...],
         judge_url: str | None,
-        judge_model: str | None,
+        judge_models: tuple[str, ...],
         judge_repeats: int | None,
         judge_max_spend: float | None,
         judge_timeout: float | None,
@@ -136,7 +143,8 @@ def judge_options(command: _Command) -> _Command:
     ) -> Any:
         chosen = {
             "url": judge_url,
-            "model": judge_model,
+            "model": judge_models[0] if judge_models else None,
+            "judges": list(judge_models) if len(judge_models) > 1 else None,
             "repeats": judge_repeats,
             "max_spend_usd": judge_max_spend,
             "timeout_s": judge_timeout,

@@ -13,8 +13,8 @@ class Judged(Struct, frozen=True):
     """What one score took of its judge, and what the judge said each time it was asked about this answer.
 
     Replies of the cache are counted apart. Tokens and cost are those of the calls, ``None`` when not all of them tell.
-    ``n_unstated`` counts requests that may have been billed without saying so. Of a panel, ``by_judge`` has what each
-    judge said, and ``disagree`` whether they lie far apart.
+    ``n_unstated`` counts requests that may have been billed without saying so. Of a panel, ``by_judge`` has each judge
+    with its value, or the reason why it has none, and ``disagree`` whether they lie far apart.
     """
 
     models: tuple[str, ...]
@@ -25,7 +25,7 @@ class Judged(Struct, frozen=True):
     cost_usd: float | None
     values: tuple[float, ...] = ()
     n_unstated: int = 0
-    by_judge: tuple[tuple[str, float | None], ...] = ()
+    by_judge: tuple[tuple[str, float | None, str | None], ...] = ()
     disagree: bool = False
 
 
@@ -80,11 +80,14 @@ def _models(spent: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in named or () if isinstance(each, str)))
 
 
-def _by_judge(rows: Any) -> tuple[tuple[str, float | None], ...]:
+def _by_judge(rows: Any) -> tuple[tuple[str, float | None, str | None], ...]:
     if not isinstance(rows, list):
         return ()
     known = (each for each in rows if isinstance(each, Mapping) and isinstance(each.get("judge"), str))
-    return tuple((each["judge"], _number(each.get("value"))) for each in known)
+    return tuple(
+        (each["judge"], _number(each.get("value")), str(each["reason"]) if each.get("reason") else None)
+        for each in known
+    )
 
 
 def _count(value: Any) -> int:

@@ -107,6 +107,35 @@ class JudgeSpend(Struct):
     problems: list[str] = msgspec.field(default_factory=list)
 
 
+class JudgeStanding(Struct):
+    """One judge of a panel over a run: how often it gave a value, their mean, and how it stands to people's labels.
+
+    ``reason`` says why there was no value, the first time. ``bias`` is the mean of what it said less what people said,
+    ``agreement`` the share of the ``n_labels`` labeled answers on which both are on the same side of 0.5.
+    """
+
+    judge: str
+    n_scored: int
+    n_without_value: int
+    mean: float | None
+    reason: str | None = None
+    n_labels: int = 0
+    bias: float | None = None
+    agreement: float | None = None
+
+
+class PanelSummary(Struct):
+    """The judges of a panel over a run; ``alpha`` is Krippendorff's, over the answers that several of them scored.
+
+    On ``n_disagree`` answers their values lie far apart: ``disagree_cases`` are worth a person's label.
+    """
+
+    judges: list[JudgeStanding]
+    alpha: float | None
+    n_disagree: int
+    disagree_cases: list[str]
+
+
 class MetricSummary(Struct, omit_defaults=False):
     """One metric over a whole run, for one backend: scores of different backends are never averaged.
 
@@ -117,7 +146,8 @@ class MetricSummary(Struct, omit_defaults=False):
     repeated ``n_repeats`` times, ``within_case_sd`` says how much a case differs from run to run,
     ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
     ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
-    Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
+    Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval. ``panel`` is there
+    when several judges were asked.
     """
 
     metric: str
@@ -148,6 +178,7 @@ class MetricSummary(Struct, omit_defaults=False):
     judge: JudgeSpread | None = None
     aggregate: str = "mean"
     n_below_best: int = 0
+    panel: PanelSummary | None = None
 
 
 class Unscored(Struct):

@@ -8,8 +8,9 @@ from typing import Any
 
 from msgspec import structs
 
+from agentunit.backends.judge.panel import members_of
 from agentunit.backends.judge.settings import JudgeSettings, configured
-from agentunit.backends.quality import QualityQuestion
+from agentunit.backends.quality import QualityQuestion, RubricQuestion
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.conversation import DEFAULT_MAX_TURNS, persona_of, script_of, user_kind
@@ -87,7 +88,9 @@ def plan_sending(
     costs: list[tuple[float, float, float]] = []
     sent, sure = set(), set()
     for each in different.values():
-        for number, item in items:
+        # A rubric is asked once about a conversation, the quality metrics about each of its turns.
+        is_rubric = getattr(each, "measure_asked", "rubric") == "rubric"
+        for number, item in [(number, of_case[-1]) for number, of_case in enumerate(read)] if is_rubric else items:
             question = _question(each, item, answered)
             cost = None if question is None else _expected(each, question)
             if question is None or cost is None or not cost[0]:
@@ -101,18 +104,16 @@ def plan_sending(
         return None
     calls, prompt, completion = (sum(column) for column in zip(*costs, strict=True)) if costs else (0, 0, 0)
     share = None if n_cases is None or not items else n_cases / len(read) * settings.repeats
-    address = settings.address
+    n_judges = len(settings.judges) or 1
     return Sending(
         metrics=tuple(metric.name for metric in judged),
-        place=address.shown,
-        model=settings.model,
-        is_encrypted=address.is_tls or address.host in ("localhost", "127.0.0.1", "::1"),
+        **whom_asked(settings),
         fields=_fields(asked),
         n_cases=n_cases if n_cases is None or not items else round(n_cases * len(sent) / len(read)),
         exact=exact and is_whole and len(read) == len(sample),
         at_most=len(sure) < len(sent),
-        n_calls=None if share is None else round(calls * share),
-        n_tokens=None if share is None else round((prompt + completion) * share),
+        n_calls=None if share is None else round(calls * share * n_judges),
+        n_tokens=None if share is None else round((prompt + completion) * share * n_judges),
         cost_usd=None if share is None else _cost(settings, prompt * share, completion * share),
         repeats=settings.repeats,
         is_cached=settings.cache is not None,
@@ -136,12 +137,11 @@ def plan_playing(cases: Sequence[DatasetCase], n_runs: float) -> Sending | None:
         for each in personas
     )
     completion = float(n_calls * _MESSAGE_REPLY)
-    address = settings.address
+    # One judge plays a user, also where a panel is configured: its first.
+    settings = members_of(settings)[0].settings
     return Sending(
         metrics=(PLAYED_USERS,),
-        place=address.shown,
-        model=settings.model,
-        is_encrypted=address.is_tls or address.host in ("localhost", "127.0.0.1", "::1"),
+        **whom_asked(settings),
         fields=("persona", "goal", "conversation"),
         n_cases=len(cases),
         exact=True,
@@ -152,6 +152,23 @@ def plan_playing(cases: Sequence[DatasetCase], n_runs: float) -> Sending | None:
         is_cached=settings.cache is not None,
         max_spend_usd=settings.max_spend_usd,
     )
+
+
+def whom_asked(settings: JudgeSettings) -> dict[str, Any]:
+    """Who is asked and where, as ``Sending`` tells it; the judges of a panel by their addresses."""
+    members = members_of(settings)
+    models: dict[str, list[str]] = {}
+    for each in members:
+        models.setdefault(each.settings.address.shown, []).append(each.settings.model)
+    *others, (place, last) = models.items()
+    named = [f"{', '.join(listed)} at {where}" for where, listed in others]
+    addresses = [each.settings.address for each in members]
+    local = ("localhost", "127.0.0.1", "::1")
+    return {
+        "place": place,
+        "model": " and ".join([*named, ", ".join(last)]),
+        "is_encrypted": all(each.is_tls or each.host in local for each in addresses),
+    }
 
 
 def _items(received: Any, answered: bool) -> list[Item]:
@@ -225,7 +242,17 @@ def _expected(metric: Any, question: QualityQuestion) -> tuple[float, float, flo
         return calls, calls * (fixed + asked + (expected or answer)) + context, n_passages * _PASSAGE_REPLY
     criteria = getattr(question, "criteria", ())
     length = sum(_tokens(text) for text in criteria)
+    if isinstance(question, RubricQuestion):
+        length += sum(_tokens(text) for text in _rubric_texts(question))
     return 1, fixed + asked + answer + context + expected + length, _CRITERION_REPLY * len(criteria)
+
+
+def _rubric_texts(question: RubricQuestion) -> list[str]:
+    """What a rubric sends beside question, answer, context and criteria."""
+    levels = [text for each in question.scored_by for _, text in each.levels]
+    said = [text for _, text in question.messages]
+    shown = [each.answer + (each.question or "") for each in question.examples]
+    return [*levels, *said, *question.steps, *question.tools, *shown]
 
 
 def _claims(text: str) -> float:
@@ -239,14 +266,17 @@ def _tokens(text: str) -> float:
 def _cost(settings: JudgeSettings, prompt: float, completion: float) -> float | None:
     from agentunit.backends.judge.limits import Tariff
 
-    # Priced as one call of average size would be, then taken many times: a tier for long prompts does not apply.
-    per_million = [Tariff(settings).cost_usd(*tokens) for tokens in ((1000, 0), (0, 1000))]
-    if per_million[0] is None or per_million[1] is None:
-        return None
-    return (prompt * per_million[0] + completion * per_million[1]) / 1000
+    costs = []
+    for each in members_of(settings):
+        # Priced as one call of average size would be, then taken many times: a tier for long prompts does not apply.
+        prices = [Tariff(each.settings).cost_usd(*tokens) for tokens in ((1000, 0), (0, 1000))]
+        if prices[0] is None or prices[1] is None:
+            return None
+        costs.append((prompt * prices[0] + completion * prices[1]) / 1000)
+    return sum(costs)
 
 
-_FIELDS = ("question", "answer", "context", "tool results", "expected output")
+_FIELDS = ("question", "answer", "conversation", "context", "tool results", "steps", "expected output")
 
 
 def _fields(asked: Sequence[tuple[Any, QualityQuestion]]) -> tuple[str, ...]:
@@ -269,4 +299,7 @@ def _sent(metric: Any, question: QualityQuestion) -> list[str]:
         "tool results": n_results > 0,
         "expected output": has_expected and measure != "faithfulness",
     }
+    if isinstance(question, RubricQuestion):
+        sent |= {"conversation": bool(question.messages), "steps": bool(question.steps)}
+        sent["answer"] = not question.messages
     return [name for name, is_sent in sent.items() if is_sent]

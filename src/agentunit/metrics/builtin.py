@@ -164,6 +164,12 @@ class _QualityMetric(ItemMetric):
         if verdict.value is None:
             detail.setdefault("reason", f"backend {backend.name!r} gave no verdict and no reason")
             return MetricResult(self.name, None, detail)
+        if isinstance(detail.get("judges"), list):
+            # What each judge of a panel said is told on the metric's scale, as its value is.
+            detail["judges"] = [
+                {**each, "value": None if each["value"] is None else self.scaled(each["value"])}
+                for each in detail["judges"]
+            ]
         value = -1.0 if isinstance(verdict.value, str) else float(verdict.value)
         if not 0 <= value <= 1:
             raise ValueError(f"backend {backend.name!r} must score from 0 to 1; received {verdict.value!r:.80}")

@@ -83,7 +83,7 @@ def examples_of(received: Any, criteria: Sequence[Criterion] | None) -> list[Rub
 
     Without ``criteria`` (they come with each case) the scores are not checked here.
 
-    >>> examples_of([{"answer": "Hi!", "score": 5, "reason": "It greets."}], criteria_of("It greets.", (1, 5)))[0].scores
+    >>> examples_of([{"answer": "Hi!", "score": 5}], criteria_of("It greets.", (1, 5)))[0].scores
     (5,)
     """
     if not isinstance(received, (list, tuple)):

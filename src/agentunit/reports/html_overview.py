@@ -43,6 +43,7 @@ from agentunit.reports.figures import (
     spread_rows,
 )
 from agentunit.reports.html_tables import case_link, html_table, html_text, several_section, slices_section
+from agentunit.reports.panel_view import describe_panel, panel_rows
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
@@ -294,6 +295,9 @@ def _judge(reported: ReportedRun) -> str:
         f"{html_text(describe_spread(spread, reported.infos[row.metric].unit))}</li>"
         for row, spread in spread_rows(summary.metrics)
     ]
+    for metric, panel in panel_rows(summary.metrics):
+        said = "<br>".join(map(html_text, describe_panel(panel)))
+        lines.append(f"<li>panel of <code>{html_text(metric)}</code>: {said}</li>")
     lines += [f"<li>spent by the {who}: {html_text(words)}</li>" for who, words in describe_spending(summary)]
     return f'<h2 id="judge">Judge</h2>\n<ul class="plain">{"".join(lines)}</ul>\n' if lines else ""
 

@@ -48,6 +48,7 @@ from agentunit.reports.figures import (
     quantity,
     spread_rows,
 )
+from agentunit.reports.panel_view import describe_panel, panel_rows
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
@@ -243,6 +244,8 @@ def _judge(reported: ReportedRun) -> Iterator[str]:
         f"- {code(row.metric)}: {inline(describe_spread(spread, reported.unit(row.metric)), 400)}"
         for row, spread in spread_rows(reported.summary.metrics)
     ]
+    for metric, panel in panel_rows(reported.summary.metrics):
+        lines.append(f"- panel of {code(metric)}: {inline('; '.join(describe_panel(panel)), 800)}")
     lines += [f"- spent by the {who}: {inline(words, 400)}" for who, words in describe_spending(reported.summary)]
     if lines:
         yield "\n".join(lines)
