@@ -46,6 +46,8 @@ def _decided(body: dict[str, Any]) -> dict[str, Any]:
     if system.startswith("You judge retrieved passages"):
         answers = [text for name, text in texts.items() if name.startswith(("answer", "acceptable answer"))]
         return {"passages": usefulness_of(_numbered(texts, "passage"), answers)}
+    if system.startswith("You compare two answers"):
+        return {"reason": "it has more of the words", "better": better_of(texts)}
     assert system.startswith(("You score an answer by criteria", "You score a conversation")), system
     messages = [text for name, text in texts.items() if name.startswith("message ") and "assistant" in name]
     steps = [text for name, text in texts.items() if name.startswith("step ")]
@@ -124,3 +126,10 @@ def _on_scale(share: float, stated: str) -> int | str:
     assert labels
     names = labels[1].split(", ")
     return names[round(share * (len(names) - 1))]
+
+
+def better_of(texts: dict[str, str]) -> str:
+    """The answer that has more words of question, passages and expected answers; a tie when both have as many."""
+    wanted = words_of("\n".join(text for name, text in texts.items() if not name.startswith("answer ")))
+    shared = [len(wanted & words_of(texts[f"answer {which}"])) for which in "AB"]
+    return "tie" if shared[0] == shared[1] else "A" if shared[0] > shared[1] else "B"

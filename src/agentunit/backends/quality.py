@@ -83,6 +83,13 @@ class RubricQuestion(QualityQuestion):
 
 
 @dataclass(frozen=True)
+class PairQuestion(QualityQuestion):
+    """Two answers to the same question: is ``answer`` better than ``other``?"""
+
+    other: str = ""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """A backend's answer: a score of 0 to 1 (higher is better), or ``None`` with a reason in the detail."""
 

@@ -19,7 +19,7 @@ from agentunit.metrics.parameters import ParameterError, adjusted
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_OPTIONS = (
+_METRIC_OPTIONS = (
     click.option(
         "--backend",
         metavar="NAME",
@@ -32,6 +32,11 @@ _OPTIONS = (
         metavar="METRIC.NAME=VALUE",
         help="A parameter of a metric, as often as needed: --param energy_consumption.threshold_kwh=0.2",
     ),
+)
+_TRANSCRIPTS = click.option(
+    "--judge-transcripts", is_flag=True, help="Keep every call's prompt and reply with the scores."
+)
+_JUDGE_OPTIONS = (
     click.option("--judge-url", metavar="URL", help="The judge's OpenAI-compatible server (also AGENTUNIT_JUDGE_URL)."),
     click.option(
         "--judge-model",
@@ -44,7 +49,6 @@ _OPTIONS = (
     click.option("--judge-max-spend", type=float, metavar="USD", help="The most that the judge may cost."),
     click.option("--judge-timeout", type=float, metavar="SECONDS", help="The most that one call may take."),
     click.option("--judge-concurrency", type=click.IntRange(min=1), metavar="N", help="The most calls at once."),
-    click.option("--judge-transcripts", is_flag=True, help="Keep every call's prompt and reply with the scores."),
     click.option("--no-cache", is_flag=True, help="Ask the judge anew, and keep no reply."),
     click.option("-y", "--yes", is_flag=True, help="Send to the judge without a question first."),
 )
@@ -104,12 +108,12 @@ class JudgeChoice:
     def refuse_unused(self, metrics: Sequence[Any]) -> None:
         """Refuse settings of a judge that no metric asks."""
         if self.settings and not judged_metrics(metrics):
-            options = ", ".join(_OPTION_OF[name] for name in self.settings)
+            options = ", ".join(OPTION_OF[name] for name in self.settings)
             why = why_not_configured() if configured() is None else "name one that does, or --backend judge"
             raise click.UsageError(f"{options}: no metric asks a judge ({why})")
 
 
-_OPTION_OF = {
+OPTION_OF = {
     "url": "--judge-url",
     "model": "--judge-model",
     "judges": "--judge-model",
@@ -120,25 +124,34 @@ _OPTION_OF = {
     "transcripts": "--judge-transcripts",
     "cache": "--no-cache",
 }
+"""The option that sets each setting of the judge."""
 
 
 def judge_options(command: _Command) -> _Command:
     """Give a command these options; it gets them as ``choice``."""
+    return _with_options(command, (*_METRIC_OPTIONS, *_JUDGE_OPTIONS, _TRANSCRIPTS))
 
+
+def judge_settings_options(command: _Command) -> _Command:
+    """The same without backends and parameters, for a command that scores nothing."""
+    return _with_options(command, _JUDGE_OPTIONS)
+
+
+def _with_options(command: _Command, options: Sequence[Callable[[Any], Any]]) -> _Command:
     @functools.wraps(command)
     def with_choice(
         *args: Any,
-        backend: str | None,
-        parameters: tuple[str, ...],
         judge_url: str | None,
         judge_models: tuple[str, ...],
         judge_repeats: int | None,
         judge_max_spend: float | None,
         judge_timeout: float | None,
         judge_concurrency: int | None,
-        judge_transcripts: bool,
         no_cache: bool,
         yes: bool,
+        judge_transcripts: bool = False,
+        backend: str | None = None,
+        parameters: tuple[str, ...] = (),
         **kwargs: Any,
     ) -> Any:
         chosen = {
@@ -157,7 +170,7 @@ def judge_options(command: _Command) -> _Command:
         return command(*args, choice=JudgeChoice(backend, _parsed(parameters), settings, yes), **kwargs)
 
     wrapped: Any = with_choice
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[no-any-return]
 

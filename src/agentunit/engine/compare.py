@@ -145,6 +145,7 @@ def compare_runs(
         baseline_label=baseline_label,
         candidate_label=candidate_label,
         n_set_aside=n_set_aside,
+        is_clustered=clusters is not None,
     )
     return replace(comparison, sentence=describe_result(comparison, [_width(each) for each in found]))
 

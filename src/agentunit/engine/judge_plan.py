@@ -121,6 +121,34 @@ def plan_sending(
     )
 
 
+def estimated_sending(
+    settings: JudgeSettings,
+    *,
+    metrics: tuple[str, ...],
+    fields: tuple[str, ...],
+    n_cases: int,
+    n_calls: int,
+    n_characters: int,
+) -> Sending:
+    """What so many calls with texts of this length altogether would send, each with a short reply."""
+    prompt = (n_calls * _PROMPT + n_characters / _CHARACTERS_A_TOKEN) * settings.repeats
+    completion = float(n_calls * _CRITERION_REPLY) * settings.repeats
+    n_judges = len(settings.judges) or 1
+    return Sending(
+        metrics=metrics,
+        **whom_asked(settings),
+        fields=fields,
+        n_cases=n_cases,
+        exact=True,
+        n_calls=n_calls * settings.repeats * n_judges,
+        n_tokens=round((prompt + completion) * n_judges),
+        cost_usd=_cost(settings, prompt, completion),
+        repeats=settings.repeats,
+        is_cached=settings.cache is not None,
+        max_spend_usd=settings.max_spend_usd,
+    )
+
+
 def plan_playing(cases: Sequence[DatasetCase], n_runs: float) -> Sending | None:
     """What playing the users of these cases would send, each ``n_runs`` times on average; ``None`` when nothing would.
 

@@ -25,12 +25,13 @@ class Suite:
     trace, ``repeats`` runs each case several times. A gate fails when fewer than ``min_coverage`` of the cases have a
     score; ``max_errors`` failed cases and scores are allowed. A metric with parameters is ``{name: {parameter: …}}``.
     ``judge`` has settings of the judge that metrics may ask (``url``, ``model``, ``repeats``, ``max_spend_usd``,
-    ``judges`` for a panel, …; the key comes from ``AGENTUNIT_JUDGE_API_KEY``). Agents do not receive what they are graded by (``expected_output``,
-    the answer keys of metrics): ``grader_fields`` names more fields that only graders read, ``agent_fields`` lists
-    all the metadata that agents receive. ``isolation`` says where a Python function runs: ``process`` (worker
-    processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes, objects in this one).
-    ``agent_version`` is kept with the run, in place of a hash of the agent's source. ``cluster`` names a field of the
-    metadata (``metadata.customer``) by which cases are alike: intervals and tests are over its values, not over cases.
+    ``judges`` for a panel, …; the key comes from ``AGENTUNIT_JUDGE_API_KEY``). Agents do not receive what they are
+    graded by (``expected_output``, the answer keys of metrics): ``grader_fields`` names more fields that only graders
+    read, ``agent_fields`` lists all the metadata that agents receive. ``isolation`` says where a Python function runs:
+    ``process`` (worker processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes,
+    objects in this one). ``agent_version`` is kept with the run, in place of a hash of the agent's source. ``cluster``
+    names a field of the metadata (``metadata.customer``) by which cases are alike: intervals and tests are over its
+    values, not over cases.
     """
 
     dataset: Any

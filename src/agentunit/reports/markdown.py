@@ -48,7 +48,7 @@ from agentunit.reports.figures import (
     quantity,
     spread_rows,
 )
-from agentunit.reports.panel_view import describe_panel, panel_rows
+from agentunit.reports.panel_view import describe_pairwise, describe_panel, panel_rows
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
@@ -289,6 +289,9 @@ def _comparison(comparison: Comparison | None) -> Iterator[str]:
     if comparison.note:
         yield inline(comparison.note, 600)
     yield "\n".join(lines)
+    if comparison.pairwise is not None:
+        chosen = "\n".join(f"- {inline(line, 600)}" for line in describe_pairwise(comparison.pairwise))
+        yield f"**By a judge, pair by pair**\n\n{chosen}"
     if comparison.tools:
         tools = (f"- {change}: {inline(names, _TEXT_LENGTH)}" for change, names in describe_tool_changes(comparison))
         yield "\n".join(["**Tools**", "", *tools])

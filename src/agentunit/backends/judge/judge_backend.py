@@ -14,13 +14,14 @@ from typing import Any
 from agentunit.backends.judge.claims import answer_correctness, faithfulness
 from agentunit.backends.judge.client import JudgeClient, JudgeReply
 from agentunit.backends.judge.limits import why_cap_cannot_hold
-from agentunit.backends.judge.panel import Member, members_of, quorum_of, together
+from agentunit.backends.judge.pairwise import pairwise
+from agentunit.backends.judge.panel import Member, Vote, members_of, quorum_of, together
 from agentunit.backends.judge.passages import retrieval_quality
 from agentunit.backends.judge.prompts import suspicions
 from agentunit.backends.judge.questions import Asking, Judge, JudgeFailed, all_of, spent_on
 from agentunit.backends.judge.rubric import rubric
 from agentunit.backends.judge.settings import JudgeSettings, configured, why_not_configured
-from agentunit.backends.quality import QualityQuestion, RubricQuestion, Verdict
+from agentunit.backends.quality import PairQuestion, QualityQuestion, RubricQuestion, Verdict
 
 
 def over_repeats(verdicts: Sequence[Verdict]) -> Verdict:
@@ -57,6 +58,7 @@ MEASURES: dict[str, Measure] = {
     "answer_correctness": answer_correctness,
     "retrieval_quality": retrieval_quality,
     "rubric": rubric,
+    "pairwise": pairwise,
 }
 
 
@@ -95,6 +97,13 @@ class JudgeBackend:
         """The clients of all judges."""
         return [self._own_client] if self._own_client is not None else [client for _, client in self._panel()]
 
+    def close(self) -> None:
+        """Close the clients that were made from settings; the next question makes new ones."""
+        with self._lock:
+            made, self._made, self._made_for = self._made, [], None
+        for _, client in made:
+            client.close()
+
     def _panel(self) -> list[tuple[Member, JudgeClient]]:
         settings = configured()
         if settings is None:
@@ -125,7 +134,9 @@ class JudgeBackend:
         if not panel or self._made_for is None or not self._made_for.judges:
             client = self.client
             return client.submit(ask(client, client.settings.repeats))
-        decide = partial(together, quorum=quorum_of(self._made_for), vote=self._made_for.vote)
+        # A tie is no vote for either side, so choices between two answers are averaged.
+        vote: Vote = "mean" if measure == "pairwise" else self._made_for.vote
+        decide = partial(together, quorum=quorum_of(self._made_for), vote=vote)
         return panel[0][1].submit(_panel_verdicts(ask, panel, decide))
 
 
@@ -188,6 +199,8 @@ def _places(question: QualityQuestion) -> list[tuple[str, str]]:
     sources = question.sources or [f"context[{at}]" for at in range(len(question.context))]
     places += zip(sources, question.context, strict=True)
     places += [(f"expected[{at}]", text) for at, text in enumerate(question.expected)]
+    if isinstance(question, PairQuestion):
+        places.append(("other answer", question.other))
     if isinstance(question, RubricQuestion):
         places += [(f"criteria[{at}]", text) for at, text in enumerate(question.criteria)]
         # The last answer of a conversation stands among the places already.

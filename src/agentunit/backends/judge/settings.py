@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
 
 _SENSITIVE = re.compile(r"auth|key|token|secret|passw|credential|sig|code", re.IGNORECASE)
@@ -150,7 +150,7 @@ class JudgeSettings:
     transcripts: bool = False
     judges: tuple[dict[str, Any], ...] = ()
     quorum: int | None = None
-    vote: str = "mean"
+    vote: Literal["mean", "majority"] = "mean"
 
     def __post_init__(self) -> None:
         address_of(self.url)
