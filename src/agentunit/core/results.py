@@ -136,6 +136,31 @@ class PanelSummary(Struct):
     disagree_cases: list[str]
 
 
+class LabeledSummary(Struct):
+    """The rate that people would give over all cases of a metric, from the labels of some and the scores of all.
+
+    ``rate`` is on the metric's scale, with its 95 % interval; ``None`` where the labels cannot tell, and ``reason``
+    says why. ``n_labels`` of ``n_cases`` records are labeled, ``n_skipped`` were left open by every rater who saw
+    them, on ``n_disagreed`` raters disagree (their mean counts). ``alpha`` is Krippendorff's, where several raters
+    labeled the same. ``method`` and ``weight`` say how far the scores were relied on. ``assumed_random``: the labels
+    came without the chance that their cases had of being labeled, and are taken for a random sample.
+    """
+
+    rate: float | None
+    low: float | None
+    high: float | None
+    n_labels: int
+    n_cases: int
+    method: str = ""
+    weight: float = 0.0
+    raters: list[str] = msgspec.field(default_factory=list)
+    n_skipped: int = 0
+    n_disagreed: int = 0
+    alpha: float | None = None
+    assumed_random: bool = False
+    reason: str | None = None
+
+
 class MetricSummary(Struct, omit_defaults=False):
     """One metric over a whole run, for one backend: scores of different backends are never averaged.
 
@@ -146,8 +171,10 @@ class MetricSummary(Struct, omit_defaults=False):
     repeated ``n_repeats`` times, ``within_case_sd`` says how much a case differs from run to run,
     ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
     ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
-    Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval. ``panel`` is there
-    when several judges were asked.
+    Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
+    ``mean_of`` says what the mean is of where it is no rate ("support"); ``share_from_half`` is the share of cases at
+    0.5 or above, for scores from 0 to 1. ``labeled`` is there when people labeled cases of the run for this metric,
+    ``panel`` when several judges were asked.
     """
 
     metric: str
@@ -178,6 +205,9 @@ class MetricSummary(Struct, omit_defaults=False):
     judge: JudgeSpread | None = None
     aggregate: str = "mean"
     n_below_best: int = 0
+    mean_of: str = ""
+    share_from_half: float | None = None
+    labeled: LabeledSummary | None = None
     panel: PanelSummary | None = None
 
 

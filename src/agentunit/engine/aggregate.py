@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100
+HALF = 0.5
+"""From here on a score from 0 to 1 says yes rather than no."""
 _CASES_NAMED = 5
 
 
@@ -69,6 +71,7 @@ class _Backend:
         "elapsed_s",
         "judge",
         "last",
+        "n_from_half",
         "n_scored",
         "records",
         "repeated",
@@ -87,6 +90,7 @@ class _Backend:
         self.judge = JudgeVariance()
         self.elapsed_s = 0.0
         self.n_scored = 0
+        self.n_from_half = 0
         self.last: float | None = None
 
     def add_to_cluster(self, cluster: int, value: float) -> None:
@@ -168,6 +172,7 @@ class MetricAggregate:
         if backend is None:
             backend = self._backends[backend_name, status] = _Backend(self.info)
         backend.statistics.add(value)
+        backend.n_from_half += value >= HALF
         backend.last = value
         backend.n_scored += 1
         if judged is not None:
@@ -202,6 +207,7 @@ class MetricAggregate:
                 backend = self._backends[key] = _Backend(self.info)
             mean = fsum(repeats) / len(repeats)
             backend.statistics.add(mean)
+            backend.n_from_half += mean >= HALF
             if cluster is not None:
                 backend.add_to_cluster(cluster, mean)
             backend.last = repeats[-1]
@@ -289,6 +295,8 @@ class MetricAggregate:
             amount=self._amount(scored.amounts, clustered=scored.clusters is not None),
             judge=_judge_spread(scored.judge),
             aggregate=self.info.aggregate,
+            mean_of=self.info.mean_of,
+            share_from_half=scored.n_from_half / statistics.n if are_shares(self.info) and not is_last else None,
             panel=self.judging.panel(),
         )
 

@@ -12,8 +12,9 @@ from typing import Literal
 from msgspec import structs
 
 from agentunit.backends.quality import LEXICAL, missing_local_model
-from agentunit.engine.gate_expressions import Gate, GateError, nearest_name, parse_gate
+from agentunit.engine.gate_expressions import LABELED, Gate, GateError, nearest_name, parse_gate
 from agentunit.engine.known_failures import counted_part
+from agentunit.engine.labeled_rates import labeled_sample, labeled_summary
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.engine.scored_run import Clusters, ScoredRun, SequentialAnswer, sequential_answers
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
@@ -164,6 +165,8 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     is_informational = any(row.status == "informational" for row in scored)
     if is_informational:
         verdict = replace(verdict, note=f"informational: {describe_trust(info, backend)}")
+    if gate.aggregate == LABELED:
+        return _by_labels(verdict, run, info, min_coverage)
     by_case = _by_case(scored)
     if gate.aggregate.startswith("pass"):
         elsewhere = {row.position for row in rows if row.value is not None} - by_case.keys()
@@ -180,6 +183,28 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     is_last = gate.aggregate == "mean" and info.aggregate == "last"
     judged = _judged(verdict, min_coverage, breaking, "last value" if is_last else gate.aggregate)
     return _undecided(judged, run.header.id) if is_informational and gate.backend is None else judged
+
+
+def _by_labels(verdict: GateVerdict, run: ScoredRun, info: MetricInfo, min_coverage: float) -> GateVerdict:
+    """A gate on the rate that people would give. Labels decide whatever the scores are worth."""
+    gate = verdict.gate
+    found = labeled_summary(run, gate.metric, verdict.backend)
+    verdict = replace(verdict, note=None, unit="score")
+    if found is None or found.rate is None or found.low is None or found.high is None:
+        why = "no case is labeled" if found is None else found.reason
+        command = f"agentunit label {run.header.id} --metric {gate.metric}"
+        return replace(verdict, verdict="cannot tell", reason=f"{why}: {command}")
+    near = gate.holds(found.low) != gate.holds(found.high)
+    verdict = replace(verdict, value=found.rate, low=found.low, high=found.high, near=near)
+    if found.assumed_random:
+        verdict = replace(verdict, note="labels taken for a random sample")
+    sample = labeled_sample(run, gate.metric, verdict.backend)
+    names = {(row.position, row.repeat): row.case_id for row in run.metrics[gate.metric]}
+    sign = -1.0 if info.direction == "lower" else 1.0
+    worst_first = sorted(sample.labels, key=lambda index: sign * sample.labels[index])
+    breaking = [names[sample.places[index]] for index in worst_first if not gate.holds(sample.labels[index])]
+    judged = _judged(verdict, min_coverage, tuple(dict.fromkeys(breaking)), "labeled rate")
+    return replace(judged, reason=f"{judged.reason} ({found.n_labels:,} labels of {found.n_cases:,})")
 
 
 def why_undecided(gate: Gate, backend: str, rescore: str | None = None) -> str:

@@ -14,12 +14,13 @@ import msgspec
 from agentunit.core.codec import decode_record
 from agentunit.core.conversation import SIMULATED_USER, USER_FAILED
 from agentunit.core.judged import judged_of
-from agentunit.core.results import JudgeSpend, RunSummary, Score
+from agentunit.core.results import JudgeSpend, MetricSummary, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate, amount_of
-from agentunit.engine.judging import JudgeTally, total_spend
+from agentunit.engine.judging import JudgeTally, total_spend, with_bias
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.labels import Place, StoredLabel, frames_of_run, label_values, labels_of_run
 from agentunit.store.portable import read_portable
 from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store, StoredRecord
 
@@ -55,7 +56,9 @@ class ScoredRun:
     """The scores of a run, by metric, each list in dataset order (by position, then repeat).
 
     ``records`` are all finished cases, also those without a score; ``infos`` what each metric said about itself when
-    the run was scored. ``read_records`` opens the records themselves, where they are kept.
+    the run was scored. ``read_records`` opens the records themselves, where they are kept. ``labels`` are what people
+    said of its answers; where some were said of another run's, ``frames`` names the run from whose answers those of
+    each record were drawn.
     """
 
     header: RunHeader
@@ -65,6 +68,8 @@ class ScoredRun:
     metrics: dict[str, list[ScoreRow]] = field(default_factory=dict)
     records: list[RecordRow] = field(default_factory=list)
     infos: dict[str, MetricInfo] = field(default_factory=dict)
+    labels: list[StoredLabel] = field(default_factory=list)
+    frames: dict[Place, str] = field(default_factory=dict)
     read_records: Callable[[], Iterator[StoredRecord]] | None = field(default=None, repr=False, compare=False)
     _summary: RunSummary | None = field(default=None, init=False, repr=False, compare=False)
 
@@ -121,8 +126,22 @@ class ScoredRun:
             self._summary = self._aggregated()
         return self._summary
 
+    def _with_people(self, row: MetricSummary) -> MetricSummary:
+        """A row of the summary with how each judge of a panel stands to people's labels."""
+        if row.panel is None or not self.labels:
+            return row
+        labels = label_values(self.labels, row.metric)
+        said = [
+            (each.judged, labels[each.position, each.repeat])
+            for each in self.metrics[row.metric]
+            if each.judged is not None and (each.position, each.repeat) in labels
+        ]
+        return msgspec.structs.replace(row, panel=with_bias(row.panel, said))
+
     def _aggregated(self) -> RunSummary:
-        from agentunit.engine.known_failures import set_aside  # it reads scored runs itself
+        # They read scored runs themselves.
+        from agentunit.engine.known_failures import set_aside
+        from agentunit.engine.labeled_rates import with_labels
 
         aggregates = []
         aside = set_aside(self)
@@ -133,7 +152,7 @@ class ScoredRun:
             aggregates.append(aggregate)
         return RunSummary(
             n_cases=self.n_cases,
-            metrics=[row for aggregate in aggregates for row in aggregate.rows()],
+            metrics=[self._with_people(with_labels(row, self)) for each in aggregates for row in each.rows()],
             unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
             n_input_errors=0,
             input_errors=[],
@@ -170,6 +189,8 @@ def run_from_store(store: Store, reference: str) -> ScoredRun:
     run.records = list(store.record_rows(header.id))
     run.n_cases = len({row.position for row in run.records})
     run.read_records = partial(_records_in_store, store.file, header.id)
+    run.labels = labels_of_run(store, header.id)
+    run.frames = frames_of_run(store, header.id, run.labels)
     return _in_suite_order(run)
 
 
@@ -192,6 +213,11 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
         for metric, score in case.scores.items():
             row = score_row(case.position, case.repeat, case.case_id, score, infos.get(metric))
             run.metrics.setdefault(metric, []).append(row)
+        run.labels += [
+            msgspec.structs.replace(label, position=case.position, repeat=case.repeat) for label in case.labels
+        ]
+        if case.frame is not None:
+            run.frames[case.position, case.repeat] = case.frame
     run.n_cases = len(positions)
     run.read_records = partial(_records_in_file, os.path.abspath(path))
     return _in_suite_order(run)

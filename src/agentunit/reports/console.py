@@ -18,6 +18,7 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, describe_groups
 from agentunit.reports.figures import (
     INTERVAL_HEADING,
+    LABELED_ROW,
     counted,
     counted_cases,
     describe_clusters,
@@ -26,6 +27,8 @@ from agentunit.reports.figures import (
     describe_spread,
     duration,
     informational_notes,
+    label_notes,
+    labeled_cells,
     metric_cells,
     number,
     spread_rows,
@@ -108,6 +111,8 @@ def print_run(
             console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
         if clusters := describe_clusters(summary):
             print_line(printable_line(clusters), console, "dim")
+        for note in label_notes(shown):
+            print_line(printable_line(note), console, "dim")
         _print_informational(shown, console)
         _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console)
@@ -154,6 +159,8 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: in
             Text(cells.trust),
             style=None if row.status == "ok" else "dim",
         )
+        if labeled := labeled_cells(row, infos[row.metric]):
+            table.add_row(f"  {LABELED_ROW}{labeled.mark}", *map(Text, map(printable_line, labeled[1:])), style="bold")
     return table
 
 

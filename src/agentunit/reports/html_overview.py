@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
+from msgspec import structs
+
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.engine.comparison import CaseDifference, Comparison
 from agentunit.engine.decision import Decision
@@ -24,6 +26,7 @@ from agentunit.reports.comparison_view import (
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
+    LABELED_ROW,
     better_direction,
     counted_cases,
     describe_clusters,
@@ -38,6 +41,8 @@ from agentunit.reports.figures import (
     gate_rule,
     informational_notes,
     is_about,
+    label_notes,
+    labeled_cells,
     metric_cells,
     quantity,
     spread_rows,
@@ -245,8 +250,9 @@ def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str
     headings = ["metric", INTERVAL_HEADING, "", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
     head = "".join(f'<th scope="col"{" class=num" if each == "scored" else ""}>{each}</th>' for each in headings)
     body = "".join(_metric_row(row, reported.infos[row.metric], verdicts) for row in reported.summary.metrics)
-    notes = informational_notes(reported.summary.metrics)
-    note = "".join(f'<p class="soft">i: {html_text(each)}</p>\n' for each in notes)
+    notes = [*label_notes(reported.summary.metrics)]
+    notes += [f"i: {each}" for each in informational_notes(reported.summary.metrics)]
+    note = "".join(f'<p class="soft">{html_text(each)}</p>\n' for each in notes)
     if clusters := describe_clusters(reported.summary):
         note = f'<p class="soft">{html_text(clusters)}</p>\n{note}'
     table = f'<table class="metrics wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
@@ -273,7 +279,26 @@ def _metric_row(row: MetricSummary, info: MetricInfo, verdicts: Sequence[GateVer
         gates = [f"<code>{html_text(gate_rule(each))}</code> {_word(GATE_WORDS[each.verdict])}" for each in named]
         cells.append(f'<td data-name="gate">{"<br>".join(gates)}</td>' if gates else "<td></td>")
     aside = "" if row.status == "ok" else ' class="aside"'
-    return f"<tr{aside}>{''.join(cells)}</tr>\n"
+    return f"<tr{aside}>{''.join(cells)}</tr>\n{_labeled_row(row, info, gated=bool(verdicts))}"
+
+
+def _labeled_row(row: MetricSummary, info: MetricInfo, *, gated: bool) -> str:
+    """What people would say, below what the scores say."""
+    shown = labeled_cells(row, info)
+    if shown is None or row.labeled is None:
+        return ""
+    labeled = row.labeled
+    rate = structs.replace(row, mean=labeled.rate, low=labeled.low, high=labeled.high)
+    cells = [
+        f"<td>{html_text(LABELED_ROW)}<span aria-hidden=true>{shown.mark}</span></td>",
+        f'<td data-name="labeled">{html_text(shown.value)}</td>',
+        f"<td>{_interval_bar(rate, info)}</td>",
+        f'<td class="num">{shown.scored}</td>',
+        f"<td>{html_text(shown.backend)}</td>",
+        f"<td>{html_text(shown.trust)}</td>",
+        *(["<td></td>"] if gated else []),
+    ]
+    return f'<tr class="labeled">{"".join(cells)}</tr>\n'
 
 
 def _interval_bar(row: MetricSummary, info: MetricInfo) -> str:

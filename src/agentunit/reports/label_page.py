@@ -135,7 +135,7 @@ def rendered_lines(page: LabelPage, console: Console) -> list[str]:
     signs = console.no_color or console.color_system is None
     with console.capture() as captured:
         console.print(page_blocks(page, signs=signs))
-    return captured.get().rstrip("\n").split("\n")
+    return [line.rstrip() for line in captured.get().rstrip().split("\n")]
 
 
 def _texts(value: Any) -> list[str]:

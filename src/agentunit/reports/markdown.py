@@ -32,6 +32,7 @@ from agentunit.reports.failure_groups import GROUPS_SHOWN, named_ids
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
+    LABELED_ROW,
     counted,
     counted_cases,
     describe_clusters,
@@ -44,6 +45,8 @@ from agentunit.reports.figures import (
     gate_rule,
     informational_notes,
     is_about,
+    label_notes,
+    labeled_cells,
     metric_cells,
     quantity,
     spread_rows,
@@ -221,8 +224,13 @@ def _metric_table(reported: ReportedRun) -> str:
             named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
             cells.append("<br>".join(_rule_and_word(verdict) for verdict in named))
         lines.append("| " + " | ".join(cells) + " |")
+        if labeled := labeled_cells(row, reported.infos[row.metric]):
+            said = [f"{LABELED_ROW}{labeled.mark}", *map(inline, labeled[1:]), *([""] if verdicts else [])]
+            lines.append("| " + " | ".join(said) + " |")
     if clusters := describe_clusters(reported.summary):
         lines += ["", inline(clusters)]
+    for note in label_notes(rows):
+        lines += ["", inline(note, _TEXT_LENGTH)]
     for note in informational_notes(rows):
         lines += ["", f"_i_: {inline(note)}"]
     return "\n".join(lines)

@@ -101,6 +101,26 @@ def labels_of_run(store: Store, run_id: str, metric: str | None = None) -> list[
     return sorted(found, key=lambda label: (*label.place, label.made_at))
 
 
+def frames_of_run(store: Store, run_id: str, labels: Sequence[StoredLabel]) -> dict[Place, str]:
+    """For a run with labels that were given on other runs: the run from whose answers each record's labels were drawn.
+
+    Answers that another run had, too, were all among those that its labels were drawn from; the rest are this run's
+    own. Of a run that was deleted only the labeled answers are known to have been. Without such labels: nothing.
+    """
+    given_on = {label.run_id for label in labels} - {"", run_id}
+    if not given_on:
+        return {}
+    asked: dict[str, str] = {label.subject: label.run_id for label in labels if label.run_id in given_on}
+    known = {run.id for run in store.runs()}
+    for frame in sorted(given_on & known):
+        for stored in store.records(frame):
+            asked.setdefault(subject_of(stored.record), frame)
+    return {
+        (stored.position, stored.repeat): asked.get(subject_of(stored.record), run_id)
+        for stored in store.records(run_id)
+    }
+
+
 def label_values(labels: Iterable[StoredLabel], metric: str) -> dict[Place, float]:
     """The label of each record: the mean of what its raters said. Those that no rater could judge have none.
 

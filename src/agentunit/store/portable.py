@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.results import Score, encode_json
-from agentunit.store.labels import StoredLabel, labels_of_run, places_of, subject_of
+from agentunit.store.labels import StoredLabel, frames_of_run, labels_of_run, places_of, subject_of
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import RunHeader, Store
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
@@ -35,7 +35,10 @@ class PortableHeader(Struct):
 
 
 class PortableCase(Struct, omit_defaults=True):
-    """One finished case; the record is kept as it was written. ``labels`` are those that stood for its answer."""
+    """One finished case; the record is kept as it was written. ``labels`` are those that stood for its answer.
+
+    Where some of the run's labels were given on another run, ``frame`` is the run that this answer's were drawn from.
+    """
 
     position: int
     repeat: int
@@ -45,6 +48,7 @@ class PortableCase(Struct, omit_defaults=True):
     record: msgspec.Raw
     scores: dict[str, Score]
     labels: list[StoredLabel] = msgspec.field(default_factory=list)
+    frame: str | None = None
 
 
 _header_decoder = msgspec.json.Decoder(PortableHeader)
@@ -161,7 +165,8 @@ def _cases_of(store: Store, run_id: str) -> Iterator[PortableCase]:
     # Records and scores come in the same order, so one pass over each is enough.
     scores = store.scores(run_id)
     waiting = next(scores, None)
-    labels = places_of(labels_of_run(store, run_id))
+    of_run = labels_of_run(store, run_id)
+    labels, frames = places_of(of_run), frames_of_run(store, run_id, of_run)
     for stored in store.records(run_id):
         of_case: dict[str, Score] = {}
         while waiting is not None and (waiting.position, waiting.repeat) == (stored.position, stored.repeat):
@@ -177,6 +182,7 @@ def _cases_of(store: Store, run_id: str) -> Iterator[PortableCase]:
             raw,
             of_case,
             list(labels.get((stored.position, stored.repeat), ())),
+            frames.get((stored.position, stored.repeat)),
         )
 
 

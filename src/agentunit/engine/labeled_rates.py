@@ -1,0 +1,167 @@
+"""The labeled rate of a run: what people would say about all of its cases, from the labels of some.
+
+What a label may speak for depends on how its case was chosen. Cases that ``agentunit label`` drew have a known chance;
+labels of a file have none, and are taken for a random sample. Labels that were given on another run speak for the
+answers that both runs share; for answers that are new in this run, others are needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from msgspec import structs
+
+from agentunit.core.results import LabeledSummary, MetricSummary
+from agentunit.engine.scored_run import ScoredRun
+from agentunit.formulas.agreement import krippendorff_alpha
+from agentunit.formulas.labeled import LabeledRate, draw_for_labeling, labeled_rate
+from agentunit.store.labels import Place, label_values, places_of
+from agentunit.store.sqlite import ScoreRow
+
+
+@dataclass
+class LabeledSample:
+    """The records that a metric scored, in dataset order, and the labels among them, by index.
+
+    ``strata`` are the groups within which labels are taken for random; ``unasked`` counts the records of groups that
+    have no label at all.
+    """
+
+    metric: str
+    places: list[Place]
+    scores: list[float | None]
+    clusters: list[int] | None
+    labels: dict[int, float] = field(default_factory=dict)
+    strata: list[int] | None = None
+    probabilities: dict[int, float] | None = None
+    skipped: set[int] = field(default_factory=set)
+    unasked: int = 0
+
+    def rate(self) -> LabeledRate | None:
+        """The labeled rate; ``None`` where there is no label, or none of some group."""
+        if self.unasked or not self.labels:
+            return None
+        return labeled_rate(
+            self.scores,
+            self.labels,
+            probabilities=self.probabilities,
+            strata=self.strata,
+            clusters=self.clusters,
+            skipped=self.skipped,
+        )
+
+
+def scored_rows(run: ScoredRun, metric: str, backend: str | None = None) -> list[ScoreRow]:
+    """The records that a metric is about: those it scored by this backend, or failed to."""
+    rows = [row for row in run.metrics.get(metric, ()) if row.status != "not_applicable"]
+    return [row for row in rows if backend is None or row.backend == backend]
+
+
+def labeled_sample(run: ScoredRun, metric: str, backend: str | None = None) -> LabeledSample:
+    """The scores of a metric with the labels of its own question."""
+    rows = scored_rows(run, metric, backend)
+    places = [(row.position, row.repeat) for row in rows]
+    sample = LabeledSample(metric, places, [row.value for row in rows], _clusters(run, rows))
+    labels = [label for label in run.labels if label.metric == metric]
+    values = label_values(labels, metric)
+    index_of = {place: index for index, place in enumerate(places)}
+    sample.labels = {index_of[place]: value for place, value in values.items() if place in index_of}
+    sample.skipped = {index_of[label.place] for label in labels if label.place in index_of} - sample.labels.keys()
+    if sample.labels:
+        _stratify(sample, run)
+    return sample
+
+
+def draw_seed(run: ScoredRun, metric: str) -> int:
+    """The seed of the order in which cases of a run are asked about: the same for every rater and on every machine."""
+    return int.from_bytes(hashlib.sha256(f"{run.header.id}/{metric}".encode()).digest()[:6], "big")
+
+
+def own_frame(run: ScoredRun, sample: LabeledSample) -> list[int]:
+    """The indices that cases are drawn from: all, or the answers that no other run's labels speak for."""
+    if not run.frames:
+        return list(range(len(sample.places)))
+    return [at for at, place in enumerate(sample.places) if run.frames.get(place, run.header.id) == run.header.id]
+
+
+def with_labels(row: MetricSummary, run: ScoredRun) -> MetricSummary:
+    """A row of a run's summary with the labeled rate, where people labeled cases for its metric."""
+    if row.n_scored and any(label.metric == row.metric for label in run.labels):
+        return structs.replace(row, labeled=labeled_summary(run, row.metric, row.backend))
+    return row
+
+
+def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> LabeledSummary | None:
+    """The labeled rate of a metric with what it rests on; ``None`` where no label is about its cases."""
+    sample = labeled_sample(run, metric, backend)
+    if not sample.labels and not sample.skipped:
+        return None
+    places = {sample.places[index] for index in sample.labels}
+    labels = [each for each in run.labels if each.metric == metric and each.place in places and each.value is not None]
+    said = [[label.value or 0.0 for label in each] for each in places_of(labels).values()]
+    rate = sample.rate()
+    summary = LabeledSummary(
+        rate=None if rate is None else rate.rate,
+        low=None if rate is None else rate.low,
+        high=None if rate is None else rate.high,
+        n_labels=len(sample.labels),
+        n_cases=len(sample.places),
+        method="" if rate is None else rate.method,
+        weight=0.0 if rate is None else rate.weight,
+        raters=sorted({label.rater for label in labels}),
+        n_skipped=len(sample.skipped),
+        n_disagreed=sum(len(set(values)) > 1 for values in said),
+        alpha=krippendorff_alpha(said),
+        assumed_random=any(label.draw is None for label in labels),
+    )
+    if rate is None:
+        summary.reason = (
+            f"{sample.unasked:,} of {len(sample.places):,} answers are new since these labels were given"
+            if sample.labels
+            else "every case that was asked about was skipped"
+        )
+    return summary
+
+
+def _stratify(sample: LabeledSample, run: ScoredRun) -> None:
+    """Put each record into the group within which its labels are random, and count those of groups without any."""
+    groups = [run.frames.get(place, run.header.id) for place in sample.places]
+    labeled = {groups[index] for index in sample.labels}
+    sample.unasked = sum(group not in labeled for group in groups)
+    sizes, n_labels = Counter(groups), Counter(groups[index] for index in sample.labels)
+    chances = {index: n_labels[groups[index]] / sizes[groups[index]] for index in sample.labels}
+    keys = [(group, 0) for group in groups]
+    for index, (stratum, chance) in _drawn_here(sample, run).items():
+        keys[index] = (groups[index], stratum)
+        if index in chances:
+            chances[index] = chance
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    if len(numbers) > 1:
+        sample.strata = [numbers[key] for key in keys]
+        sample.probabilities = chances
+
+
+def _drawn_here(sample: LabeledSample, run: ScoredRun) -> dict[int, tuple[int, float]]:
+    """Stratum and chance of each record that was there to draw, where its labels are the beginning of a draw.
+
+    Chances are those of a draw of just as many as were asked about, so that one that was broken off is as good.
+    """
+    own = own_frame(run, sample)
+    seed = draw_seed(run, sample.metric)
+    scores = [sample.scores[index] for index in own]
+    asked = {index for index in own if index in sample.labels or index in sample.skipped}
+    drawn = {own[at]: chance for at, _, chance in draw_for_labeling(scores, len(asked), seed=seed)}
+    if not asked or asked != drawn.keys():
+        return {}
+    everything = draw_for_labeling(scores, len(scores), seed=seed)
+    return {own[at]: (stratum, drawn.get(own[at], 0.0)) for at, stratum, _ in everything}
+
+
+def _clusters(run: ScoredRun, rows: Sequence[ScoreRow]) -> list[int] | None:
+    """Records that are alike: of one cluster of the suite, or repeats of one case."""
+    if run.clusters is not None:
+        return [run.clusters.of_case(row.position) for row in rows]
+    return [row.position for row in rows] if run.n_repeats > 1 else None
