@@ -56,12 +56,13 @@ class Criterion:
 
 @dataclass(frozen=True)
 class RubricExample:
-    """An answer with the scores that people gave it, one for each criterion."""
+    """An answer with the scores that people gave it: one for each criterion, or ``overall``, from 0 to 1."""
 
     answer: str
     scores: tuple[int | str, ...]
     question: str | None = None
     reason: str | None = None
+    overall: float | None = None
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from agentunit.backends.quality import (
 )
 from agentunit.core.results import MetricResult
 from agentunit.metrics.base import ItemMetric, MetricInfo
+from agentunit.metrics.calibration import Calibration, as_examples, calibrated_info, calibration_of, models_asked
 from agentunit.metrics.criteria import criteria_of, examples_of, scale_of
 from agentunit.metrics.inputs import InputProblem, Item, acceptable_answers, no_answer
 from agentunit.metrics.started import StartedBatch
@@ -43,7 +44,8 @@ class RubricMetric(ItemMetric):
     answers with the scores that they deserve (``answer``, ``score``, also ``question`` and ``reason``). The judge sees
     the answer and, of ``reads``, what there is: ``question``, ``context``, ``expected_output``, and ``steps`` (what the
     agent did, and which tools it had). ``of="conversation"`` scores the whole conversation in place of the last
-    answer. Give ``name`` to use several rubrics in a run.
+    answer. ``calibration`` is a file of ``agentunit validity --calibrate``: examples from your labels, and what scores
+    mean by them. Give ``name`` to use several rubrics in a run.
 
     >>> RubricMetric("Is the answer polite?", name="politeness").evaluate({"id": "q1"}, None, None).detail["reason"]
     'no answer: outcome.output is missing'
@@ -55,6 +57,7 @@ class RubricMetric(ItemMetric):
     name: str = "rubric"
     examples: Sequence[Any] = ()
     of: Literal["answer", "conversation"] = "answer"
+    calibration: str | Calibration | None = None
 
     info = MetricInfo(
         name="rubric",
@@ -92,6 +95,14 @@ class RubricMetric(ItemMetric):
             raise ValueError(f"RubricMetric: of must be answer or conversation; received {self.of!r}")
         if not isinstance(self.name, str) or not self.name.strip():
             raise ValueError(f"RubricMetric: name must be a text; received {self.name!r}")
+        if self._calibration is not None:
+            # An attribute of this one: the class keeps the facts that hold without a calibration.
+            info = calibrated_info(type(self).info, self._calibration, models_asked(JUDGE))
+            object.__setattr__(self, "info", info)
+
+    @cached_property
+    def _calibration(self) -> Calibration | None:
+        return calibration_of(self.calibration, "RubricMetric", self.name)
 
     @cached_property
     def given_criteria(self) -> list[Criterion]:
@@ -100,7 +111,8 @@ class RubricMetric(ItemMetric):
 
     @cached_property
     def _examples(self) -> list[RubricExample]:
-        return examples_of(self.examples, self.given_criteria or None)
+        shown = [] if self._calibration is None else as_examples(self._calibration.examples)
+        return [*examples_of(self.examples, self.given_criteria or None), *shown]
 
     def score_item(self, item: Item) -> MetricResult:
         """Score one item."""
@@ -170,7 +182,8 @@ class RubricMetric(ItemMetric):
             criteria=[each.text for each in criteria],
             scale=scale_of(self.scale)[0],
             scored_by=criteria,
-            examples=self._examples,
+            # An answer is not judged with itself as an example.
+            examples=[each for each in self._examples if each.answer != item.answer],
             messages=_said(item) if whole else (),
             steps=step_texts(item) if with_steps else (),
             tools=tool_texts(item) if with_steps else (),
@@ -188,7 +201,7 @@ class RubricMetric(ItemMetric):
             raise InputProblem(f"case.metadata[{self.name!r}]: {error}") from None
         if not found:
             raise InputProblem(f"case.metadata[{self.name!r}] must be one or more texts; received {received!r:.80}")
-        if any(len(each.scores) != len(found) for each in self._examples):
+        if any(each.scores and len(each.scores) != len(found) for each in self._examples):
             raise InputProblem(f"examples must have a score for each of the {len(found)} criteria of the case")
         return found
 
@@ -204,7 +217,11 @@ class RubricMetric(ItemMetric):
         if verdict.value is None:
             detail.setdefault("reason", "the judge gave no verdict and no reason")
             return MetricResult(self.name, None, detail)
-        return MetricResult(self.name, verdict.value, detail)
+        value = verdict.value
+        if self._calibration is not None:
+            detail["raw_value"] = value
+            value = self._calibration.value_of(value)
+        return MetricResult(self.name, value, detail)
 
 
 def _said(item: Item) -> list[tuple[str, str]]:

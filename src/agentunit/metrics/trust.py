@@ -13,6 +13,7 @@ FIGURES_FILE = "validity.json"
 # From which figure on a score is strong, and useful: for shares and AUROC, where 0.5 may be chance, and correlations.
 _SHARE_BOUNDS, _CORRELATION_BOUNDS = (0.8, 0.65), (0.6, 0.4)
 _CORRELATIONS = frozenset({"Spearman", "Pearson", "Kendall"})
+_MEASURED_HERE = ("strong, ", "useful, ", "weak, ")
 _OWN_WORDS = {
     "exact": "exact",
     "recorded": "exact, as recorded",
@@ -78,8 +79,11 @@ def describe_trust(info: MetricInfo, backend: str, *, at_length: bool = False) -
     >>> describe_trust(MetricInfo("shape", "custom", "", trust={"trace": "descriptive"}), "trace")
     'unmeasured, descriptive'
     """
+    own = info.trust.get(backend, "not measured")
+    if own.startswith(_MEASURED_HERE):
+        # By the user's own labels, which say more about the user's cases than ours do.
+        return own
     figure = measured_figures().get((info.name, backend))
     if figure is not None:
         return figure.at_length() if at_length else str(figure)
-    own = info.trust.get(backend, "not measured")
     return _OWN_WORDS.get(own, own if own.startswith("exact") else f"unmeasured, {own}")
