@@ -29,10 +29,10 @@ from benchmarks.validity.progress import tell
 from benchmarks.validity.rows import data_minimization, faithfulness, retrieval_quality
 from benchmarks.validity.sampling import sampled
 
-# A model reads a handful of cases a second; more rows would say no more about an interval.
-MOST_ROWS = 600
-# The cheapest part of a case that a rate is made of: fewer rows than this cannot give 30 labels of a population.
-FEWEST_ROWS = 60
+# Fewer rows are no population that 30 labels could be drawn from; more would say no more about an interval.
+FEWEST_ROWS, MOST_ROWS = 60, 5000
+# A model reads a handful of cases a second.
+MOST_MODEL_ROWS = 600
 
 
 class Row(Struct, frozen=True, array_like=True):
@@ -114,12 +114,13 @@ def labelled_sets(data: LabelledData) -> Iterator[tuple[str, list[LabelledCase],
         yield name, cases, MINIMIZATION
 
 
-def scored_sets(data: LabelledData, cache: Path, most_rows: int = MOST_ROWS) -> Iterator[ScoredSet]:
+def scored_sets(data: LabelledData, cache: Path) -> Iterator[ScoredSet]:
     """Every set with every scorer's scores; what is in the cache is not computed again."""
     for name, cases, scorers in labelled_sets(data):
         if len(cases) < FEWEST_ROWS:
             continue
         for scorer, score in scorers.items():
+            most_rows = MOST_MODEL_ROWS if "(local)" in scorer else MOST_ROWS
             path = cache / f"{_file_name(name)}.{_file_name(scorer)}.{most_rows}.json"
             if path.is_file():
                 yield msgspec.json.decode(path.read_bytes(), type=ScoredSet)

@@ -1,8 +1,9 @@
 """Bounds of a mean of values that lie in a known range, whatever their distribution: Gaffke's, weighted.
 
-One unseen value at the worst end of the range joins the sample, and the bound is a quantile of the sample's mean under
-random weights. For pass/fail values it is the exact binomial bound. That it holds for every distribution is a conjecture
-without a known exception. Source: Gaffke, Math. Methods Stat. 14 (2005); Learned-Miller and Thomas, arXiv:1905.06208.
+One unseen value at the worst end of the range joins the sample, and the bound is a quantile of the sample's mean
+under random weights. For pass/fail values it is the exact binomial bound. That it holds for every distribution is a
+conjecture without a known exception.
+Source: Gaffke, Math. Methods Stat. 14 (2005); Learned-Miller and Thomas, arXiv:1905.06208 (2019).
 """
 
 from __future__ import annotations
@@ -39,6 +40,45 @@ def weighted_mean_bound(
 
     estimate = math.fsum(w * v for v, w in zip(values, shares, strict=True)) / math.fsum(shares)
     return _crossing(chance_below, lowest, max(lowest, estimate), alpha)
+
+
+def pass_fail_bound(passes: int, n: int, n_cases: int, alpha: float) -> float:
+    """The lower bound, at the one-sided level alpha, of the share of passes among all cases, n of which were drawn.
+
+    Exact for cases drawn without replacement: the least share under which `passes` or more have a chance above alpha by
+    the hypergeometric law. For many cases it is Clopper and Pearson's bound. No passes: 0.
+
+    >>> pass_fail_bound(3, 3, 4, 0.2)  # with 3 passes among the 4 cases, 3 of 3 have the chance 1/4
+    0.75
+    """
+    least, most = passes, n_cases - (n - passes)
+    while least < most:
+        middle = (least + most) // 2
+        if _hypergeometric_tail(passes, n, middle, n_cases) > alpha:
+            most = middle
+        else:
+            least = middle + 1
+    return least / n_cases
+
+
+def _hypergeometric_tail(passes: int, n: int, n_passing: int, n_cases: int) -> float:
+    """The chance of `passes` or more in n draws from `n_cases`, of which `n_passing` pass."""
+    n_failing = n_cases - n_passing
+    first, last = max(passes, n - n_failing), min(n, n_passing)
+    if first > last:
+        return 0.0
+    lgamma = math.lgamma
+    constant = (
+        lgamma(n_passing + 1) + lgamma(n_failing + 1) + lgamma(n + 1) + lgamma(n_cases - n + 1) - lgamma(n_cases + 1)
+    )
+    terms = [
+        math.exp(
+            constant
+            - lgamma(k + 1) - lgamma(n_passing - k + 1) - lgamma(n - k + 1) - lgamma(n_failing - n + k + 1)
+        )
+        for k in range(first, last + 1)
+    ]  # fmt: skip
+    return min(1.0, math.fsum(terms))
 
 
 def positive_part_chance(coefficients: Sequence[float]) -> float:
