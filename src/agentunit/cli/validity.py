@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 import click
 
+from agentunit.cli.calibrate import calibrate_option, calibrate_run
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
-from agentunit.cli.options import InputFailure, json_option, metrics_from
+from agentunit.cli.options import InputFailure, json_option, metrics_from, store_option
+from agentunit.cli.references import unreadable_runs_fail
 from agentunit.core.results import encode_json
 from agentunit.datasets.labels import (
     LabelFile,
@@ -36,9 +38,8 @@ from agentunit.traces.reading import read_records
 
 @click.command()
 @click.argument("records", nargs=-1, metavar="[RECORDS]…")
-@click.option(
-    "--labels", "labels_path", required=True, metavar="FILE", help="Your labels: CSV or JSONL, one row a case."
-)
+@click.option("--labels", "labels_path", metavar="FILE", help="Your labels: CSV or JSONL, one row a case.")
+@calibrate_option
 @click.option(
     "-m",
     "--metrics",
@@ -60,23 +61,27 @@ from agentunit.traces.reading import read_records
 )
 @json_option("Print everything as JSON instead of a table.")
 @judge_options
+@store_option
 @click.pass_context
 def validity(
     context: click.Context,
     records: tuple[str, ...],
-    labels_path: str,
+    labels_path: str | None,
+    calibrate_to: str | None,
     names: tuple[str, ...],
     label_column: str,
     label_means: Literal["good", "bad"],
     threshold: float | None,
     as_json: bool,
     choice: JudgeChoice,
+    store_path: str,
 ) -> None:
     """How well do metrics agree with your own labels?
 
     \b
     agentunit validity runs.jsonl --labels mine.csv --metrics faithfulness,answer_correctness
     agentunit validity --labels answers.csv --label-column hallucinated --label-means bad
+    agentunit validity last --metrics helpfulness --calibrate helpfulness.json
 
     With RECORDS, the labels file needs the columns id (or case_id) and label; rows are joined to records by case id.
     Without, it holds the texts too: query, context (a text, or a JSON list of texts), answer, expected, label, and
@@ -90,6 +95,14 @@ def validity(
         raise click.BadParameter(f"must be a finite number; received {threshold}", param_hint="--threshold")
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
+    if calibrate_to is not None:
+        if len(records) != 1 or len(metrics) != 1 or labels_path is not None:
+            raise click.UsageError("--calibrate takes one stored RUN with labels, and one metric (--metrics NAME)")
+        with unreadable_runs_fail():
+            calibrate_run(records[0], metrics[0], calibrate_to, choice, store_path, as_json=as_json)
+        return
+    if labels_path is None:
+        raise click.UsageError("name your labels: --labels FILE")
     _refuse_missing([*records, labels_path])
     try:
         labels = read_label_file(labels_path, label_column)

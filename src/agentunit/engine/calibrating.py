@@ -110,6 +110,12 @@ def calibrate(
     )
 
 
+def provisional(metric: Any, answers: Sequence[LabeledAnswer]) -> Calibration:
+    """A calibration with as many examples as one will have, to plan by what is sent."""
+    taught = partial_calibration(metric, _backend(metric), len(answers))
+    return _changed(taught, examples=_examples(metric, _halves(answers)[0], {}, MOST_EXAMPLES))
+
+
 def partial_calibration(metric: Any, backend: str, n_labels: int) -> Calibration:
     """A calibration that has learned nothing yet."""
     nothing = Figure(0)

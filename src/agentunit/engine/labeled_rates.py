@@ -18,7 +18,7 @@ from agentunit.core.results import LabeledSummary, MetricSummary
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.agreement import krippendorff_alpha
 from agentunit.formulas.labeled import LabeledRate, draw_for_labeling, labeled_rate
-from agentunit.store.labels import Place, label_values, places_of
+from agentunit.store.labels import Place, StoredLabel, label_values, places_of, split_labels
 from agentunit.store.sqlite import ScoreRow
 
 
@@ -27,7 +27,7 @@ class LabeledSample:
     """The records that a metric scored, in dataset order, and the labels among them, by index.
 
     ``strata`` are the groups within which labels are taken for random; ``unasked`` counts the records of groups that
-    have no label at all.
+    have no label at all, ``n_shown`` the labels that a calibrated judge learned from, which are not among these.
     """
 
     metric: str
@@ -39,6 +39,7 @@ class LabeledSample:
     probabilities: dict[int, float] | None = None
     skipped: set[int] = field(default_factory=set)
     unasked: int = 0
+    n_shown: int = 0
 
     def rate(self) -> LabeledRate | None:
         """The labeled rate; ``None`` where there is no label, or none of some group."""
@@ -72,7 +73,27 @@ def labeled_sample(run: ScoredRun, metric: str, backend: str | None = None) -> L
     sample.skipped = {index_of[label.place] for label in labels if label.place in index_of} - sample.labels.keys()
     if sample.labels:
         _stratify(sample, run)
+        _leave_out_shown(sample, labels, run.info(metric).shown_share)
     return sample
+
+
+def _leave_out_shown(sample: LabeledSample, labels: Sequence[StoredLabel], shown_share: float) -> None:
+    """Take away the labels that a calibrated judge learned from: it is right about them because it was told.
+
+    Which these are depends on the answer alone, not on its score or label, so the others are as random as all were:
+    each with its chance times the share of those that were not shown.
+    """
+    if not shown_share:
+        return
+    held_out = {label.place for label in split_labels(labels, held_out_share=1.0 - shown_share)[1]}
+    kept = {index: value for index, value in sample.labels.items() if sample.places[index] in held_out}
+    sample.n_shown = len(sample.labels) - len(kept)
+    sample.labels = kept
+    sample.skipped = {index for index in sample.skipped if sample.places[index] in held_out}
+    if sample.probabilities is not None:
+        left = kept.keys() | sample.skipped
+        chances = sample.probabilities.items()
+        sample.probabilities = {index: chance * (1.0 - shown_share) for index, chance in chances if index in left}
 
 
 def draw_seed(run: ScoredRun, metric: str) -> int:
@@ -115,6 +136,7 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         n_skipped=len(sample.skipped),
         n_disagreed=sum(len(set(values)) > 1 for values in said),
         alpha=krippendorff_alpha(said),
+        n_shown=sample.n_shown,
         assumed_random=any(label.draw is None for label in labels),
     )
     if rate is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -114,8 +114,9 @@ class ScoredRun:
         return tally.spend()
 
     def info(self, name: str) -> MetricInfo:
-        """The facts about a metric of this run."""
-        return self.infos.get(name) or info_of(name)
+        """The facts about a metric of this run, by the name that it has there: a rubric may have one of its own."""
+        found = self.infos.get(name) or info_of(name)
+        return found if found.name == name else replace(found, name=name)
 
     def summary(self) -> RunSummary:
         """The aggregate of the run, as ``agentunit score`` makes it; repeats of a case count as one, by their mean.
