@@ -9,8 +9,11 @@ import click
 
 from agentunit.cli.main import EXIT_USAGE
 from agentunit.engine.judge_plan import PLAYED_USERS, Sending
+from agentunit.engine.pairwise import WIN_RATE
 from agentunit.reports.figures import counted, quantity
 from agentunit.reports.printable import printable_line
+
+_NEED_A_JUDGE = (PLAYED_USERS, WIN_RATE.name)
 
 
 def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
@@ -25,7 +28,7 @@ def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
     if yes or os.environ.get("CI") or not _somebody_can_answer():
         return
     if not click.confirm("Send it?", default=False, err=True):
-        hint = "" if sending.metrics == (PLAYED_USERS,) else " (--backend lexical scores without a judge)"
+        hint = "" if sending.metrics[0] in _NEED_A_JUDGE else " (--backend lexical scores without a judge)"
         click.echo(f"nothing was sent{hint}", err=True)
         raise click.exceptions.Exit(EXIT_USAGE)
 
