@@ -44,7 +44,7 @@ def calibrate_run(
     reference: str, metric: Any, target: str, choice: JudgeChoice, store_path: str, *, as_json: bool
 ) -> None:
     """Learn from the labels of a run, write the file, and print how well it agrees with labels not shown."""
-    if not is_dataclass(metric) or not any(each.name == "calibration" for each in fields(metric)):
+    if "calibration" not in ([each.name for each in fields(metric)] if is_dataclass(metric) else ()):
         raise click.UsageError(f"{metric.name} cannot be calibrated: it is exact, or no score from 0 to 1")
     if os.path.isdir(target):
         raise click.UsageError(f"{target} is a folder: name a file")
