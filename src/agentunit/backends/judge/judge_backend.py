@@ -10,8 +10,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from agentunit.backends.judge.claims import answer_correctness, faithfulness
-from agentunit.backends.judge.client import JudgeClient, JudgeReply
-from agentunit.backends.judge.limits import why_cap_cannot_hold
+from agentunit.backends.judge.client import JudgeClient, JudgeReply, why_not_ready
 from agentunit.backends.judge.passages import retrieval_quality
 from agentunit.backends.judge.prompts import suspicions
 from agentunit.backends.judge.questions import Asking, Judge, JudgeFailed, all_of, spent_on
@@ -77,7 +76,7 @@ class JudgeBackend:
             settings = configured()
         except ValueError as error:
             return str(error)
-        return why_not_configured() if settings is None else why_cap_cannot_hold(settings)
+        return why_not_configured() if settings is None else why_not_ready(settings)
 
     @property
     def client(self) -> JudgeClient:
