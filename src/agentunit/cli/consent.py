@@ -54,6 +54,8 @@ def _costs(sending: Sending) -> str:
     else:
         price = "price unknown" if sending.cost_usd is None else quantity(sending.cost_usd, "USD")
         amount = f"about {sending.n_calls:,} calls, {sending.n_tokens:,} tokens, {price}"
+    if sending.is_batch:
+        amount += " in batches, at half the price: results may take a day"
     if sending.repeats > 1:
         amount += f" (each question {sending.repeats} times)"
     cached = "; replies in the cache cost nothing" if sending.is_cached else ""

@@ -11,8 +11,8 @@ from judge_decisions import decide, texts_of
 from scripted_judge import ScriptedJudge, body_of, reply_of
 
 from agentunit.backends.json_schema import violations
-from agentunit.backends.judge.claims import ANSWER_BUDGET, MOST_CLAIMS, PASSAGE_BUDGET
 from agentunit.backends.judge.judge_backend import MEASURES, JudgeBackend, judge_one
+from agentunit.backends.judge.prompts import ANSWER_BUDGET, MOST_CLAIMS, PASSAGE_BUDGET
 from agentunit.backends.quality import QualityQuestion, RubricQuestion, Verdict
 
 PARIS = "Paris is in France."

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agentunit.backends.judge.prompts import batches, fenced, list_schema, pieces
+from agentunit.backends.judge.prompts import (
+    ANSWER_BUDGET,
+    CLAIM_BUDGET,
+    MOST_CLAIMS,
+    OVERLAP,
+    PASSAGE_BUDGET,
+    batches,
+    fenced,
+    list_schema,
+    pieces,
+)
 from agentunit.backends.judge.questions import Asking, JudgeFailed, all_of
 from agentunit.backends.judge.replies import (
     UnprovenReply,
@@ -29,12 +39,6 @@ SUPPORTED, CONTRADICTED, NOT_IN_PASSAGES = "supported", "contradicted", "not_in_
 UNKNOWN = "unknown"
 """A claim that a judge twice calls supported with words that stand in no passage, or takes from an answer that does not
 state it: there is no verdict on it, and so none on its answer."""
-
-ANSWER_BUDGET = 3_000
-PASSAGE_BUDGET = 24_000
-CLAIM_BUDGET = 6_000
-MOST_CLAIMS = 20
-_OVERLAP = 400
 
 _SPLIT_TASK = """\
 You split an answer into claims, so that each claim can be checked by itself.
@@ -188,7 +192,7 @@ async def check_claims(
     numbered = [
         (number, piece)
         for number, passage in enumerate(passages, 1)
-        for piece in pieces(passage, PASSAGE_BUDGET, _OVERLAP)
+        for piece in pieces(passage, PASSAGE_BUDGET, OVERLAP)
     ]
     shown = list(batches(numbered, lambda each: len(each[1]), PASSAGE_BUDGET, len(numbered)))
 
