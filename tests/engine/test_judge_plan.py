@@ -33,7 +33,11 @@ CASES: dict[str, tuple[type[Any], dict[str, Any], str]] = {
     "long passages": (FaithfulnessMetric, {"context": [f"{'y ' * 11_000}{at}" for at in range(4)]}, SENTENCES[1]),
     "both": (FaithfulnessMetric, {"context": [f"{'y ' * 11_000}{at}" for at in range(4)]}, LONG),
     "reference": (AnswerCorrectnessMetric, {"expected_output": LONG}, LONG + " And it is old."),
-    "passages": (RetrievalQualityMetric, {"context": [f"{at} {PASSAGE}" for at in range(3)], "expected_output": LONG}, LONG),
+    "passages": (
+        RetrievalQualityMetric,
+        {"context": [f"{at} {PASSAGE}" for at in range(3)], "expected_output": LONG},
+        LONG,
+    ),
 }
 
 

@@ -32,12 +32,13 @@ _OPTIONS = (
         metavar="METRIC.NAME=VALUE",
         help="A parameter of a metric, as often as needed: --param energy_consumption.threshold_kwh=0.2",
     ),
-    click.option("--judge-url", metavar="URL", help="The judge's OpenAI-compatible server (also AGENTUNIT_JUDGE_URL)."),
+    click.option("--judge-url", metavar="URL", help="The judge's server (also AGENTUNIT_JUDGE_URL)."),
     click.option("--judge-model", metavar="NAME", help="The judge's model (also AGENTUNIT_JUDGE_MODEL)."),
     click.option("--judge-repeats", type=click.IntRange(min=1), metavar="N", help="Ask the judge N times."),
     click.option("--judge-max-spend", type=float, metavar="USD", help="The most that the judge may cost."),
     click.option("--judge-timeout", type=float, metavar="SECONDS", help="The most that one call may take."),
     click.option("--judge-concurrency", type=click.IntRange(min=1), metavar="N", help="The most calls at once."),
+    click.option("--judge-batch", is_flag=True, help="Ask in batches, at half the price; stop and go on as you like."),
     click.option("--judge-transcripts", is_flag=True, help="Keep every call's prompt and reply with the scores."),
     click.option("--no-cache", is_flag=True, help="Ask the judge anew, and keep no reply."),
     click.option("-y", "--yes", is_flag=True, help="Send to the judge without a question first."),
@@ -110,6 +111,7 @@ _OPTION_OF = {
     "max_spend_usd": "--judge-max-spend",
     "timeout_s": "--judge-timeout",
     "concurrency": "--judge-concurrency",
+    "batch": "--judge-batch",
     "transcripts": "--judge-transcripts",
     "cache": "--no-cache",
 }
@@ -129,6 +131,7 @@ def judge_options(command: _Command) -> _Command:
         judge_max_spend: float | None,
         judge_timeout: float | None,
         judge_concurrency: int | None,
+        judge_batch: bool,
         judge_transcripts: bool,
         no_cache: bool,
         yes: bool,
@@ -141,6 +144,7 @@ def judge_options(command: _Command) -> _Command:
             "max_spend_usd": judge_max_spend,
             "timeout_s": judge_timeout,
             "concurrency": judge_concurrency,
+            "batch": judge_batch or None,
             "transcripts": judge_transcripts or None,
         }
         settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}

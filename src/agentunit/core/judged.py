@@ -33,6 +33,7 @@ class Judged(Struct, frozen=True):
 
 _CLAIMS = ("claims", "answer_facts", "reference_facts")
 
+
 def judged_of(detail: Mapping[str, Any], *, nested: bool = False) -> Judged | None:
     """What a detail says about a judge; ``None`` when none was asked. With ``nested``, a composite's parts count too.
 

@@ -12,6 +12,7 @@ from agentunit.engine.judging import judged_metrics
 
 _MOST_CASES = 512
 _FEWEST_CASES = 16
+_CASES_OF_A_BATCH = 10_000
 _TURNS = 8
 _lock = threading.Lock()
 _n_open = 0
@@ -45,6 +46,8 @@ def cases_under_way(metrics: Sequence[Any]) -> int:
     not more than that, because the first case would be done only when all of them have had their turn.
     """
     settings = getattr(_client(), "settings", None) if judged_metrics(metrics) else None
+    if getattr(settings, "batch", False):
+        return _CASES_OF_A_BATCH
     at_once = getattr(settings, "concurrency", None)
     return min(_MOST_CASES, max(_FEWEST_CASES, _TURNS * at_once)) if isinstance(at_once, int) else _MOST_CASES
 

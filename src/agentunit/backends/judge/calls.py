@@ -232,15 +232,7 @@ class Caller:
         self._usage.retries += bool(call.attempts)
         try:
             time_s = self._time_for_one()
-            made = await attempt(
-                self._client,
-                self._address,
-                body,
-                time_s,
-                on_new=call.was_stale,
-                mark=request.mark,
-                credentials=self._credentials,
-            )
+            made = await self._attempt(request, body, time_s, on_new=call.was_stale)
             counted_usd = self._count(call, made, most_usd)
         finally:
             self._cap.settle(most_usd, counted_usd)
@@ -248,6 +240,17 @@ class Caller:
         call.attempts.append({"status": made.status, "problem": made.problem, "elapsed_s": round(elapsed_s, 4)})
         self._learn(made, started_at, elapsed_s)
         return made
+
+    async def _attempt(self, request: JudgeRequest, body: bytes, time_s: float, *, on_new: bool) -> Attempt:
+        return await attempt(
+            self._client,
+            self._address,
+            body,
+            time_s,
+            on_new=on_new,
+            mark=request.mark,
+            credentials=self._credentials,
+        )
 
     def _count(self, call: Call, made: Attempt, most_usd: float) -> float:
         """Add what an attempt took to the totals; the money is what it counts against the cap."""

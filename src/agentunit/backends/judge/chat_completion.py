@@ -99,6 +99,7 @@ class Dialect:
 
 
 _MAX_REPLY_BYTES = 4 << 20
+_MAX_BATCH_BYTES = 1 << 30
 _WORTH_REPEATING = (408, 409, 425)
 _OVERLOADED = (429, 503, 529)
 # What is wrong with every call alike: the key, the account, the address, the model's name.
@@ -139,13 +140,18 @@ def client_for(address: Address, settings: JudgeSettings | None = None) -> HttpC
         "Content-Type": "application/json",
         **address.headers,
     }
+    max_bytes = _MAX_REPLY_BYTES
+    if settings is not None and settings.batch:
+        # Files of requests are of another type, so every request names its own; their results are long.
+        del headers["Content-Type"]
+        max_bytes = _MAX_BATCH_BYTES
     proxy = None if settings is None else settings.proxy
     return HttpClient(
         address.host,
         address.port,
         is_tls=address.is_tls,
         headers=headers,
-        max_bytes=_MAX_REPLY_BYTES,
+        max_bytes=max_bytes,
         proxy=proxy_for(proxy, address.host, address.port, is_tls=address.is_tls),
         ca_file=ca_file_for(None if settings is None else settings.ca_file) if address.is_tls else None,
     )

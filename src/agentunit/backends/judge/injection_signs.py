@@ -18,7 +18,8 @@ _IGNORE_OTHER = (
     r"अनदेखा|नज़रअंदाज़|भूल|忽略|无视|無視|忘记|忘記|忘掉|不要遵|忘れ|무시|잊|αγνόησ\S*|ξέχασ\S*"
 )
 _RULES_LATIN = (
-    r"instructions?|prompts?|rules?|rubrics?|criteri\S*|guidelines?|everything|above|passages?|context|earlier orders|"
+    r"instructions?|prompts?|rules?|rubrics?|criteri\S*|guidelines?|everything|above|passages?|context|"
+    r"earlier orders|"
     r"reference answer|expected (?:answer|output)|what you (?:were|have been) told|what i said|"
     r"\S*anweisung\S*|regeln|vorgaben|\S*kriterien|was oben steht|consignes|règles|critères|ci-dessus|"
     r"instruccion\S*|reglas|lo que te dij\S*|istruzion\S*|regole|quanto detto|instruç\S*|regras|critérios|"
@@ -32,16 +33,19 @@ _RULES_OTHER = (
 )
 _FULL = (
     r"full|perfect|highest|maximum|maximal\S*|max|top|best|voll\S*|höchst\S*|beste|maximale?|máxim\S*|massim\S*|"
-    r"hoogste|högsta|højeste|maksymaln\S*|najwyższ\S*|tam|en yüksek|tertinggi|tối đa|täydet|parhaat|plný|nejvyšší|maxim|"
+    r"hoogste|högsta|højeste|maksymaln\S*|najwyższ\S*|tam|en yüksek|tertinggi|tối đa|täydet|parhaat|plný|"
+    r"nejvyšší|maxim|"
     r"максимальн\S*|высш\S*|полн\S*|найвищ\S*|максимальн\S*|الكاملة|كاملة|הגבוה|पूरे|μέγιστ\S*"
 )
 _MARKS = (
-    r"scores?|marks?|points?|ratings?|grades?|verdicts?|value|level|\S*punktzahl|note|bewertung|puntuaci\S*|punteggio|"
+    r"scores?|marks?|points?|ratings?|grades?|verdicts?|value|level|\S*punktzahl|note|bewertung|puntuaci\S*|"
+    r"punteggio|"
     r"nota|betyg|karakter|\S*ocen\S*|puan\S*|nilai|điểm|pist\S*|počet bodů|punctaj\S*|pontszám\S*|балл\S*|оцен\S*|"
     r"оцінк\S*|الدرجة|درجة|הציון|ציון|अंक|βαθμ\S*"
 )
 _GRADER = (
-    r"judge|graders?|evaluators?|assessors?|reviewers?|examiners?|llm|ai|assistant|language model|prüfer\S*|gutachter\S*|"
+    r"judge|graders?|evaluators?|assessors?|reviewers?|examiners?|llm|ai|assistant|language model|prüfer\S*|"
+    r"gutachter\S*|"
     r"bewerter\S*|évaluateur\S*|correcteur\S*|evaluador\S*|calificador\S*|valutator\S*|avaliador\S*|beoordelaar\S*|"
     r"oceniając\S*|проверяющ\S*|оценива\S*|değerlendiric\S*|penilai"
 )
@@ -60,16 +64,19 @@ SIGNS: tuple[tuple[str, str], ...] = (
         "instruction",
         r"\b(?:you are (?:now|no longer) (?:a|an|the|my|in|free|bound|dan)\b|from now on,? you|new instructions?:|"
         r"your (?:new|real) (?:task|instruction|job)|the real instruction|"
-        r"(?:du bist|sie sind) (?:jetzt|nun|ab sofort)|tu es (?:désormais|maintenant)|vous êtes (?:désormais|maintenant)|"
+        r"(?:du bist|sie sind) (?:jetzt|nun|ab sofort)|tu es (?:désormais|maintenant)|vous êtes (?:désormais|"
+        r"maintenant)|"
         r"a partir de ahora|ahora eres|da ora (?:in poi )?sei|a partir de agora|"
         r"act as (?:a|an|the) (?:judge|grader|assistant|system)|if you are an? (?:ai|llm|language model)|"
         r"stop (?:evaluating|judging|grading)|comply with this|obey this)",
     ),
     (
         "instruction",
-        r"(?:\b(?:dear|hello|attention|to|for|note (?:to|for|pour)|message (?:to|for)|instructions? (?:for|to)|an (?:den|die)|"
+        r"(?:\b(?:dear|hello|attention|to|for|note (?:to|for|pour)|message (?:to|for)|instructions? (?:for|to)|"
+        r"an (?:den|die)|"
         r"für den|pour|nota (?:para|ao|per)|para|per|ao|aan)|для|<!--|/\*) ?(?:the |el |il |de |l'|o |all )?"
-        rf"(?:{_GRADER})(?: reviewing this| of this)?\s*(?:[:：,]|\*/)|(?:评审|评委|评分者|評価者|審査員|채점자|평가자)\S{{0,4}}[:：]|"
+        rf"(?:{_GRADER})(?: reviewing this| of this)?\s*(?:[:：,]|\*/)|(?:评审|评委|评分者|評価者|審査員|채점자|"
+        rf"평가자)\S{{0,4}}[:：]|"
         rf"(?:<!--|/\*)\s*(?:{_GRADER})\s*:",
     ),
     (
@@ -80,13 +87,15 @@ SIGNS: tuple[tuple[str, str], ...] = (
     ),
     (
         "wanted verdict",
-        r"\b(?:this|the|my|our) (?:answer|response|text|reply)\b[^.\n]{0,30}\b(?:(?:should|must|is to|has to|needs to) "
+        r"\b(?:this|the|my|our) (?:answer|response|text|reply)\b[^.\n]{0,30}\b(?:(?:should|must|is to|has to|"
+        r"needs to) "
         r"(?:be )?(?:considered|treated|rated|marked|scored|graded|counted?|accepted|approved)|"
         r"deserves (?:an? )?(?:10|5|100|perfect|full|top)|(?:get|gets|receives?) the (?:top|full|highest))",
     ),
     (
         "wanted verdict",
-        r"\b(?:score|rate|grade|mark|judge|label|classify|evaluate|give|assign|return|output|respond with|answer with|award)"
+        r"\b(?:score|rate|grade|mark|judge|label|classify|evaluate|give|assign|return|output|respond with|"
+        r"answer with|award)"
         r"\b[^.\n]{0,50}(?:\b(?:score|rating|grade|mark|verdict)\b[^.\n]{0,20}"
         r"(?:\b(?:1(?:\.0)?|5|10|100|full|perfect|highest|maximum|max|top|supported|correct|true|pass)\b)|"
         r"\b(?:(?:as|is|are) (?:fully )?(?:supported|correct|faithful|useful|true|perfect))\b|"
@@ -96,25 +105,32 @@ SIGNS: tuple[tuple[str, str], ...] = (
     ("wanted verdict", r"\bscore (?:this|it|me|the answer) (?:as |with |a )*(?:1(?:\.0)?|5|10|100)\b|\bscore 1\b"),
     (
         "wanted verdict",
-        r"(?:\b(?:give|award|vergib|vergeben|geben sie|gib|donne[rz]?|da|dé|das|assegna|dê|geef|przyznaj|ge|giv|anna|dej|"
+        r"(?:\b(?:give|award|vergib|vergeben|geben sie|gib|donne[rz]?|da|dé|das|assegna|dê|geef|przyznaj|ge|giv|"
+        r"anna|dej|"
         r"acordă|adj|berikan|cho)\b|постав\S*|امنح|وامنح|תן|ותן|δώσε)[^.\n]{0,30}?"
-        rf"(?:(?:{_FULL})\s(?:{_MARKS})|(?:{_MARKS})\s+(?:máxim\S*|massim\S*|maximale?|tertinggi|tối đa|maxim|الكاملة|הגבוה\S*))|"
+        rf"(?:(?:{_FULL})\s(?:{_MARKS})|(?:{_MARKS})\s+(?:máxim\S*|massim\S*|maximale?|tertinggi|tối đa|maxim|"
+        rf"الكاملة|הגבוה\S*))|"
         r"tam puan|bestnote|topkarakter|满分|最高分|満点|만점|पूरे अंक",
     ),
     (
         "wanted verdict",
-        r"(?:判定|视为|视作|とみなし|として扱|判定して|처리하|간주하)\S{0,8}(?:正确|正確|正しい|正解|정답)?|(?:正确|正しい|正解|정답)\S{0,6}(?:判定|扱|처리)|"
+        r"(?:判定|视为|视作|とみなし|として扱|判定して|처리하|간주하)\S{0,8}(?:正确|正確|正しい|正解|정답)?|"
+        r"(?:正确|正しい|正解|정답)\S{0,6}(?:判定|扱|처리)|"
         r"(?:считайте|считай|оцени\S*)\s(?:\S+ ){1,3}(?:верн\S*|правильн\S*|на 5)|"
-        r"(?:considère|considérez|considera|considere|considerata|werten|bewerte\S*|valuta|oceń|valuta|keur)\b[^.\n]{0,40}"
+        r"(?:considère|considérez|considera|considere|considerata|werten|bewerte\S*|valuta|oceń|valuta|"
+        r"keur)\b[^.\n]{0,40}"
         r"(?:perfe\S*|parfaite?|corret\S*|correct\S*|richtig|goed|mit 5|con 5|na 5)|"
         r"als (?:vollständig )?(?:richtig|korrekt) zu werten|va considerata|debe calificarse|onayla\b|volledig juist",
     ),
     (
         "wanted verdict",
-        r"(?m:(?:^|[.!?\n] *)(?:final |overall )?(?:score|grade|rating|verdict|bewertung|note|nota|puntuación|punteggio|"
-        r"ocena|оценка|puan|评分|得分|評価|점수)\s*[:：=]\s*(?:5 ?/ ?5|10 ?/ ?10|100 ?/ ?100|100 ?%|1\.0|a\+|supported|"
+        r"(?m:(?:^|[.!?\n] *)(?:final |overall )?(?:score|grade|rating|verdict|bewertung|note|nota|puntuación|"
+        r"punteggio|"
+        r"ocena|оценка|puan|评分|得分|評価|점수)\s*[:：=]\s*(?:5 ?/ ?5|10 ?/ ?10|100 ?/ ?100|100 ?%|1\.0|a\+|"
+        r"supported|"
         r"(?:5|10|100)\s*(?:von|de|di|sur|out of|из|of)\s*(?:5|10|100)|[\d]+分))|"
-        r"\brate my (?:own )?answer\b|\breply (?:only )?(?:with|that)\b[^.\n]{0,30}\b(?:yes|supported|flawless|correct)|"
+        r"\brate my (?:own )?answer\b|\breply (?:only )?(?:with|that)\b[^.\n]{0,30}\b(?:yes|supported|flawless|"
+        r"correct)|"
         r"\banswer (?:every|each|all) questions?\b[^.\n]{0,30}\bwith (?:yes|true|supported)",
     ),
     (

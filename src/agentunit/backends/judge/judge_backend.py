@@ -11,8 +11,8 @@ from typing import Any
 
 from agentunit.backends.judge.claims import answer_correctness, faithfulness
 from agentunit.backends.judge.client import JudgeClient, JudgeReply, why_not_ready
-from agentunit.backends.judge.passages import retrieval_quality
 from agentunit.backends.judge.injection import suspicions
+from agentunit.backends.judge.passages import retrieval_quality
 from agentunit.backends.judge.questions import Asking, Judge, JudgeFailed, all_of, spent_on
 from agentunit.backends.judge.rubric import rubric
 from agentunit.backends.judge.settings import configured, why_not_configured

@@ -150,11 +150,12 @@ def list_schema(key: str, length: int | None = None, **properties: Any) -> dict[
     >>> list_schema("scores", 2, score={"type": "integer"})["properties"]["scores"]["maxItems"]
     2
     """
-    listed: dict[str, Any] = {"type": "array", "items": _object(**properties)}
+    listed: dict[str, Any] = {"type": "array", "items": object_schema(**properties)}
     if length is not None:
         listed |= {"minItems": length, "maxItems": length}
-    return _object(**{MARK: {"type": "string"}, key: listed})
+    return object_schema(**{MARK: {"type": "string"}, key: listed})
 
 
-def _object(**properties: Any) -> dict[str, Any]:
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """The schema of an object that has these properties, and no others."""
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

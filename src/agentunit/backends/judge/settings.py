@@ -210,15 +210,20 @@ def configure_judge(**settings: Any) -> None:
         _set.update(merged)
 
 
-def configured() -> JudgeSettings | None:
-    """The settings in force, or ``None`` when no address or no model was named; ``ValueError`` when one is wrong."""
+def configured_values() -> dict[str, Any]:
+    """The settings in force, one by one, also where they do not make a judge yet; ``ValueError`` when one is wrong."""
     found: dict[str, Any] = {}
     for name, read in _READERS.items():
         text = os.environ.get(PREFIX + name.upper())
         if text is not None:
             found[name] = _read(name, read, text)
     with _lock:
-        found.update(_set)
+        return {**found, **_set}
+
+
+def configured() -> JudgeSettings | None:
+    """The settings in force, or ``None`` when no address or no model was named; ``ValueError`` when one is wrong."""
+    found = configured_values()
     if not found.get("url") or not found.get("model"):
         return None
     return JudgeSettings(**found)
