@@ -48,13 +48,9 @@ def is_suspected(text: str) -> bool:
 def texts_in(folder: Path) -> Iterator[str]:
     """Every text of some words in the JSON lines of a folder."""
     for path in sorted([*folder.rglob("*.jsonl"), *folder.rglob("*.jsonl.gz")]):
-        opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-        with opened as lines:
-            for line in lines:
-                try:
-                    yield from _texts(json.loads(line))
-                except ValueError:
-                    continue
+        data = path.read_bytes()
+        for line in (gzip.decompress(data) if path.suffix == ".gz" else data).splitlines():
+            yield from _texts(json.loads(line))
 
 
 def _texts(value: Any) -> Iterator[str]:

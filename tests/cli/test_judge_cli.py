@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from judge_decisions import decide, mark_of
-from judge_faults import failing, refusal
+from judge_faults import Fault, failing, refusal
 from judge_server import JudgeServer
 
 from agentunit import Suite

@@ -29,8 +29,10 @@ _TEMPERATURE_REFUSED = re.compile(
 )
 _SEED_REFUSED = re.compile(r"['\"`\s:.]seed\b")
 _WORDS_OF_FILTERS = ("content_filter", "content management policy", "responsibleai")
-_WORDS_OF_FORMAT = ("response_format", "json_schema", "json_object", "structured output", "guided", "grammar", "schema")
-_WORDS_OF_FORMAT += ("output_config", "output_format", "responsemimetype", "responsejsonschema")
+_WORDS_OF_FORMAT = (
+    *("response_format", "json_schema", "json_object", "structured output", "guided", "grammar", "schema"),
+    *("output_config", "output_format", "responsemimetype", "responsejsonschema"),
+)
 
 
 @dataclass(frozen=True)
@@ -162,8 +164,7 @@ def request_body(profile: Profile, wanted: Wanted, extra: Mapping[str, Any] | No
     body = profile.body(wanted)
     for name, value in (extra or {}).items():
         ours = body.get(name)
-        both_are_objects = isinstance(ours, dict) and isinstance(value, Mapping)
-        body[name] = {**ours, **value} if both_are_objects else value
+        body[name] = {**ours, **value} if isinstance(ours, dict) and isinstance(value, Mapping) else value
     return body
 
 

@@ -243,7 +243,7 @@ def _read(name: str, read: Callable[[str], Any], text: str) -> Any:
         return read(text.strip())
     except ValueError:
         kinds = {int: "a whole number", float: "a number", _object: "a JSON object"}
-        kind = kinds.get(read, "yes or no")  # type: ignore[call-overload]
+        kind = kinds.get(read, "yes or no")
         raise ValueError(f"{PREFIX}{name.upper()} must be {kind}; received {text!r}") from None
 
 
