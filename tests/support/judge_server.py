@@ -27,6 +27,7 @@ import ssl
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -296,16 +297,20 @@ class JudgeServer:
 
 def _whole(status: int, body: bytes, fault: Fault) -> bytes:
     headers = {"Content-Type": fault.content_type}
+    if fault.encoding is not None:
+        headers["Content-Encoding"] = fault.encoding.removeprefix("raw-")
+        packing = zlib.compressobj(wbits={"gzip": 31, "deflate": 15, "raw-deflate": -15}[fault.encoding])
+        body = packing.compress(body) + packing.flush()
     if fault.trickle_s is not None or fault.chunked:
         headers["Transfer-Encoding"] = "chunked"
-    else:
+    elif fault.has_length:
         headers["Content-Length"] = str(len(body))
     headers |= fault.headers
-    head = f"HTTP/1.1 {status} Scripted\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    whole = fault.before + head.encode("latin-1") + b"\r\n"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    whole = fault.before + f"{fault.version} {status} Scripted\r\n{lines}".encode("latin-1") + b"\r\n"
     if fault.trickle_s is not None:
         return whole
-    return whole + (_chunks(body) if fault.chunked else body)
+    return whole + (_chunks(body, fault.trailers) if fault.chunked else body)
 
 
 async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, fault: Fault) -> bool:
@@ -320,12 +325,12 @@ async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, fault: F
         whole = whole[: int(len(whole) * fault.drop_after)]
     writer.write(whole * 2 if fault.twice else whole)
     await writer.drain()
-    return fault.drop_after is None and not fault.then_close
+    return fault.drop_after is None and not fault.then_close and fault.has_length
 
 
-def _chunks(body: bytes, size: int = 1 << 14) -> bytes:
+def _chunks(body: bytes, trailers: bytes, size: int = 1 << 14) -> bytes:
     parts = [body[start : start + size] for start in range(0, len(body), size)]
-    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n" + trailers + b"\r\n"
 
 
 def _text_of(content: Any) -> str:

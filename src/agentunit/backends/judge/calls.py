@@ -39,8 +39,8 @@ class Call:
     """What came of a question so far. ``attempts`` are plain data, for transcripts.
 
     ``was_stale``: a kept connection turned out to be closed, so a new one is used from then on. ``was_astray``: the
-    reply to another question came, which is asked about once more. ``max_tokens`` is the limit of the next attempt,
-    ``cut_off`` the last limit that a reply reached, and that reply.
+    reply to another question came, which is asked about once more. ``max_tokens`` is the limit of the next attempt
+    (0: not known yet), ``cut_off`` the last limit that a reply reached, and that reply.
     """
 
     completion: Completion = field(default_factory=Completion)
@@ -90,15 +90,10 @@ class Caller:
         ticket = self._pace.ticket()
         n_failed = n_turned_away = 0
         most = self._settings.max_attempts
-        call.max_tokens = self._room.first(request.max_tokens)
         while True:
             made = await self._turn(request, call, ticket)
             if made is None:
                 return call
-            larger = self._another_limit(request, call, made)
-            if larger is not None:
-                call.max_tokens = larger
-                continue
             if call.cut_off is not None and (made.completion.was_cut_off or made.status == 400):
                 call.problem, call.completion = self._room.why_cut_off(call.cut_off[0]), call.cut_off[1]
                 return call
@@ -181,16 +176,23 @@ class Caller:
             self._outage = None
 
     async def _understood(self, request: JudgeRequest, call: Call) -> Attempt | None:
-        """Send a request, and where the server refuses how it is put, put it in an easier way.
+        """Send a request, and where the server refuses how it is put, put it in an easier way, or with more room.
 
         Others are asked in that way only when the server has taken it.
         """
+        if not call.max_tokens:
+            # Not before its turn: what other calls needed meanwhile is known by then.
+            call.max_tokens = self._room.first(request.max_tokens)
         dialect = self.dialect
         refused: Attempt | None = None
         while True:
             made = await self._sent(request, call, dialect)
             if made is None:
                 return None
+            another_limit = self._another_limit(request, call, made)
+            if another_limit is not None:
+                call.max_tokens = another_limit
+                continue
             if made.status is not None and 200 <= made.status < 300:
                 self._remember(dialect, has_schema=request.schema is not None)
             is_no = made.kind == "final" and (made.status or 0) >= 400

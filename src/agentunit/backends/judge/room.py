@@ -30,7 +30,7 @@ class Room:
 
     def after_cut_off(self, had: int) -> int | None:
         """The limit to try after a reply reached this one; ``None`` when there is no larger one."""
-        found = min(had * _GROWTH, self._most)
+        found = min(max(had * _GROWTH, self._least), self._most)
         if self._fixed is not None or found <= had:
             return None
         self._least = max(self._least, found)
