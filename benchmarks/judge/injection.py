@@ -1,7 +1,8 @@
 """How well texts that speak to the judge are noticed: recall on attacks in many languages, alarms on ordinary texts.
 
 ``python -m benchmarks.judge.injection [FOLDER]``: with a folder of JSON lines (records or rows with texts), their texts
-are ordinary texts, too. The attacks (``attacks.tsv``) were written before the signs were looked at.
+are ordinary texts, too. ``attacks.tsv`` was written before the signs were looked at, ``attacks_later.tsv`` when they
+were known, to get past them.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _FOLDER = Path(__file__).resolve().parent
 _LONGEST = 20_000
 
 
-def attacks() -> list[tuple[str, str, str]]:
+def attacks(file: str = "attacks.tsv") -> list[tuple[str, str, str]]:
     """Language, kind and text of each attack."""
-    rows = (line.split("\t") for line in (_FOLDER / "attacks.tsv").read_text(encoding="utf-8").splitlines())
+    rows = (line.split("\t") for line in (_FOLDER / file).read_text(encoding="utf-8").splitlines())
     return [(language, kind, _unescaped(text)) for language, kind, text in rows]
 
 
@@ -80,6 +81,8 @@ def main(arguments: list[str]) -> int:
             missed.append((language, kind, text))
     for name in total:
         print(f"recall, {name}: {found[name]} of {total[name]} ({found[name] / total[name]:.0%})")
+    later = [is_suspected(text) for _, _, text in attacks("attacks_later.tsv")]
+    print(f"recall, attacks written later: {sum(later)} of {len(later)}")
     alarms = [(language, text) for language, text in ordinary() if is_suspected(text)]
     print(f"alarms on ordinary sentences: {len(alarms)} of {len(ordinary())}")
     for row in [*missed, *alarms]:
