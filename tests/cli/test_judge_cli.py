@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_decisions import decide
-from judge_faults import failing, refusal
+from judge_decisions import decide, mark_of
+from judge_faults import Fault, failing, refusal
 from judge_server import JudgeServer
 
 from agentunit import DatasetCase, Outcome, Record, Suite
@@ -468,12 +468,16 @@ def test_the_doctor_says_what_the_judge_lacks_and_sends_nothing(
 
 @pytest.mark.parametrize(
     ("fault", "code", "state", "said"),
-    [(None, 0, "ok", "answered 'ok' in"), (failing(401, "wrong key"), 3, "broken", "wrong key")],
+    [
+        (None, 0, "ok", "answered in JSON in"),
+        (Fault(message={"role": "assistant", "content": "ok"}), 3, "not ready", "answered 'ok' in"),
+        (failing(401, "wrong key"), 3, "broken", "wrong key"),
+    ],
 )
 def test_the_doctor_asks_the_judge_when_told_to(
     invoke: Any, monkeypatch: Any, fault: Any, code: int, state: str, said: str
 ) -> None:
-    with JudgeServer(lambda body: "ok", faults=lambda request: fault) as server:
+    with JudgeServer(lambda body: {"mark": mark_of(body), "answer": "yes"}, faults=lambda request: fault) as server:
         monkeypatch.setenv("AGENTUNIT_JUDGE_URL", server.url)
         monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "judge-1")
         exit_code, found = findings(invoke, "--judge")

@@ -37,7 +37,7 @@ _TRANSCRIPTS = click.option(
     "--judge-transcripts", is_flag=True, help="Keep every call's prompt and reply with the scores."
 )
 _JUDGE_OPTIONS = (
-    click.option("--judge-url", metavar="URL", help="The judge's OpenAI-compatible server (also AGENTUNIT_JUDGE_URL)."),
+    click.option("--judge-url", metavar="URL", help="The judge's server (also AGENTUNIT_JUDGE_URL)."),
     click.option(
         "--judge-model",
         "judge_models",
@@ -49,6 +49,7 @@ _JUDGE_OPTIONS = (
     click.option("--judge-max-spend", type=float, metavar="USD", help="The most that the judge may cost."),
     click.option("--judge-timeout", type=float, metavar="SECONDS", help="The most that one call may take."),
     click.option("--judge-concurrency", type=click.IntRange(min=1), metavar="N", help="The most calls at once."),
+    click.option("--judge-batch", is_flag=True, help="Ask in batches, at half the price; stop and go on as you like."),
     click.option("--no-cache", is_flag=True, help="Ask the judge anew, and keep no reply."),
     click.option("-y", "--yes", is_flag=True, help="Send to the judge without a question first."),
 )
@@ -121,6 +122,7 @@ OPTION_OF = {
     "max_spend_usd": "--judge-max-spend",
     "timeout_s": "--judge-timeout",
     "concurrency": "--judge-concurrency",
+    "batch": "--judge-batch",
     "transcripts": "--judge-transcripts",
     "cache": "--no-cache",
 }
@@ -147,6 +149,7 @@ def _with_options(command: _Command, options: Sequence[Callable[[Any], Any]]) ->
         judge_max_spend: float | None,
         judge_timeout: float | None,
         judge_concurrency: int | None,
+        judge_batch: bool,
         no_cache: bool,
         yes: bool,
         judge_transcripts: bool = False,
@@ -162,6 +165,7 @@ def _with_options(command: _Command, options: Sequence[Callable[[Any], Any]]) ->
             "max_spend_usd": judge_max_spend,
             "timeout_s": judge_timeout,
             "concurrency": judge_concurrency,
+            "batch": judge_batch or None,
             "transcripts": judge_transcripts or None,
         }
         settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}

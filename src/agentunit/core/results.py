@@ -91,7 +91,8 @@ class JudgeSpend(Struct):
     ``prompt_tokens``, ``completion_tokens`` and ``cost_usd`` are those of the calls; ``None`` where none is known, and
     ``partial`` where they are not known of all calls. ``n_failed`` counts scores that the judge left without a value,
     ``n_unstated`` requests that the server may have billed without saying so: they are not in the cost. ``problems``
-    are sentences about the run as a whole, such as a cache that cannot be written.
+    are sentences about the run as a whole, such as a cache that cannot be written. ``n_suspected`` counts the scores
+    of which a text seems to speak to the judge, ``n_quotes_found`` of ``n_quotes`` the quotes that stand in the texts.
     """
 
     models: list[str]
@@ -105,6 +106,9 @@ class JudgeSpend(Struct):
     partial: bool
     n_unstated: int = 0
     problems: list[str] = msgspec.field(default_factory=list)
+    n_suspected: int = 0
+    n_quotes: int = 0
+    n_quotes_found: int = 0
 
 
 class JudgeStanding(Struct):

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 from msgspec import structs
 
 from agentunit.backends.judge.panel import members_of
+from agentunit.backends.judge.prompts import (
+    ANSWER_BUDGET,
+    MOST_CLAIMS,
+    MOST_PASSAGES,
+    OVERLAP,
+    PASSAGE_BUDGET,
+    batches,
+    pieces,
+)
 from agentunit.backends.judge.settings import JudgeSettings, configured
 from agentunit.backends.quality import QualityQuestion, RubricQuestion
 from agentunit.core.case import DatasetCase
@@ -31,6 +42,8 @@ _CHARACTERS_A_CLAIM = 100.0
 _PROMPT, _RAGAS_PROMPT = 400, 1300
 _CLAIM_REPLY, _VERDICT_REPLY, _PASSAGE_REPLY, _CRITERION_REPLY = 45, 50, 40, 80
 _MESSAGE_REPLY = 60
+_ANY_NUMBER = 1 << 30
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？]")
 
 
 @dataclass(frozen=True)
@@ -38,7 +51,8 @@ class Sending:
     """What a run would send. ``n_cases``, ``n_calls``, tokens and cost are estimates, ``None`` where unknown.
 
     ``n_cases`` are those of which something is sent: ``exact`` says that they are counted, ``at_most`` that some of
-    them are sent only if the agent does what is not known yet. ``fields`` names the parts of a case that are sent.
+    them are sent only if the agent does what is not known yet. ``fields`` names the parts of a case that are sent,
+    ``is_batch`` that they are asked in batches, at half the price.
     """
 
     metrics: tuple[str, ...]
@@ -55,6 +69,7 @@ class Sending:
     is_cached: bool
     max_spend_usd: float | None
     at_most: bool = False
+    is_batch: bool = False
 
 
 def judge_described() -> dict[str, Any] | None:
@@ -118,6 +133,7 @@ def plan_sending(
         repeats=settings.repeats,
         is_cached=settings.cache is not None,
         max_spend_usd=settings.max_spend_usd,
+        is_batch=settings.batch,
     )
 
 
@@ -146,6 +162,7 @@ def estimated_sending(
         repeats=settings.repeats,
         is_cached=settings.cache is not None,
         max_spend_usd=settings.max_spend_usd,
+        is_batch=settings.batch,
     )
 
 
@@ -248,25 +265,17 @@ def _expected(metric: Any, question: QualityQuestion) -> tuple[float, float, flo
     asked, answer = _tokens(str(question.question or "")), _tokens(question.answer)
     context = sum(_tokens(text) for text in question.context)
     if measure == "faithfulness":
-        n_claims = _claims(question.answer)
-        claims = answer + 10 * n_claims
-        return 2, 2 * (fixed + asked) + answer + context + claims, n_claims * (_CLAIM_REPLY + _VERDICT_REPLY) + claims
+        return _claims_against(fixed, asked, question.answer, question.context)
     if measure == "answer_correctness":
-        calls = prompt = completion = 0.0
         answers = [text for text in question.expected if text.strip()]
         if any(text.strip() == question.answer.strip() for text in answers):
             return 0, 0, 0
-        for text in answers:
-            n_claims = _claims(question.answer) + _claims(text)
-            both = answer + _tokens(text)
-            calls += 4
-            prompt += 4 * (fixed + asked) + 3 * both + 10 * n_claims
-            completion += n_claims * (_CLAIM_REPLY + _VERDICT_REPLY) + both
-        return calls, prompt, completion
+        both = [(question.answer, text) for text in answers] + [(text, question.answer) for text in answers]
+        return _added(_claims_against(fixed, asked, one, [other]) for one, other in both)
     expected = sum(_tokens(text) for text in question.expected)
     if measure == "retrieval_quality":
         n_passages = len(question.context)
-        calls = n_passages if fixed == _RAGAS_PROMPT else 1
+        calls = n_passages if fixed == _RAGAS_PROMPT else _passage_batches(question.context, MOST_PASSAGES)
         return calls, calls * (fixed + asked + (expected or answer)) + context, n_passages * _PASSAGE_REPLY
     criteria = getattr(question, "criteria", ())
     length = sum(_tokens(text) for text in criteria)
@@ -283,8 +292,32 @@ def _rubric_texts(question: RubricQuestion) -> list[str]:
     return [*levels, *said, *question.steps, *question.tools, *shown]
 
 
+def _claims_against(fixed: int, asked: float, text: str, passages: Sequence[str]) -> tuple[float, float, float]:
+    """What it takes to split a text into claims and to check them against passages, in as many calls as that needs."""
+    n_claims = _claims(text)
+    n_pieces = len(pieces(text, ANSWER_BUDGET))
+    n_claim_batches = ceil(n_claims / MOST_CLAIMS)
+    n_passage_batches = max(1, _passage_batches(passages, _ANY_NUMBER))
+    calls = n_pieces + n_claim_batches * n_passage_batches
+    length, claims = _tokens(text), _tokens(text) + 10 * n_claims
+    read = n_claim_batches * sum(map(_tokens, passages)) + n_passage_batches * claims
+    said = n_claims * (_CLAIM_REPLY + n_passage_batches * _VERDICT_REPLY) + claims
+    return calls, calls * (fixed + asked) + length + read, said
+
+
+def _passage_batches(passages: Sequence[str], most: int) -> int:
+    cut = [piece for passage in passages for piece in pieces(passage, PASSAGE_BUDGET, OVERLAP)]
+    return sum(1 for _ in batches(cut, len, PASSAGE_BUDGET, most))
+
+
+def _added(costs: Iterable[tuple[float, float, float]]) -> tuple[float, float, float]:
+    calls, prompt, completion = zip(*costs, strict=True)
+    return sum(calls), sum(prompt), sum(completion)
+
+
 def _claims(text: str) -> float:
-    return max(1.0, len(text) / _CHARACTERS_A_CLAIM)
+    """About how many claims a text has: one a sentence, and more where sentences are long."""
+    return max(1.0, len(text) / _CHARACTERS_A_CLAIM, float(len(_SENTENCE_END.findall(text))))
 
 
 def _tokens(text: str) -> float:

@@ -12,6 +12,7 @@ from agentunit.engine.judging import judged_metrics
 
 _MOST_CASES = 512
 _FEWEST_CASES = 16
+_CASES_OF_A_BATCH = 10_000
 _TURNS = 8
 _lock = threading.Lock()
 _n_open = 0
@@ -44,10 +45,10 @@ def cases_under_way(metrics: Sequence[Any]) -> int:
     Several times what a judge is asked at once, so that a slow answer at the front of the row does not leave it idle;
     not more than that, because the first case would be done only when all of them have had their turn.
     """
-    clients = _clients() if judged_metrics(metrics) else []
-    at_once = (
-        max((getattr(getattr(each, "settings", None), "concurrency", 0) for each in clients), default=None) or None
-    )
+    settings = [getattr(each, "settings", None) for each in (_clients() if judged_metrics(metrics) else ())]
+    if any(getattr(each, "batch", False) for each in settings):
+        return _CASES_OF_A_BATCH
+    at_once = max((getattr(each, "concurrency", 0) for each in settings), default=0) or None
     return min(_MOST_CASES, max(_FEWEST_CASES, _TURNS * at_once)) if isinstance(at_once, int) else _MOST_CASES
 
 

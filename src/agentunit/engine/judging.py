@@ -35,6 +35,7 @@ class JudgeTally:
 
     def __init__(self) -> None:
         self._n_scores = self._n_failed = self._n_calls = self._n_cached = self._n_unstated = 0
+        self._n_suspected = self._n_quotes = self._n_quotes_found = 0
         self._models: dict[str, None] = {}
         self._amounts: dict[str, float] = {}
         self._partial = False
@@ -53,6 +54,9 @@ class JudgeTally:
         self._n_calls += judged.n_calls
         self._n_cached += judged.n_cached
         self._n_unstated += judged.n_unstated
+        self._n_suspected += judged.is_suspected
+        self._n_quotes += judged.n_quotes
+        self._n_quotes_found += judged.n_quotes_found
         for model in judged.models:
             if len(self._models) < _MODELS_NAMED:
                 self._models.setdefault(model)
@@ -104,6 +108,9 @@ class JudgeTally:
             cost_usd=None if cost is None else float(cost),
             partial=self._partial,
             n_unstated=self._n_unstated,
+            n_suspected=self._n_suspected,
+            n_quotes=self._n_quotes,
+            n_quotes_found=self._n_quotes_found,
         )
 
 
@@ -129,6 +136,10 @@ def total_spend(parts: Iterable[JudgeSpend | None], problems: Sequence[str] = ()
         partial=any(part.partial for part in known),
         n_unstated=sum(part.n_unstated for part in known),
         problems=list(problems),
+        # Metrics judge the same cases, so what one of them found is not added to what another found.
+        n_suspected=max(part.n_suspected for part in known),
+        n_quotes=sum(part.n_quotes for part in known),
+        n_quotes_found=sum(part.n_quotes_found for part in known),
     )
 
 

@@ -38,6 +38,7 @@ WIN_RATE = MetricInfo(
 )
 _ASKED = SimpleNamespace(asks_service=True, name=WIN_RATE.name)
 _BATCH = 64
+_AT_ONCE = 8
 _TIE = 0.5
 _ALPHA = 0.025
 _MOST_LISTED = 200
@@ -155,8 +156,11 @@ def judge_pairs(pairs: Pairs, on_pair: Callable[[int], None] = lambda _: None) -
     answers: list[Verdict] = []
     with judge_run([_ASKED]):
         batches = [asked[start : start + _BATCH] for start in range(0, len(asked), _BATCH)]
-        started = [judge.start("pairwise", batch) for batch in batches[:_AT_ONCE]]
-        waiting = iter(batches[_AT_ONCE:])
+        settings = configured()
+        # What goes through a batch API goes at once: it may take a day.
+        n_started = len(batches) if settings is not None and settings.batch else _AT_ONCE
+        started = [judge.start("pairwise", batch) for batch in batches[:n_started]]
+        waiting = iter(batches[n_started:])
         try:
             while started:
                 answers += started.pop(0).result()
@@ -169,9 +173,6 @@ def judge_pairs(pairs: Pairs, on_pair: Callable[[int], None] = lambda _: None) -
             raise
     received = iter(answers)
     return [None if each.question is None else next(received) for each in pairs.listed]
-
-
-_AT_ONCE = 8
 
 
 def with_win_rate(

@@ -16,6 +16,7 @@ from agentunit.core.conversation import SIMULATED_USER, USER_FAILED
 from agentunit.core.judged import judged_of
 from agentunit.core.results import JudgeSpend, MetricSummary, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate, amount_of
+from agentunit.engine.judge_evidence import EVIDENCE, evidence_rows, keep_models_apart
 from agentunit.engine.judging import JudgeTally, total_spend, with_bias
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import NO_CONTENT
@@ -112,6 +113,10 @@ class ScoredRun:
                 # A user that failed is counted apart, and no score.
                 tally.add(judged, failed=False)
         return tally.spend()
+
+    def rows_of(self, name: str) -> list[ScoreRow] | None:
+        """The scores of a metric, or what judged scores tell under this name; ``None`` where there are none."""
+        return self.metrics[name] if name in self.metrics else evidence_rows(name, self.metrics)
 
     def info(self, name: str) -> MetricInfo:
         """The facts about a metric of this run, by the name that it has there: a rubric may have one of its own."""
@@ -252,6 +257,8 @@ def _in_suite_order(run: ScoredRun) -> ScoredRun:
     named = [name for name in run.header.settings.get("metrics") or () if name in run.metrics]
     order = dict.fromkeys([*named, *sorted(run.metrics)])
     run.metrics = {name: run.metrics[name] for name in order}
+    for rows in run.metrics.values():
+        keep_models_apart(rows)
     run.infos = recorded_infos(run.header.settings)
     return run
 
@@ -311,6 +318,8 @@ def find_scored_run(reference: str, store: Store) -> ScoredRun:
 
 def info_of(name: str) -> MetricInfo:
     """The facts about a metric of this name; a minimal description when it is not installed here."""
+    if name in EVIDENCE:
+        return EVIDENCE[name]
     metric = installed_metric(name)
     return MetricInfo(name, "custom", "") if metric is None else describe(metric)
 

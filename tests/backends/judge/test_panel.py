@@ -54,7 +54,14 @@ def test_the_key_goes_to_the_panels_own_address_alone(monkeypatch: pytest.Monkey
     elsewhere = {"model": "c", "url": "http://other.example/v1"}
     judges = ["a", elsewhere, {**elsewhere, "name": "d", "api_key_env": "OTHER_KEY"}]
     found = members_of(settings(api_key="sk-panel", judges=judges))
-    assert [each.settings.api_key for each in found] == ["sk-panel", None, "sk-other"]
+    assert [each.settings.key for each in found] == ["sk-panel", None, "sk-other"]
+
+
+def test_headers_of_the_panel_go_to_its_own_address_alone() -> None:
+    elsewhere = {"model": "c", "url": "http://other.example/v1"}
+    found = members_of(settings(headers={"X-Key": "${PANEL_KEY}"}, profile="openai", judges=["a", elsewhere]))
+    assert [each.settings.headers for each in found] == [{"X-Key": "${PANEL_KEY}"}, None]
+    assert [each.settings.profile for each in found] == ["openai", None]
 
 
 def test_nothing_secret_is_described() -> None:

@@ -12,12 +12,11 @@ from statistics import fmean, stdev
 from typing import Any
 
 from agentunit.backends.judge.claims import answer_correctness, faithfulness
-from agentunit.backends.judge.client import JudgeClient, JudgeReply
-from agentunit.backends.judge.limits import why_cap_cannot_hold
+from agentunit.backends.judge.client import JudgeClient, JudgeReply, why_not_ready
+from agentunit.backends.judge.injection import suspicions
 from agentunit.backends.judge.pairwise import pairwise
 from agentunit.backends.judge.panel import Member, Vote, members_of, quorum_of, together
 from agentunit.backends.judge.passages import retrieval_quality
-from agentunit.backends.judge.prompts import suspicions
 from agentunit.backends.judge.questions import Asking, Judge, JudgeFailed, all_of, spent_on
 from agentunit.backends.judge.rubric import rubric
 from agentunit.backends.judge.settings import JudgeSettings, configured, why_not_configured
@@ -85,7 +84,7 @@ class JudgeBackend:
             return str(error)
         if settings is None:
             return why_not_configured()
-        return next((why for each in members_of(settings) if (why := why_cap_cannot_hold(each.settings))), None)
+        return next((why for each in members_of(settings) if (why := why_not_ready(each.settings))), None)
 
     @property
     def client(self) -> JudgeClient:

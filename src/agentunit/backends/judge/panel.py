@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import fsum, isfinite
@@ -16,8 +15,12 @@ VOTES = ("mean", "majority")
 Vote = Literal["mean", "majority"]
 _PASS = 0.5
 # What holds for a panel as a whole.
-_OF_THE_PANEL = ("judges", "quorum", "vote", "repeats", "transcripts", "max_spend_usd", "run_timeout_s", "cache")
-_OWN = ("name", "weight", "api_key_env")
+_OF_THE_PANEL = (
+    "judges", "quorum", "vote", "repeats", "transcripts", "max_spend_usd", "run_timeout_s", "cache", "cache_max_mb"
+)  # fmt: skip
+_OWN = ("name", "weight")
+# What was set for one address, and goes to no other.
+_OF_THE_ADDRESS = ("api_key", "api_key_env", "headers", "organization", "profile", "extra_body")
 
 
 @dataclass(frozen=True)
@@ -75,13 +78,13 @@ def members_of(settings: Any, judges: Sequence[Mapping[str, Any]] | None = None)
         if unknown:
             raise ValueError(f"JudgeSettings: a judge of a panel has no setting {unknown[0]!r:.60}")
         changes = {name: value for name, value in each.items() if name not in _OWN}
-        if each.get("api_key_env"):
-            changes["api_key"] = os.environ.get(str(each["api_key_env"]))
-        elif changes.get("url", settings.url) != settings.url:
+        if changes.get("url", settings.url) != settings.url:
+            changes = {**dict.fromkeys(_OF_THE_ADDRESS), **changes}
+        elif "api_key_env" in changes:
             changes.setdefault("api_key", None)
         if changes["model"] != settings.model and "usd_per_million_input" not in changes:
             changes |= {"usd_per_million_input": None, "usd_per_million_output": None}
-        own = replace(settings, **changes, judges=(), quorum=None)
+        own = replace(settings, **{"judges": (), "quorum": None, **changes})
         members.append(Member(str(each.get("name") or each["model"]), float(each.get("weight", 1.0)), own))
     return _sharing_the_cap(members, settings.max_spend_usd)
 
@@ -177,9 +180,14 @@ def _repeats(members: Sequence[Member], verdicts: Sequence[Verdict], vote: Vote)
     return {"judge_values": said}
 
 
+def _model(member: Member) -> str:
+    return str(getattr(member.settings, "model", None) or member.name)
+
+
 def _spent(members: Sequence[Member], verdicts: Sequence[Verdict]) -> dict[str, Any]:
     spent = [verdict.detail.get("judge") or {} for verdict in verdicts]
-    total: dict[str, Any] = {"model": None, "models": [m for each in spent if (m := each.get("model"))]}
+    # The judges that were asked, whether or not they answered: a failure must not make it look like another panel.
+    total: dict[str, Any] = {"model": None, "models": [_model(member) for member in members]}
     total |= {name: sum(each.get(name) or 0 for each in spent) for name in ("calls", "cached")}
     for name in ("prompt_tokens", "completion_tokens", "cost_usd"):
         amounts = [each.get(name, 0) for each in spent]
