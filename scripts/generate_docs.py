@@ -119,6 +119,7 @@ def _card(metric: object) -> list[str]:
         f"- parameters: {listed_parameters}",
         f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}",
         f"- trust: {'; '.join(trust)}",
+        *([f"- [raters](labeling.md) are asked: {info.question}"] if info.question else []),
         "",
         *_example(metric),
     ]

@@ -591,7 +591,7 @@ def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: Judg
     for more, problem in (
         (["validity", "shop", "-m", "cost", "--calibrate", "x.json"], "cost cannot be calibrated"),
         (["validity", "--calibrate", "x.json"], "--calibrate takes one stored RUN"),
-        (["validity", "-m", "cost"], "name your labels: --labels FILE"),
+        (["validity", "-m", "cost"], "name one RUN that was labeled, or a file of labels"),
     ):
         result = invoke(*more)
         assert result.exit_code == 2

@@ -133,11 +133,11 @@ def test_a_calibrated_run_shows_its_trust_and_leaves_out_what_taught_it(judge: S
     n_held_out = len(split_labels(run.labels)[1])
     assert row.trust == f"strong, agreement 1.00 on {n_held_out} labels not shown"
     assert row.labeled is not None
-    assert (row.labeled.n_labels, row.labeled.n_shown) == (n_held_out, 80 - n_held_out)
+    assert (row.labeled.n_labels, row.labeled.n_taught) == (n_held_out, 80 - n_held_out)
     run.infos = {"pleasant": METRIC.info}
     whole = labeled_summary(run, "pleasant")
     assert whole is not None
-    assert (whole.n_labels, whole.n_shown) == (80, 0)
+    assert (whole.n_labels, whole.n_taught) == (80, 0)
 
 
 def test_a_calibration_is_of_its_metric_its_backend_and_its_models(

@@ -20,7 +20,8 @@ from agentunit.engine.labeled_rates import labeled_summary
 from agentunit.engine.scored_run import run_from_store
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import Terminal, error_line, print_line, print_next
-from agentunit.reports.figures import counted, describe_labeled
+from agentunit.reports.figures import counted
+from agentunit.reports.label_figures import describe_labeled
 from agentunit.store.labels import StoredLabel, subject_of
 from agentunit.store.sqlite import Store, StoredRecord
 
@@ -58,8 +59,8 @@ def import_labels(
     click.echo(f"{counted(n_new, 'label')} of {metric} by {_raters(found)}")
     for reason, n in left_out.items():
         click.echo(f"{n:,} left out: {reason}")
-    for error in labels.errors[:_SHOWN]:
-        print_line(f"  {error_line(error)}", console)
+    for fault in labels.errors[:_SHOWN]:
+        print_line(f"  {error_line(fault)}", console)
     for backend, _ in backends.most_common():
         summary = labeled_summary(run, metric, backend)
         if summary is not None:

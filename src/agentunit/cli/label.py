@@ -5,20 +5,20 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from collections.abc import Callable
 
 import click
 
 from agentunit.cli.label_screen import LineInput, ScreenInput, label_cases
 from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
-from agentunit.cli.references import run_argument, unreadable_runs_fail
+from agentunit.cli.references import names_traces, run_argument, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
 from agentunit.engine.gate_expressions import nearest_name
 from agentunit.engine.labeled_rates import scored_rows
 from agentunit.engine.labeling import LabelSession
 from agentunit.engine.scored_run import ScoredRun, run_from_store
 from agentunit.reports.console import Terminal, print_line, print_next
-from agentunit.reports.figures import counted, describe_labeled
+from agentunit.reports.figures import counted
+from agentunit.reports.label_figures import describe_labeled
 from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
@@ -66,25 +66,24 @@ def label(
         raise click.BadParameter("must name the person who labels", param_hint="--rater")
     wanted, backend = _split(metric)
     with unreadable_runs_fail():
-        if os.path.exists(run_reference):
+        if os.path.isfile(run_reference) or names_traces(run_reference, store_path):
             run_reference = run_of_traces(run_reference, store_path, wanted)
         with open_store(store_path) as store:
             run = run_from_store(store, run_reference)
             name = wanted or default_metric(run)
             session = LabelSession(store, run, run.info(name), named, backend=_backend(run, name, backend), width=width)
-            with ReportedRun(run, store=None) as reported:
-                _label(session, store, reported, Mask(show_all=show_personal_data), store_path)
+            _label(session, store, Mask(show_all=show_personal_data), store_path)
 
 
-def _label(session: LabelSession, store: Store, reported: ReportedRun, mask: Mask, store_path: str) -> None:
+def _label(session: LabelSession, store: Store, mask: Mask, store_path: str) -> None:
     console = Terminal()
     raw = ReportedRun(session.run, store=store, show_personal_data=True)
     is_terminal = sys.stdin.isatty() and console.is_terminal
-    reading: Callable[..., ScreenInput | LineInput] = ScreenInput if is_terminal else LineInput
+    rater = ScreenInput(console) if is_terminal else LineInput(console)
     if not is_terminal:
         click.echo("standard input is no terminal: type y, n, s, b, u or q and Enter", err=True)
     n_before = session.n_asked
-    label_cases(session, raw, mask, reading(console))
+    label_cases(session, raw, mask, rater)
     n_new = session.n_asked - n_before
     print_line(f"{counted(n_new, 'new label')} by {session.rater}, {session.n_asked:,} in all", console)
     summary = session.summary()
@@ -98,10 +97,14 @@ def _label(session: LabelSession, store: Store, reported: ReportedRun, mask: Mas
 def default_metric(run: ScoredRun) -> str:
     """The metric whose question is asked when none is named: the first whose mean is no rate, else any with one."""
     infos = {name: run.info(name) for name in run.metrics if scored_rows(run, name)}
-    for fits in ((lambda info: info.mean_of), (lambda info: info.question), (lambda info: info.unit == "score")):
-        for name, info in infos.items():
-            if fits(info):
-                return name
+    ranked = (
+        [name for name, info in infos.items() if info.mean_of],
+        [name for name, info in infos.items() if info.question],
+        [name for name, info in infos.items() if info.unit == "score"],
+    )
+    for names in ranked:
+        if names:
+            return names[0]
     raise InputFailure(f"run {run.header.label} has no scores from 0 to 1 to label by: score it with --metrics first")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 import click
 from rich.console import Console
 
+from agentunit.cli.terminal_keys import TerminalKeys
 from agentunit.engine.labeling import Asked, LabelSession, Standing
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.figures import counted, with_interval
@@ -42,20 +44,20 @@ class ScreenInput:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._keys = TerminalKeys()
 
-    def screen(self) -> AbstractContextManager[object]:
-        """The terminal's other screen, so that what was on it comes back."""
-        return self._console.screen(hide_cursor=False)
+    @contextmanager
+    def screen(self) -> Iterator[None]:
+        """The terminal's other screen, so that what was on it comes back, and keys as they are pressed."""
+        with self._console.screen(hide_cursor=False), self._keys.single():
+            yield
 
     def ask(self, page: LabelPage, heading: str, question: str, keys: str) -> str:
         """Show the page from its top; arrows, space and k scroll it, any other key is the answer."""
         top = 0
         while True:
             top, step = self._draw(page, heading, question, keys, top)
-            try:
-                key = click.getchar()
-            except EOFError:
-                return "q"
+            key = self._keys.read()
             if key in _DOWN:
                 top += step if key == " " else 1
             elif key in _UP:
@@ -66,12 +68,15 @@ class ScreenInput:
     def text(self, prompt: str) -> str:
         """A line, edited by the terminal itself."""
         click.echo()
-        return str(click.prompt(prompt, default="", show_default=False))
+        with self._keys.lines():
+            return str(click.prompt(prompt, default="", show_default=False))
 
     def _draw(self, page: LabelPage, heading: str, question: str, keys: str, top: int) -> tuple[int, int]:
         console = self._console
         lines = rendered_lines(page, console)
-        above, below = self._wrapped(heading, "dim"), [*self._wrapped(question, "bold"), *self._wrapped(keys, "dim")]
+        said, _, where = heading.rpartition("\n")
+        above = [*(self._wrapped(said, "green") if said else []), *self._wrapped(where, "dim")]
+        below = [*self._wrapped(question, "bold"), *self._wrapped(keys, "dim")]
         room = max(_SMALLEST_PAGE, console.height - len(above) - len(below) - 2)
         top = max(0, min(top, len(lines) - room))
         hidden = len(lines) - top - room

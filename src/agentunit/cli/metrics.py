@@ -77,6 +77,8 @@ def _show_one(name: str, as_json: bool) -> None:
         "detail": ", ".join([*info.detail_keys, "backend"]),
         "version": info.version,
     }
+    if info.question:
+        rows["raters are asked"] = info.question + (" (a share)" if info.graded else "")
     for backend in known_backends(info):
         note = "; informational: shown, gated only when named" if backend in info.informational else ""
         rows[f"trust ({backend})"] = describe_trust(info, backend, at_length=True) + note

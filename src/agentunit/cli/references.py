@@ -20,6 +20,7 @@ from agentunit.engine.slices import SliceTable
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
+from agentunit.store.portable import is_portable
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import Store
 
@@ -75,6 +76,20 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
     except StoreError:
         store.close()
         raise
+
+
+def names_traces(reference: str, store_path: str) -> bool:
+    """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
+    if os.path.isfile(reference):
+        return not is_portable(reference)
+    if not os.path.isdir(reference) or not os.path.exists(store_path):
+        return os.path.isdir(reference)
+    with open_store(store_path, read_only=True) as store:
+        try:
+            store.find_run(reference)
+        except StoreError:
+            return True
+    return False
 
 
 def meant_case(case_id: str, known: Sequence[str]) -> str | None:

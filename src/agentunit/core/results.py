@@ -147,8 +147,8 @@ class LabeledSummary(Struct):
     says why. ``n_labels`` of ``n_cases`` records are labeled, ``n_skipped`` were left open by every rater who saw
     them, on ``n_disagreed`` raters disagree (their mean counts). ``alpha`` is Krippendorff's, where several raters
     labeled the same. ``method`` and ``weight`` say how far the scores were relied on. ``assumed_random``: the labels
-    came without the chance that their cases had of being labeled, and are taken for a random sample. ``n_shown`` more
-    labels taught a calibrated judge, and are left out.
+    came without the chance that their cases had of being labeled, and are taken for a random sample. ``n_taught`` more
+    labels taught a calibrated judge: they count for their own records, and say nothing about others.
     """
 
     rate: float | None
@@ -164,7 +164,7 @@ class LabeledSummary(Struct):
     alpha: float | None = None
     assumed_random: bool = False
     reason: str | None = None
-    n_shown: int = 0
+    n_taught: int = 0
 
 
 class MetricSummary(Struct, omit_defaults=False):

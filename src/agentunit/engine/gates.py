@@ -311,7 +311,9 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
         reason = f"{aggregate} {value:.4g} {'meets' if holds else 'misses'} {gate.condition}"
         if verdict.near:
             otherwise = "miss" if holds else "meet"
-            reason += f" on these cases; others might {otherwise} it (95 %: {verdict.low:.4g} to {verdict.high:.4g})"
+            doubt = "more labels" if gate.aggregate == LABELED else "others"
+            here = "" if gate.aggregate == LABELED else " on these cases"
+            reason += f"{here}; {doubt} might {otherwise} it (95 %: {verdict.low:.4g} to {verdict.high:.4g})"
     covered = verdict.coverage >= min_coverage - 1e-12
     if not covered:
         what = "cases" if gate.aggregate.startswith("pass") else "records"

@@ -15,7 +15,7 @@ from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.validity import Agreement, ScoredRow, measure_agreement, threshold_for
 from agentunit.formulas.agreement import auroc, cohen_kappa, krippendorff_alpha
 from agentunit.formulas.statistics import wilson_interval
-from agentunit.store.labels import Place, StoredLabel, label_values, places_of
+from agentunit.store.labels import Place, StoredLabel, label_values, places_of, unshown_labels
 
 _BINS = 5
 _FEWEST_IN_SLICE = 5
@@ -105,6 +105,7 @@ def judged_rows(run: ScoredRun, metric: str, backend: str) -> tuple[list[JudgedR
     Where raters disagree the majority counts, and a tie says nothing about the scorer.
     """
     labels = [label for label in run.labels if label.metric == metric and label.value is not None]
+    labels = unshown_labels(labels, run.info(metric).shown_share)
     values, by_place = label_values(labels, metric), places_of(labels)
     is_binary = all(label.value in (0.0, 1.0) for label in labels)
     turned = run.info(metric).direction == "lower"
@@ -127,15 +128,15 @@ def judged_rows(run: ScoredRun, metric: str, backend: str) -> tuple[list[JudgedR
 def scorer_validity(
     run: ScoredRun, metric: str, backend: str, *, precision: float | None = None, by: str | None = None
 ) -> ScorerValidity | None:
-    """One metric and backend against the labels of its own question; ``None`` where none is about a record it scored."""
+    """One metric and backend against the labels of its own question; ``None`` where none is of a record it scored."""
     rows, n_tied = judged_rows(run, metric, backend)
     if not rows:
         return None
     at = threshold_for(run.info(metric), None)
-    clusters = labeled_sample(run, metric, backend).clusters
-    groups = None if clusters is None else dict(zip(labeled_sample(run, metric, backend).places, clusters, strict=True))
+    sample = labeled_sample(run, metric, backend)
+    groups = {} if sample.clusters is None else dict(zip(sample.places, sample.clusters, strict=True))
     agreement = measure_agreement(
-        [ScoredRow(row.label, row.score, None if groups is None else groups[row.place]) for row in rows],
+        [ScoredRow(row.label, row.score, groups.get(row.place)) for row in rows],
         metric=metric,
         backend=backend,
         threshold=at,

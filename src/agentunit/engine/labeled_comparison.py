@@ -10,6 +10,7 @@ from agentunit.engine.labeled_rates import LabeledSample, labeled_sample, scored
 from agentunit.engine.margins import Margin, margin_in_unit
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.labeled import LabeledRate, labeled_difference
+from agentunit.store.labels import subject_of
 
 Key = tuple[str, int]
 
@@ -50,6 +51,7 @@ def _compared(
             {at: label for at, key in enumerate(keys) if (label := new[key][1]) is not None},
             [old[key][0] for key in keys],
             {at: label for at, key in enumerate(keys) if (label := old[key][1]) is not None},
+            same=_same_answers(candidate, baseline, keys),
         )
     allowed = margin_in_unit(name, backend, margin, 1.0, 1.0)
     rates = [sample.rate() for sample in samples]
@@ -82,6 +84,18 @@ def _by_key(run: ScoredRun, sample: LabeledSample) -> dict[Key, tuple[float | No
         for index, place in enumerate(sample.places)
         if place in ids
     }
+
+
+def _same_answers(candidate: ScoredRun, baseline: ScoredRun, keys: Sequence[Key]) -> set[int]:
+    """Where both runs gave the same answer: people would say the same of both."""
+    if candidate.read_records is None or baseline.read_records is None:
+        return set()
+    subjects = [
+        {(each.case_id, each.repeat): subject_of(each.record) for each in run.read_records()}
+        for run in (candidate, baseline)
+        if run.read_records is not None
+    ]
+    return {at for at, key in enumerate(keys) if key in subjects[0] and subjects[0][key] == subjects[1].get(key)}
 
 
 def _verdict(found: LabeledRate | None, sign: float, margin: float) -> tuple[CompareVerdict, str]:

@@ -1,24 +1,24 @@
 """The labeled rate of a run: what people would say about all of its cases, from the labels of some.
 
-What a label may speak for depends on how its case was chosen. Cases that ``agentunit label`` drew have a known chance;
-labels of a file have none, and are taken for a random sample. Labels that were given on another run speak for the
-answers that both runs share; for answers that are new in this run, others are needed.
+What a label may speak for depends on how its case was chosen. Cases that ``agentunit label`` draws all have the same
+chance; of labels of a file nothing is known, and they are taken for a random sample. Labels that were given on another
+run speak for the answers that both runs share; for answers that are new in this run, others are needed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 from msgspec import structs
 
 from agentunit.core.results import LabeledSummary, MetricSummary
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.agreement import krippendorff_alpha
-from agentunit.formulas.labeled import LabeledRate, draw_for_labeling, labeled_rate
-from agentunit.store.labels import Place, StoredLabel, label_values, places_of, split_labels
+from agentunit.formulas.labeled import LabeledRate, labeled_rate
+from agentunit.store.labels import Place, StoredLabel, label_values, places_of, unshown_labels
 from agentunit.store.sqlite import ScoreRow
 
 
@@ -27,32 +27,40 @@ class LabeledSample:
     """The records that a metric scored, in dataset order, and the labels among them, by index.
 
     ``strata`` are the groups within which labels are taken for random; ``unasked`` counts the records of groups that
-    have no label at all, ``n_shown`` the labels that a calibrated judge learned from, which are not among these.
+    have no label at all. ``taught`` are the labels that a calibrated judge learned from, not among the others.
     """
 
-    metric: str
     places: list[Place]
     scores: list[float | None]
     clusters: list[int] | None
     labels: dict[int, float] = field(default_factory=dict)
     strata: list[int] | None = None
-    probabilities: dict[int, float] | None = None
     skipped: set[int] = field(default_factory=set)
     unasked: int = 0
-    n_shown: int = 0
+    taught: dict[int, float] = field(default_factory=dict)
 
     def rate(self) -> LabeledRate | None:
         """The labeled rate; ``None`` where there is no label, or none of some group."""
         if self.unasked or not self.labels:
             return None
-        return labeled_rate(
-            self.scores,
-            self.labels,
-            probabilities=self.probabilities,
-            strata=self.strata,
-            clusters=self.clusters,
-            skipped=self.skipped,
+        rest = [index for index in range(len(self.places)) if index not in self.taught]
+        found = labeled_rate(
+            [self.scores[index] for index in rest],
+            {at: self.labels[index] for at, index in enumerate(rest) if index in self.labels},
+            strata=None if self.strata is None else [self.strata[index] for index in rest],
+            clusters=None if self.clusters is None else [self.clusters[index] for index in rest],
+            skipped={at for at, index in enumerate(rest) if index in self.skipped},
         )
+        return None if found is None else self._with_taught(found)
+
+    def _with_taught(self, found: LabeledRate) -> LabeledRate:
+        """The rate of all records, of that of the rest: what people said of those that taught a judge is known."""
+        if not self.taught:
+            return found
+        share = len(self.taught) / len(self.places)
+        known = share * fmean(self.taught.values())
+        rate, low, high = (known + (1.0 - share) * each for each in (found.rate, found.low, found.high))
+        return replace(found, rate=rate, low=low, high=high, n_cases=len(self.places))
 
 
 def scored_rows(run: ScoredRun, metric: str, backend: str | None = None) -> list[ScoreRow]:
@@ -65,35 +73,27 @@ def labeled_sample(run: ScoredRun, metric: str, backend: str | None = None) -> L
     """The scores of a metric with the labels of its own question."""
     rows = scored_rows(run, metric, backend)
     places = [(row.position, row.repeat) for row in rows]
-    sample = LabeledSample(metric, places, [row.value for row in rows], _clusters(run, rows))
+    sample = LabeledSample(places, [row.value for row in rows], _clusters(run, rows))
     labels = [label for label in run.labels if label.metric == metric]
     values = label_values(labels, metric)
     index_of = {place: index for index, place in enumerate(places)}
     sample.labels = {index_of[place]: value for place, value in values.items() if place in index_of}
     sample.skipped = {index_of[label.place] for label in labels if label.place in index_of} - sample.labels.keys()
+    _set_taught_aside(sample, labels, run.info(metric).shown_share)
     if sample.labels:
         _stratify(sample, run)
-        _leave_out_shown(sample, labels, run.info(metric).shown_share)
     return sample
 
 
-def _leave_out_shown(sample: LabeledSample, labels: Sequence[StoredLabel], shown_share: float) -> None:
-    """Take away the labels that a calibrated judge learned from: it is right about them because it was told.
+def _set_taught_aside(sample: LabeledSample, labels: Sequence[StoredLabel], shown_share: float) -> None:
+    """Set aside the labels that a calibrated judge learned from: it is right about them because it was told.
 
-    Which these are depends on the answer alone, not on its score or label, so the others are as random as all were:
-    each with its chance times the share of those that were not shown.
+    Of these records the label is known, and the score does not count. Which they are depends on the answer alone, not
+    on its score or label, so the other labels are a random sample of the other records.
     """
-    if not shown_share:
-        return
-    held_out = {label.place for label in split_labels(labels, held_out_share=1.0 - shown_share)[1]}
-    kept = {index: value for index, value in sample.labels.items() if sample.places[index] in held_out}
-    sample.n_shown = len(sample.labels) - len(kept)
-    sample.labels = kept
-    sample.skipped = {index for index in sample.skipped if sample.places[index] in held_out}
-    if sample.probabilities is not None:
-        left = kept.keys() | sample.skipped
-        chances = sample.probabilities.items()
-        sample.probabilities = {index: chance * (1.0 - shown_share) for index, chance in chances if index in left}
+    unshown = {label.place for label in unshown_labels(labels, shown_share)}
+    sample.taught = {index: value for index, value in sample.labels.items() if sample.places[index] not in unshown}
+    sample.labels = {index: value for index, value in sample.labels.items() if index not in sample.taught}
 
 
 def draw_seed(run: ScoredRun, metric: str) -> int:
@@ -136,8 +136,8 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         n_skipped=len(sample.skipped),
         n_disagreed=sum(len(set(values)) > 1 for values in said),
         alpha=krippendorff_alpha(said),
-        n_shown=sample.n_shown,
-        assumed_random=any(label.draw is None for label in labels),
+        n_taught=len(sample.taught),
+        assumed_random=len(sample.labels) < len(sample.places) and any(label.draw is None for label in labels),
     )
     if rate is None:
         summary.reason = (
@@ -153,33 +153,9 @@ def _stratify(sample: LabeledSample, run: ScoredRun) -> None:
     groups = [run.frames.get(place, run.header.id) for place in sample.places]
     labeled = {groups[index] for index in sample.labels}
     sample.unasked = sum(group not in labeled for group in groups)
-    sizes, n_labels = Counter(groups), Counter(groups[index] for index in sample.labels)
-    chances = {index: n_labels[groups[index]] / sizes[groups[index]] for index in sample.labels}
-    keys = [(group, 0) for group in groups]
-    for index, (stratum, chance) in _drawn_here(sample, run).items():
-        keys[index] = (groups[index], stratum)
-        if index in chances:
-            chances[index] = chance
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     if len(numbers) > 1:
-        sample.strata = [numbers[key] for key in keys]
-        sample.probabilities = chances
-
-
-def _drawn_here(sample: LabeledSample, run: ScoredRun) -> dict[int, tuple[int, float]]:
-    """Stratum and chance of each record that was there to draw, where its labels are the beginning of a draw.
-
-    Chances are those of a draw of just as many as were asked about, so that one that was broken off is as good.
-    """
-    own = own_frame(run, sample)
-    seed = draw_seed(run, sample.metric)
-    scores = [sample.scores[index] for index in own]
-    asked = {index for index in own if index in sample.labels or index in sample.skipped}
-    drawn = {own[at]: chance for at, _, chance in draw_for_labeling(scores, len(asked), seed=seed)}
-    if not asked or asked != drawn.keys():
-        return {}
-    everything = draw_for_labeling(scores, len(scores), seed=seed)
-    return {own[at]: (stratum, drawn.get(own[at], 0.0)) for at, stratum, _ in everything}
+        sample.strata = [numbers[group] for group in groups]
 
 
 def _clusters(run: ScoredRun, rows: Sequence[ScoreRow]) -> list[int] | None:

@@ -64,13 +64,14 @@ class LabelSession:
 
     def _drawn(self) -> list[tuple[Place, int | None, float | None]]:
         own = own_frame(self.run, self._sample)
-        rest = [index for index in range(len(self._sample.places)) if index not in set(own)]
+        rest = sorted(set(range(len(self._sample.places))) - set(own))
         seed = draw_seed(self.run, self.info.name)
         return [
-            (self._sample.places[indices[at]], stratum, probability)
+            # The chance that a case had of being among as many as were asked about when its turn came.
+            (self._sample.places[indices[at]], stratum, number / len(indices))
             for indices in (own, rest)
-            for at, stratum, probability in draw_for_labeling(
-                [self._sample.scores[index] for index in indices], len(indices), seed=seed
+            for number, (at, stratum, _) in enumerate(
+                draw_for_labeling([self._sample.scores[index] for index in indices], len(indices), seed=seed), 1
             )
         ]
 
@@ -148,7 +149,7 @@ class LabelSession:
         self._sample = labeled_sample(self.run, self.info.name, self.backend)
 
     def _next_open(self, start: int) -> int | None:
-        for at in [*range(start, len(self._queue)), *range(min(start, len(self._queue)))]:
-            if self._queue[at][0] not in self._mine:
-                return at
-        return None
+        places = [place for place, _, _ in self._queue]
+        later = (at for at in range(start, len(places)) if places[at] not in self._mine)
+        earlier = (at for at in range(min(start, len(places))) if places[at] not in self._mine)
+        return next(later, next(earlier, None))

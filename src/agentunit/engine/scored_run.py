@@ -21,7 +21,7 @@ from agentunit.engine.judging import JudgeTally, total_spend, with_bias
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.inputs import NO_CONTENT
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.store.labels import Place, StoredLabel, frames_of_run, label_values, labels_of_run
+from agentunit.store.labels import Place, StoredLabel, frames_of_run, label_values, labels_of_run, unshown_labels
 from agentunit.store.portable import read_portable
 from agentunit.store.sqlite import RecordRow, RunHeader, ScoreRow, Store, StoredRecord
 
@@ -136,7 +136,7 @@ class ScoredRun:
         """A row of the summary with how each judge of a panel stands to people's labels."""
         if row.panel is None or not self.labels:
             return row
-        labels = label_values(self.labels, row.metric)
+        labels = label_values(unshown_labels(self.labels, self.info(row.metric).shown_share), row.metric)
         said = [
             (each.judged, labels[each.position, each.repeat])
             for each in self.metrics[row.metric]
@@ -184,8 +184,11 @@ class ScoredRun:
         )
 
 
-def run_from_store(store: Store, reference: str) -> ScoredRun:
-    """A run of a store: an id, the beginning of one, a name, ``last`` or ``last~N``."""
+def run_from_store(store: Store, reference: str, *, labels: bool = True) -> ScoredRun:
+    """A run of a store: an id, the beginning of one, a name, ``last`` or ``last~N``.
+
+    Without ``labels``, where only scores are wanted, it is quicker.
+    """
     header = store.find_run(reference)
     run = ScoredRun(header, 0, header.n_done, header.n_failed)
     infos = recorded_infos(header.settings)
@@ -195,8 +198,9 @@ def run_from_store(store: Store, reference: str) -> ScoredRun:
     run.records = list(store.record_rows(header.id))
     run.n_cases = len({row.position for row in run.records})
     run.read_records = partial(_records_in_store, store.file, header.id)
-    run.labels = labels_of_run(store, header.id)
-    run.frames = frames_of_run(store, header.id, run.labels)
+    if labels:
+        run.labels = labels_of_run(store, header.id)
+        run.frames = frames_of_run(store, header.id, run.labels)
     return _in_suite_order(run)
 
 

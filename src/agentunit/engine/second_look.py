@@ -19,9 +19,9 @@ from agentunit.store.labels import places_of
 SignKind = Literal["label against score", "raters disagree", "good runs fail it"]
 
 OTHERWISE_RIGHT = 0.75
-"""The AUROC on the other labels from which a scorer counts as otherwise right."""
-_FAR_APART = 0.7
-_FEWEST_LABELS = 20
+"""The AUROC from which on a scorer counts as otherwise right."""
+_FEWEST_LABELS, _FEWEST_NEIGHBORS = 20, 10
+_RARE = 0.1
 _FEWEST_RUNS = 5
 _FEWEST_CASES = 5
 _SURELY_BACKWARDS = -0.5
@@ -58,17 +58,20 @@ def second_look(run: ScoredRun, others: Iterable[ScoredRun] = ()) -> list[Second
 
 
 def _against_score(run: ScoredRun, metric: str, backend: str) -> Iterator[SecondLook]:
+    """Labels unlike those of nearly all cases with a score as high, where the scores tell good from bad."""
     rows, _ = judged_rows(run, metric, backend)
-    far = [row for row in rows if abs(row.score - row.label) >= _FAR_APART]
-    right = scorer_auroc([row for row in rows if row not in far])
-    # Without those in question, but with them in the count: a scorer that is often far off is not right otherwise.
     overall = scorer_auroc(rows)
-    if len(rows) < _FEWEST_LABELS or right is None or overall is None or overall < OTHERWISE_RIGHT:
+    if len(rows) < _FEWEST_LABELS or overall is None or overall < OTHERWISE_RIGHT:
         return
-    for row in far:
-        score = 1.0 - row.score if run.info(metric).direction == "lower" else row.score
-        text = f"labeled {'good' if row.label >= 0.5 else 'bad'}, {metric} {score:.2f} ({backend}, AUROC {overall:.2f})"
-        yield SecondLook(row.case_id, metric, "label against score", text, abs(row.score - row.label))
+    for row in rows:
+        others = sorted((each for each in rows if each is not row), key=lambda each: abs(each.score - row.score))
+        near = others[: max(_FEWEST_NEIGHBORS, len(rows) // 5)]
+        alike = sum(each.label == row.label for each in near) / len(near)
+        if alike <= _RARE:
+            score = 1.0 - row.score if run.info(metric).direction == "lower" else row.score
+            word = "good" if row.label >= 0.5 else "bad"
+            text = f"labeled {word}; of {len(near)} cases scored about {score:.2f}, {alike:.0%} are ({backend})"
+            yield SecondLook(row.case_id, metric, "label against score", text, 1.0 - alike)
 
 
 def _backwards(runs: Sequence[ScoredRun]) -> Iterator[SecondLook]:

@@ -18,7 +18,6 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, describe_groups
 from agentunit.reports.figures import (
     INTERVAL_HEADING,
-    LABELED_ROW,
     counted,
     counted_cases,
     describe_clusters,
@@ -27,12 +26,11 @@ from agentunit.reports.figures import (
     describe_spread,
     duration,
     informational_notes,
-    label_notes,
-    labeled_cells,
     metric_cells,
     number,
     spread_rows,
 )
+from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.panel_view import describe_panel, panel_rows
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import resume_command
@@ -153,7 +151,7 @@ def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: in
         informational = " i" if row.status == "informational" else ""
         table.add_row(
             Text(f"{printable_line(row.metric)}{cells.mark}{informational}"),
-            Text(cells.value),
+            Text(cells.value.replace("], ", "],\n") if width < _NARROW else cells.value),
             Text(cells.scored, style="" if row.n_scored == row.n_cases else "yellow"),
             Text(printable_line(cells.backend)),
             Text(cells.trust),

@@ -26,7 +26,6 @@ from agentunit.reports.comparison_view import (
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
-    LABELED_ROW,
     better_direction,
     counted_cases,
     describe_clusters,
@@ -41,13 +40,12 @@ from agentunit.reports.figures import (
     gate_rule,
     informational_notes,
     is_about,
-    label_notes,
-    labeled_cells,
     metric_cells,
     quantity,
     spread_rows,
 )
 from agentunit.reports.html_tables import case_link, html_table, html_text, several_section, slices_section
+from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.panel_view import describe_pairwise, describe_panel, panel_rows
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
@@ -290,7 +288,7 @@ def _labeled_row(row: MetricSummary, info: MetricInfo, *, gated: bool) -> str:
     labeled = row.labeled
     rate = structs.replace(row, mean=labeled.rate, low=labeled.low, high=labeled.high)
     cells = [
-        f"<td>{html_text(LABELED_ROW)}<span aria-hidden=true>{shown.mark}</span></td>",
+        f'<td>{html_text(LABELED_ROW)}<span aria-hidden="true">{shown.mark}</span></td>',
         f'<td data-name="labeled">{html_text(shown.value)}</td>',
         f"<td>{_interval_bar(rate, info)}</td>",
         f'<td class="num">{shown.scored}</td>',

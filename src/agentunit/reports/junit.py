@@ -20,7 +20,8 @@ from agentunit.engine.decision import EXIT_FAILED, Decision, Reason
 from agentunit.reports.case_view import CaseView, conversation_text, view_case
 from agentunit.reports.comparison_view import KIND_HEADINGS, describe_answers, describe_kinds, describe_scores
 from agentunit.reports.failure_groups import describe_groups
-from agentunit.reports.figures import GATE_WORDS, describe_labeled, describe_reason, quantity
+from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
+from agentunit.reports.label_figures import describe_labeled
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file

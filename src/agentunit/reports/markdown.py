@@ -32,7 +32,6 @@ from agentunit.reports.failure_groups import GROUPS_SHOWN, named_ids
 from agentunit.reports.figures import (
     GATE_WORDS,
     INTERVAL_HEADING,
-    LABELED_ROW,
     counted,
     counted_cases,
     describe_clusters,
@@ -45,12 +44,11 @@ from agentunit.reports.figures import (
     gate_rule,
     informational_notes,
     is_about,
-    label_notes,
-    labeled_cells,
     metric_cells,
     quantity,
     spread_rows,
 )
+from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
 from agentunit.reports.panel_view import describe_pairwise, describe_panel, panel_rows
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import groupby
@@ -30,6 +30,7 @@ from agentunit.engine.slices import SliceTable
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, failure_groups
 from agentunit.reports.printable import clipped, printable_line
+from agentunit.store.labels import Place, StoredLabel, places_of
 from agentunit.store.portable import read_portable
 from agentunit.store.schema import StoreError
 from agentunit.store.sqlite import DEFAULT_PATH, RunHeader, Store, StoredRecord, StoredScore
@@ -45,7 +46,7 @@ _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
 
 
 class ReportedCase(Struct):
-    """One finished case of a run with its scores. ``repeat`` counts from 0, as in the store."""
+    """One finished case of a run with its scores and labels. ``repeat`` counts from 0, as in the store."""
 
     position: int
     repeat: int
@@ -54,6 +55,7 @@ class ReportedCase(Struct):
     elapsed_s: float
     record: Record
     scores: dict[str, Score]
+    labels: list[StoredLabel] = msgspec.field(default_factory=list)
 
 
 class Mask:
@@ -282,7 +284,16 @@ class ReportedRun:
 
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed."""
-        return map(self.mask.case, self._cases())
+        return map(self._reported, self._cases())
+
+    def _reported(self, case: ReportedCase) -> ReportedCase:
+        labels = self._labels.get((case.position, case.repeat), ())
+        shown = [structs.replace(label, note=self.mask.text(label.note) if label.note else "") for label in labels]
+        return self.mask.case(structs.replace(case, labels=shown) if shown else case)
+
+    @cached_property
+    def _labels(self) -> Mapping[Place, list[StoredLabel]]:
+        return places_of(self.run.labels)
 
     def _cases(self) -> Iterator[ReportedCase]:
         if self._store is not None:
@@ -298,7 +309,7 @@ class ReportedRun:
             found = _joined(self._store.case(run_id, case_id), self._store.scores(run_id, case_id=case_id))
         else:
             found = (case for case in self._cases() if case.case_id == case_id)
-        return list(map(self.mask.case, found))
+        return list(map(self._reported, found))
 
     def case_ids(self) -> list[str]:
         """The ids of the finished cases, in dataset order."""
@@ -307,9 +318,10 @@ class ReportedRun:
         return list(dict.fromkeys(case.case_id for case in self._cases()))
 
 
-def open_run(reference: str, store: Store, *, show_personal_data: bool = False) -> ReportedRun:
+def open_run(reference: str, store: Store, *, show_personal_data: bool = False, labels: bool = True) -> ReportedRun:
     """A run of a store, by any of its names."""
-    return ReportedRun(run_from_store(store, reference), store=store, show_personal_data=show_personal_data)
+    run = run_from_store(store, reference, labels=labels)
+    return ReportedRun(run, store=store, show_personal_data=show_personal_data)
 
 
 def open_run_file(path: str | os.PathLike[str], *, show_personal_data: bool = False) -> ReportedRun:
