@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from agentunit.backends.judge.level_chances import Position
 from agentunit.core.sqlite import SqliteFile, transaction
 
 _FILE = "judge-replies-1.sqlite"
@@ -44,6 +45,7 @@ class KeptReply(NamedTuple):
     model: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
+    positions: tuple[Position, ...] | None = None
 
 
 def cache_folder(setting: str) -> Path:

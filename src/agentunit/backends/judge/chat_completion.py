@@ -27,6 +27,8 @@ _TEMPERATURE_REFUSED = re.compile(
     r"|\btemperature\b['\"`]?[^.;]{0,40}\b(?:(?:is|are|was|be)(?: not|n't)|does(?: not|n't)|cannot|can't|may not|"
     r"not (?:supported|allowed|permitted)|unsupported|deprecated|only (?:supports|accepts|the default)|must be 1\b)"
 )
+SCORED_BY_LEVELS = "rubric"
+"""The questions whose scores are levels, of which one can ask how sure they are."""
 _SEED_REFUSED = re.compile(r"['\"`\s:.]seed\b")
 _WORDS_OF_FILTERS = ("content_filter", "content management policy", "responsibleai")
 _WORDS_OF_FORMAT = (
@@ -43,12 +45,14 @@ class Dialect:
     tokens_name: str = "max_tokens"
     with_temperature: bool = True
     with_seed: bool = True
+    with_logprobs: bool = True
 
     @property
     def ease(self) -> int:
         """How much is left out or changed."""
         renamed = self.tokens_name != "max_tokens"
-        return FORMATS.index(self.reply_format) + renamed + (not self.with_temperature) + (not self.with_seed)
+        left_out = (not self.with_temperature) + (not self.with_seed) + (not self.with_logprobs)
+        return FORMATS.index(self.reply_format) + renamed + left_out
 
     def wanted(self, request: JudgeRequest, settings: JudgeSettings, max_tokens: int) -> Wanted:
         """A request in this dialect."""
@@ -68,6 +72,7 @@ class Dialect:
             temperature=temperature,
             seed=request.seed if self.with_seed else None,
             effort=settings.reasoning_effort,
+            logprobs=self.with_logprobs and settings.logprobs and request.purpose == SCORED_BY_LEVELS,
         )
 
     def easier(
@@ -90,6 +95,8 @@ class Dialect:
             return replace(self, tokens_name="max_completion_tokens"), True
         if self.with_temperature and _TEMPERATURE_REFUSED.search(text):
             return replace(self, with_temperature=False), True
+        if self.with_logprobs and "logprobs" in text:
+            return replace(self, with_logprobs=False), True
         if self.with_seed and had_seed and _SEED_REFUSED.search(f" {text}"):
             return replace(self, with_seed=False), True
         lower = next((each for each in formats if FORMATS.index(each) > FORMATS.index(self.reply_format)), None)

@@ -171,7 +171,8 @@ class JudgeClient:
         kept = None if self._cache is None else self._cache.find(digest)
         if kept is None:
             return None
-        return JudgeReply(kept.text, None, kept.model, kept.prompt_tokens, kept.completion_tokens, 0.0, cached=True)
+        tokens = kept.prompt_tokens, kept.completion_tokens
+        return JudgeReply(kept.text, None, kept.model, *tokens, 0.0, cached=True, positions=kept.positions)
 
     async def _called(self, request: JudgeRequest, digest: bytes, attempts: list[dict[str, Any]]) -> JudgeReply:
         if self._unusable is not None:
@@ -189,7 +190,8 @@ class JudgeClient:
             reply = _reply(call)
             is_own = request.mark is None or request.mark in (reply.text or "")
             if self._cache is not None and reply.text is not None and reply.problem is None and is_own:
-                kept = KeptReply(reply.text, reply.model, reply.prompt_tokens, reply.completion_tokens)
+                tokens = reply.prompt_tokens, reply.completion_tokens
+                kept = KeptReply(reply.text, reply.model, *tokens, reply.positions)
                 self._cache.keep(digest, kept)
             return reply
         finally:
@@ -273,6 +275,7 @@ def _reply(call: Call) -> JudgeReply:
         cost_usd=0.0 if is_free else call.cost_usd,
         attempts=len(call.attempts),
         unstated=call.n_unstated,
+        positions=said.positions,
     )
 
 

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+from agentunit.backends.judge.level_chances import Position
+
 _CLIPPED_AT = 300
 # Why a reply ended, as providers and the gateways before them name it.
 _CUT_OFF = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "model_context_window_exceeded"})
@@ -40,6 +42,7 @@ class Completion:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int = 0
+    positions: tuple[Position, ...] | None = None
 
     @property
     def was_cut_off(self) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from urllib.parse import SplitResult, quote
 
 from agentunit.backends.judge.completions import Completion, completed, error_message, text_parts, token_count
+from agentunit.backends.judge.level_chances import TOP, positions_of
 
 FORMATS = ("json_schema", "json_object", "plain")
 """From the most to the least that a server can promise about the shape of a reply."""
@@ -34,6 +35,7 @@ class Wanted:
     temperature: float | None
     seed: int | None
     effort: str | None
+    logprobs: bool = False
 
 
 class Profile:
@@ -76,6 +78,8 @@ class Profile:
             found["seed"] = wanted.seed
         if wanted.effort is not None:
             found["reasoning_effort"] = wanted.effort
+        if wanted.logprobs:
+            found |= {"logprobs": True, "top_logprobs": TOP}
         if wanted.schema is not None and wanted.reply_format == "json_schema":
             shape = {"name": wanted.purpose, "schema": wanted.schema, "strict": True}
             found["response_format"] = {"type": "json_schema", "json_schema": shape}
@@ -89,7 +93,7 @@ class Profile:
         usage = usage if isinstance(usage, dict) else {}
         details = usage.get("prompt_tokens_details")
         model = data.get("model")
-        stated = {
+        stated: dict[str, Any] = {
             "model": model if isinstance(model, str) else None,
             "prompt_tokens": token_count(usage.get("prompt_tokens")),
             "completion_tokens": token_count(usage.get("completion_tokens")),
@@ -101,6 +105,7 @@ class Profile:
         if not isinstance(message, dict) or not isinstance(choice, dict):
             return self.nothing_in(data, "the response has no choice with a message", stated)
         text = text_parts(message.get("content"))
+        stated["positions"] = positions_of(choice)
         return completed(text, choice.get("finish_reason"), refusal=message.get("refusal"), stated=stated)
 
     def nothing_in(self, data: dict[str, Any], what: str, stated: Mapping[str, Any]) -> Completion:

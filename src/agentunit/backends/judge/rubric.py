@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from agentunit.backends.judge.level_chances import level_chances
 from agentunit.backends.judge.prompts import fenced, list_schema, readable_text
 from agentunit.backends.judge.questions import Asking
 from agentunit.backends.judge.replies import (
@@ -53,7 +54,11 @@ async def rubric(question: RubricQuestion, asking: Asking) -> Verdict:
     read = partial(_read, scales=[each.scale for each in criteria])
     room = 1024 + 200 * len(criteria)
     schema = _schema(criteria)
-    scored = await asking.read("rubric", task, fenced(parts, task), schema, read, max_tokens=room)
+    order, scored = await asking.read("rubric", task, fenced(parts, task), schema, read, max_tokens=room)
+    reply = asking.replies[-1]
+    chances = _level_chances(reply.text or "", reply.positions, criteria, scored, order)
+    if chances is not None:
+        scored = [_expected(each, told, c.scale) for each, told, c in zip(scored, chances, criteria, strict=True)]
     rows: list[dict[str, Any]] = [
         {"criterion": criterion.text, "score": each.raw, "value": each.value, "reason": each.reason}
         for criterion, each in zip(criteria, scored, strict=True)
@@ -61,10 +66,17 @@ async def rubric(question: RubricQuestion, asking: Asking) -> Verdict:
     if len({each.weight for each in criteria}) > 1:
         for row, criterion in zip(rows, criteria, strict=True):
             row["weight"] = criterion.weight
+    for row, told in zip(rows, chances or [], strict=False):
+        if told is not None:
+            row["level_chances"] = told
     numbers = [each.raw for each in scored if isinstance(each.raw, float)]
     raw: float | str | None = scored[0].raw if len(scored) == 1 else None
     alike = len({each.scale for each in criteria}) == 1
     detail = {"scores": rows, "score": sum(numbers) / len(numbers) if numbers and alike else raw}
+    if chances is not None:
+        # What the values rest on: the expected score where the tokens tell, else the one that was written.
+        n_told = sum(told is not None for told in chances)
+        detail["values_by"] = f"log-probabilities of {n_told} of {len(chances)} scores"
     if question.examples:
         detail["n_examples"] = len(question.examples)
     weight = sum(each.weight for each in criteria)
@@ -154,7 +166,39 @@ def _score_schema(scale: Sequence[Any]) -> dict[str, Any]:
     return {"type": "integer"}
 
 
-def _read(reply: dict[str, Any], scales: Sequence[Scale]) -> list[_Scored]:
+def _level_chances(
+    text: str, positions: Any, criteria: Sequence[Criterion], scored: Sequence[_Scored], order: Sequence[int]
+) -> list[dict[str, float] | None] | None:
+    """The chances of each criterion's levels; ``None`` where the server told nothing."""
+    if not positions:
+        return None
+    levels = [_written_levels(criteria[number].scale) for number in order]
+    said = [_written(scored[number].raw) for number in order]
+    found = level_chances(text, positions, levels, said)
+    by_criterion = dict(zip(order, found, strict=True))
+    return [by_criterion[number] for number in range(len(criteria))]
+
+
+def _written(raw: float | str) -> str:
+    return raw if isinstance(raw, str) else f"{raw:g}"
+
+
+def _written_levels(scale: Scale) -> list[str]:
+    if _is_numeric(scale):
+        low, high = int(scale[0]), int(scale[1])
+        return [str(level) for level in range(low, high + 1)] if high - low < _MOST_VALUES_LISTED else []
+    return [readable_text(str(each)) for each in scale]
+
+
+def _expected(scored: _Scored, chances: dict[str, float] | None, scale: Scale) -> _Scored:
+    if not chances:
+        return scored
+    values = {level: _scored(level, None, scale).value for level in chances}
+    return replace(scored, value=sum(values[level] * chance for level, chance in chances.items()))
+
+
+def _read(reply: dict[str, Any], scales: Sequence[Scale]) -> tuple[list[int], list[_Scored]]:
+    """The scores by criterion, and in which order the reply has them."""
     read = [
         (
             whole_number(field_of(entry, "criterion", "number", "id")),
@@ -163,7 +207,8 @@ def _read(reply: dict[str, Any], scales: Sequence[Scale]) -> list[_Scored]:
         for entry in entries_of(reply, "scores", ("score", "rating"))
     ]
     found = by_number(read, len(scales), "criterion")
-    return [_scored(score, reason, scale) for (score, reason), scale in zip(found, scales, strict=True)]
+    order = [0 if number is None else number - 1 for number, _ in read]
+    return order, [_scored(score, reason, scale) for (score, reason), scale in zip(found, scales, strict=True)]
 
 
 def _scored(received: Any, reason: str | None, scale: Sequence[Any]) -> _Scored:

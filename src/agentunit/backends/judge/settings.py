@@ -44,7 +44,8 @@ class JudgeSettings:
     price: the two ``usd_per_million_…``, or a model that the price table knows. ``batch`` asks through the batch API.
     ``cache`` is a folder, ``"default"`` the user's cache folder, ``None`` no cache.
     With ``judges`` (models' names, or settings that differ from these) each is asked, ``quorum`` of them must answer
-    (else more than half), and ``vote`` says what their values make: ``mean`` (weighted) or ``majority``.
+    (else more than half), and ``vote`` says what their values make: ``mean`` (weighted) or ``majority``. ``logprobs``
+    asks how sure a rubric's scores are, where the server tells, and takes the expected one.
     The key appears in no ``repr``, and a password or key in the address neither.
     """
 
@@ -75,6 +76,7 @@ class JudgeSettings:
     judges: tuple[dict[str, Any], ...] = ()
     quorum: int | None = None
     vote: Literal["mean", "majority"] = "mean"
+    logprobs: bool = False
 
     def __post_init__(self) -> None:
         names = profile_names()
@@ -97,7 +99,7 @@ class JudgeSettings:
         _check(both, "usd_per_million_input", "be given together with usd_per_million_output", "only one of them")
         usable = self.cache is None or (isinstance(self.cache, str) and bool(self.cache.strip()))
         _check(usable, "cache", "be a folder, 'default' or None", self.cache)
-        for name in ("transcripts", "batch"):
+        for name in ("transcripts", "batch", "logprobs"):
             _check(isinstance(getattr(self, name), bool), name, "be True or False", getattr(self, name))
         for name in ("api_key_env", "organization", "ca_file", "reasoning_effort"):
             value = getattr(self, name)
@@ -139,6 +141,7 @@ class JudgeSettings:
             "max_tokens": self.max_tokens,
             "reasoning_effort": self.reasoning_effort,
             "extra_body": None if self.extra_body is None else dict(self.extra_body),
+            "logprobs": self.logprobs or None,
         }
         set_here = {name: value for name, value in changes.items() if value is not None}
         shown = self.address.shown
@@ -170,7 +173,7 @@ class JudgeSettings:
 
 _SHOWN_WHERE_SET = frozenset(
     {"profile", "api_key_env", "headers", "organization", "proxy", "ca_file", "max_tokens", "reasoning_effort"}
-    | {"extra_body", "batch", "cache_max_mb", "judges", "quorum", "vote"}
+    | {"extra_body", "batch", "cache_max_mb", "judges", "quorum", "vote", "logprobs"}
 )
 
 
@@ -326,4 +329,5 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "judges": lambda text: [name.strip() for name in text.split(",") if name.strip()],
     "quorum": int,
     "vote": str,
+    "logprobs": _switch,
 }
