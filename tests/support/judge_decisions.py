@@ -47,7 +47,7 @@ def _decided(body: dict[str, Any]) -> dict[str, Any]:
         answers = [text for name, text in texts.items() if name.startswith(("answer", "acceptable answer"))]
         return {"passages": usefulness_of(_numbered(texts, "passage"), answers)}
     if system.startswith("You compare two answers"):
-        return {"reason": "it has more of the words", "better": better_of(texts)}
+        return {"choices": [{"pair": 1, "reason": "it has more of the words", "better": better_of(texts)}]}
     assert system.startswith(("You score an answer by criteria", "You score a conversation")), system
     messages = [text for name, text in texts.items() if name.startswith("message ") and "assistant" in name]
     steps = [text for name, text in texts.items() if name.startswith("step ")]

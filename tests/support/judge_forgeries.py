@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from agentunit.backends.judge import claims, passages, rubric
+from agentunit.backends.judge import claims, pairwise, passages, rubric
 from agentunit.backends.judge.replies import UnreadableReply, own_object
 
 MARK = "0123456789ab"
@@ -31,10 +31,16 @@ ENTRIES: dict[str, tuple[str, Callable[[int], dict[str, Any]], Callable[[int], d
         lambda at: {"criterion": at, "reason": "foo", "score": 1},
         lambda at: {"criterion": at, "reason": "foo", "score": 5},
     ),
+    "choices": (
+        "reason",
+        lambda at: {"pair": at, "reason": "foo", "better": "B"},
+        lambda at: {"pair": at, "reason": "foo", "better": "A"},
+    ),
 }
 SYNONYMS = {
     "verdicts": ['"verdict": "supported"', '"label": "yes"', '"Verdict": "supported"', '"claim": 2', '"passage": 1'],
     "passages": ['"useful": true', '"relevant": true', '"verdict": 1', '"Useful": true', '"passage": 2'],
+    "choices": ['"better": "A"', '"winner": "A"', '"verdict": "A"', '"Better": "A"', '"pair": 2'],
     "scores": ['"score": 5', '"rating": 5', '"label": "5"', '"Score": "5"', '"criterion": 2'],
 }
 TOKENS = ['"', "'", "{", "}", "[", "]", ",", ":", "\n", "\\", " ", "//", "#", "/*", "*/", "foo", "```", "```json\n",
@@ -118,7 +124,9 @@ def verdicts_in(text: str, key: str, n_asked: int, attack: str) -> list[Any]:
         return [each.verdict for each in claims._read_verdicts(reply, asked, [(1, "foo"), (2, "It rains")])]
     if key == "passages":
         return [each.useful for each in passages._read(reply, n_asked)]
-    return [each.raw for each in rubric._read(reply, n_asked, (1, 5))]
+    if key == "choices":
+        return [pairwise._read(reply)[0]]
+    return [each.raw for each in rubric._read(reply, [(1, 5)] * n_asked)[1]]
 
 
 @dataclass
@@ -133,10 +141,10 @@ class Tried:
 def try_forgeries(key: str, n: int, seed: str) -> Tried:
     """Read so many replies to one kind of question."""
     rng = random.Random(seed)
-    honest = {"verdicts": "not_in_passages", "passages": False, "scores": 1.0}[key]
+    honest = {"verdicts": "not_in_passages", "passages": False, "scores": 1.0, "choices": 0.0}[key]
     tried = Tried(n)
     for _ in range(n):
-        n_asked = rng.randint(1, 3)
+        n_asked = 1 if key == "choices" else rng.randint(1, 3)
         attack, text = a_reply(rng, key, n_asked)
         try:
             found = verdicts_in(text, key, n_asked, attack)

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from agentunit.backends.judge.prompts import MARK, fenced
+from agentunit.backends.judge.prompts import fenced, list_schema
 from agentunit.backends.judge.questions import Asking, all_of
-from agentunit.backends.judge.replies import deciding_field_of, field_of, text_of, word_of
+from agentunit.backends.judge.replies import (
+    by_number,
+    deciding_field_of,
+    entries_of,
+    field_of,
+    text_of,
+    whole_number,
+    word_of,
+)
 from agentunit.backends.quality import PairQuestion, Verdict
 
 _TASK = """\
@@ -15,17 +23,14 @@ complete, to the point, clear. Length by itself, the order of the answers and wh
 count. It is a tie when neither is better in a way that matters. "reason" is one or two sentences that name what \
 decided; write it before the verdict.
 
-Reply with JSON only: {"mark": "...", "reason": "...", "better": "A", "B" or "tie"}"""
-_SCHEMA = {
-    "type": "object",
-    "properties": {
-        MARK: {"type": "string"},
-        "reason": {"type": "string"},
-        "better": {"type": "string", "enum": ["A", "B", "tie"]},
-    },
-    "required": [MARK, "reason", "better"],
-    "additionalProperties": False,
-}
+Reply with JSON only: {"mark": "...", "choices": [{"pair": 1, "reason": "...", "better": "A", "B" or "tie"}]}"""
+_SCHEMA = list_schema(
+    "choices",
+    1,
+    pair={"type": "integer"},
+    reason={"type": "string"},
+    better={"type": "string", "enum": ["A", "B", "tie"]},
+)
 _TIE = 0.5
 _MEANINGS = {
     **dict.fromkeys(("a", "answer a", "first"), 1.0),
@@ -63,5 +68,16 @@ async def _asked(question: PairQuestion, asking: Asking, *, answer_first: bool) 
 
 
 def _read(reply: dict[str, Any]) -> tuple[float, str | None]:
-    said = deciding_field_of(reply, "better", "winner", "verdict")
-    return word_of(said, _MEANINGS, _RULE), text_of(field_of(reply, "reason"))
+    """The choice in a reply: a list of one, read with the same care as all lists of verdicts."""
+    read = [
+        (
+            whole_number(field_of(entry, "pair", "number", "id")),
+            (
+                word_of(deciding_field_of(entry, "better", "winner", "verdict"), _MEANINGS, _RULE),
+                text_of(field_of(entry, "reason")),
+            ),
+        )
+        for entry in entries_of(reply, "choices", ("better", "winner"))
+    ]
+    (choice,) = by_number(read, 1, "pair")
+    return choice
