@@ -582,10 +582,11 @@ def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: Judg
     shown = invoke(*asked)
     assert shown.exit_code == 0, shown.output
     assert "helpfulness asks a judge: question and answer of 24 cases go to judge-1" in shown.stderr
-    assert re.search(r"with 6 examples +\d", shown.stdout)
-    assert "measured on 24 labels that the judge was not shown: each half with what the other" in shown.stdout
+    assert re.search(r"with \d examples +\d", shown.stdout)
+    assert "measured on 24 labels that the judge was not shown: each part with what the other" in shown.stdout
     found = json.loads(Path("mine.json").read_text(encoding="utf-8"))
-    assert (found["metric"], found["models"], len(found["examples"])) == ("helpfulness", ["judge-1"], 6)
+    assert (found["metric"], found["models"]) == ("helpfulness", ["judge-1"])
+    assert {each["value"] for each in found["examples"]} == {0.0, 1.0}
     used = invoke("score", "shop", "-m", "helpfulness", "--param", "helpfulness.calibration=mine.json", *judged(server))
     assert re.search(r"agreement \d\.\d\d +on 24 labels|agreement \d\.\d\d", used.stdout), used.output
     for more, problem in (

@@ -15,7 +15,7 @@ from agentunit import DatasetCase, Outcome, Record, score
 from agentunit.backends.judge.client import JudgeRequest
 from agentunit.backends.judge.judge_backend import JudgeBackend
 from agentunit.core.results import encode_json
-from agentunit.engine.calibrating import CalibrationError, LabeledAnswer, calibrate
+from agentunit.engine.calibrating import SHOWN_SHARE, CalibrationError, LabeledAnswer, calibrate
 from agentunit.engine.labeled_rates import labeled_summary
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.scored_run import run_from_store
@@ -24,7 +24,7 @@ from agentunit.metrics.builtin import FaithfulnessMetric
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.metrics.rubric import RubricMetric
 from agentunit.metrics.trust import describe_trust
-from agentunit.store.labels import StoredLabel, split_labels, subject_of
+from agentunit.store.labels import StoredLabel, subject_of, unshown_labels
 from agentunit.store.sqlite import Store
 
 GOOD, BAD = "thanks kindly", "whatever somewhere"
@@ -73,7 +73,9 @@ def test_the_figure_is_of_labels_that_nothing_was_learned_from(judge: ScriptedJu
     labeled = answers(80)
     found = calibrate(METRIC, labeled)
     shown = {each.answer for each in found.examples}
-    held_out = {label.subject for label in split_labels([_label(each) for each in labeled])[1]}
+    held_out = {
+        label.subject for label in split_labels([_label(each) for each in labeled], held_out_share=1 - SHOWN_SHARE)[1]
+    }
     of_examples = {each.subject for each in labeled if each.record.outcome.output in shown}
     assert not of_examples & held_out
     assert (found.measured.n, found.crossed) == (len(held_out), False)
@@ -84,7 +86,7 @@ def test_the_figure_is_of_labels_that_nothing_was_learned_from(judge: ScriptedJu
     assert found.with_examples.agreement is not None
     assert found.with_examples.agreement < 1.0
     assert found.threshold == 1.0
-    # No question of the measured half shows a measured answer as an example.
+    # No question of the measured part shows a measured answer as an example.
     for request in judge.asked:
         texts = texts_of(body_of(request))
         assert texts["answer"] not in [text for name, text in texts.items() if name.startswith("answer of")]
@@ -130,7 +132,7 @@ def test_a_calibrated_run_shows_its_trust_and_leaves_out_what_taught_it(judge: S
         score_run(store, header.id, [metric])
         run = run_from_store(store, header.id)
     (row,) = run.summary().metrics
-    n_held_out = len(split_labels(run.labels)[1])
+    n_held_out = len(unshown_labels(run.labels, SHOWN_SHARE))
     assert row.trust == f"strong, agreement 1.00 on {n_held_out} labels not shown"
     assert row.labeled is not None
     assert (row.labeled.n_labels, row.labeled.n_taught) == (n_held_out, 80 - n_held_out)

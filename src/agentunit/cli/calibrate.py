@@ -35,8 +35,8 @@ calibrate_option = click.option(
     "--calibrate",
     "calibrate_to",
     metavar="FILE",
-    help="Fit the metric to the labels of a stored RUN ('agentunit label'): half of them become examples and a mapping "
-    "of scores, the others say what that is worth. '--param METRIC.calibration=FILE' uses it.",
+    help="Fit the metric to the labels of a stored RUN ('agentunit label'): a third of them become examples and a "
+    "mapping of scores, the others say what that is worth. '--param METRIC.calibration=FILE' uses it.",
 )
 
 
@@ -73,7 +73,7 @@ def _answers(reference: str, metric: str, store_path: str) -> list[LabeledAnswer
 
 
 def _sending(metric: Any, answers: list[LabeledAnswer]) -> Sending | None:
-    """All passes: as it is, with examples, and with those of the other half where labels are few."""
+    """All passes: as it is, with examples, and with those of the other part where labels are few."""
     records = [each.record for each in answers]
     plain = plan_sending([metric], records, n_cases=len(records), exact=True)
     taught = replace(metric, calibration=provisional(metric, answers))
@@ -107,7 +107,7 @@ def _print(found: Calibration, target: str, reference: str) -> None:
     for name, figure in rows:
         table.add_row(name, *_cells(figure))
     console.print(table)
-    way = "each half with what the other half taught" if found.crossed else "the half that nothing was learned from"
+    way = "each part with what the other part taught" if found.crossed else "those that nothing was learned from"
     print_line(f"measured on {counted(found.measured.n, 'label')} that the judge was not shown: {way}", console, "dim")
     if found.threshold is not None:
         print_line(f"people call an answer good from a score of about {found.threshold:.2f} on", console)

@@ -1,8 +1,8 @@
 """Fit a judge, or any scorer from 0 to 1, to people's labels, and measure it on labels that it did not learn from.
 
-Labels are split by what they are about, the same way on every machine. From one half come the examples that a judge is
-shown and the mapping of its scores; the other half measures both, and stays evidence for the labeled rate. Where labels
-are few, each half is also measured with what the other half taught, so that all of them say how good the way is.
+Labels are split by what they are about, the same way on every machine. From one third come the examples that a judge is
+shown and the mapping of its scores; the others measure both, and stay evidence for the labeled rate. Where labels are
+few, each part is also measured with what the other part taught, so that all of them say how good the way is.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from agentunit.metrics.calibration import Calibration, Figure, ShownExample, mod
 from agentunit.metrics.inputs import Item
 from agentunit.store.labels import StoredLabel, split_labels
 
-SHOWN_SHARE = 0.5
+SHOWN_SHARE = 1 / 3
 FEWEST_LABELS = 10
 MOST_EXAMPLES = 6
 FEW_LABELS = 60
-"""With fewer labels than these, both halves are measured."""
+"""With fewer labels than these, both parts are measured."""
 _FEWEST_TO_MAP = 8
 _LONGEST_EXAMPLE = 4_000
 _HALF = 0.5
@@ -77,7 +77,7 @@ def calibrate(
 
     A metric that shows no examples (one that is no rubric) only gets its scores mapped.
     """
-    shown, held_out = _halves(answers)
+    shown, held_out = _parts(answers)
     if len(answers) < FEWEST_LABELS or not shown or not held_out:
         raise CalibrationError(
             f"{metric.name} has {len(answers)} labeled answers, {FEWEST_LABELS} are needed; "
@@ -113,7 +113,7 @@ def calibrate(
 def provisional(metric: Any, answers: Sequence[LabeledAnswer]) -> Calibration:
     """A calibration with as many examples as one will have, to plan by what is sent."""
     taught = partial_calibration(metric, _backend(metric), len(answers))
-    return _changed(taught, examples=_examples(metric, _halves(answers)[0], {}, MOST_EXAMPLES))
+    return _changed(taught, examples=_examples(metric, _parts(answers)[0], {}, MOST_EXAMPLES))
 
 
 def partial_calibration(metric: Any, backend: str, n_labels: int) -> Calibration:
@@ -148,7 +148,7 @@ def _learned(
     held_out: Sequence[LabeledAnswer],
     on_pass: Callable[[str], None],
 ) -> _Learned:
-    """The mapping of one half, and the scores of the other half before and after it."""
+    """The mapping of one part, and the scores of the other before and after it."""
     asked = replace(metric, calibration=_changed(taught, examples=examples))
     texts = {each.answer for each in examples}
     # What stands in the prompt is judged with the answer at hand: its score says nothing.
@@ -168,7 +168,7 @@ def _changed(calibration: Calibration, **changes: Any) -> Calibration:
     return structs.replace(calibration, **changes)
 
 
-def _halves(answers: Sequence[LabeledAnswer]) -> tuple[list[LabeledAnswer], list[LabeledAnswer]]:
+def _parts(answers: Sequence[LabeledAnswer]) -> tuple[list[LabeledAnswer], list[LabeledAnswer]]:
     labels = [StoredLabel(each.subject, "", "", each.value, "") for each in answers]
     shown = {label.subject for label in split_labels(labels, held_out_share=1.0 - SHOWN_SHARE)[0]}
     return (

@@ -8,7 +8,7 @@ run speak for the answers that both runs share; for answers that are new in this
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -43,20 +43,32 @@ class LabeledSample:
         """The labeled rate; ``None`` where there is no label, or none of some group."""
         if self.unasked or not self.labels:
             return None
-        rest = [index for index in range(len(self.places)) if index not in self.taught]
-        found = labeled_rate(
-            [self.scores[index] for index in rest],
-            {at: self.labels[index] for at, index in enumerate(rest) if index in self.labels},
-            strata=None if self.strata is None else [self.strata[index] for index in rest],
-            clusters=None if self.clusters is None else [self.clusters[index] for index in rest],
-            skipped={at for at, index in enumerate(rest) if index in self.skipped},
-        )
-        return None if found is None else self._with_taught(found)
-
-    def _with_taught(self, found: LabeledRate) -> LabeledRate:
-        """The rate of all records, of that of the rest: what people said of those that taught a judge is known."""
         if not self.taught:
-            return found
+            return self._rate_of(range(len(self.places)), self.labels)
+        # All labels without the scores are as good an answer: the narrower one counts, so that a judge which learned
+        # from labels never makes them worth less than they are alone.
+        rest = [index for index in range(len(self.places)) if index not in self.taught]
+        found = [
+            self._with_taught(self._rate_of(rest, self.labels)),
+            self._rate_of(range(len(self.places)), {**self.labels, **self.taught}, with_scores=False),
+        ]
+        return min((each for each in found if each is not None), key=lambda each: each.high - each.low, default=None)
+
+    def _rate_of(
+        self, indices: Sequence[int], labels: Mapping[int, float], *, with_scores: bool = True
+    ) -> LabeledRate | None:
+        return labeled_rate(
+            [self.scores[index] if with_scores else None for index in indices],
+            {at: labels[index] for at, index in enumerate(indices) if index in labels},
+            strata=None if self.strata is None else [self.strata[index] for index in indices],
+            clusters=None if self.clusters is None else [self.clusters[index] for index in indices],
+            skipped={at for at, index in enumerate(indices) if index in self.skipped},
+        )
+
+    def _with_taught(self, found: LabeledRate | None) -> LabeledRate | None:
+        """The rate of all records, of that of the rest: what people said of those that taught a judge is known."""
+        if found is None:
+            return None
         share = len(self.taught) / len(self.places)
         known = share * fmean(self.taught.values())
         rate, low, high = (known + (1.0 - share) * each for each in (found.rate, found.low, found.high))
@@ -128,7 +140,7 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         rate=None if rate is None else rate.rate,
         low=None if rate is None else rate.low,
         high=None if rate is None else rate.high,
-        n_labels=len(sample.labels),
+        n_labels=len(sample.labels) if rate is None else rate.n_labels,
         n_cases=len(sample.places),
         method="" if rate is None else rate.method,
         weight=0.0 if rate is None else rate.weight,
@@ -136,7 +148,7 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         n_skipped=len(sample.skipped),
         n_disagreed=sum(len(set(values)) > 1 for values in said),
         alpha=krippendorff_alpha(said),
-        n_taught=len(sample.taught),
+        n_taught=len(sample.taught) if rate is None or rate.n_labels == len(sample.labels) else 0,
         assumed_random=len(sample.labels) < len(sample.places) and any(label.draw is None for label in labels),
     )
     if rate is None:

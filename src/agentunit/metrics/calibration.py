@@ -52,7 +52,7 @@ class Calibration(Struct, omit_defaults=True):
     ``knots`` map its scores to what people would say; without any they stay as they are. Everything was learned from
     the share ``shown_share`` of the labels, chosen by what they are about, and measured on the others: ``before`` is
     the judge without it, ``with_examples`` its scores before they are mapped, ``measured`` the whole. ``crossed`` says
-    that labels were few, so that each half was measured with what was learned from the other.
+    that labels were few, so that each part was measured with what was learned from the other.
     """
 
     metric: str
