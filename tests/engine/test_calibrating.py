@@ -73,9 +73,7 @@ def test_the_figure_is_of_labels_that_nothing_was_learned_from(judge: ScriptedJu
     labeled = answers(80)
     found = calibrate(METRIC, labeled)
     shown = {each.answer for each in found.examples}
-    held_out = {
-        label.subject for label in split_labels([_label(each) for each in labeled], held_out_share=1 - SHOWN_SHARE)[1]
-    }
+    held_out = {label.subject for label in unshown_labels([_label(each) for each in labeled], SHOWN_SHARE)}
     of_examples = {each.subject for each in labeled if each.record.outcome.output in shown}
     assert not of_examples & held_out
     assert (found.measured.n, found.crossed) == (len(held_out), False)
