@@ -108,7 +108,7 @@ class BatchCaller(Caller):
         try:
             batch_id = await self._api.submit(batch, list(bodies.items()), self._journal)
         except (BatchFailure, KeyError) as error:
-            # A refusal is sure. Where a server failed or said nothing, the batch may have been taken: a later run looks.
+            # A refusal is sure. Where a server failed or said nothing, it may have taken the batch: a later run looks.
             if isinstance(error, BatchFailure) and error.status is not None and error.status < 500:
                 self._journal.drop(batch.number)
             self._fail(bodies, f"the batch cannot be handed in: {error}", error)

@@ -133,7 +133,7 @@ class Attempt:
 def client_for(address: Address, settings: JudgeSettings | None = None, *, for_batches: bool = False) -> HttpClient:
     """The HTTP client for a judge's address, by the proxy and with the certificates of the settings.
 
-    ``for_batches``: requests name their own type, because files of requests have another one, and responses may be long.
+    ``for_batches``: requests name their own type, because files of requests have another; responses may be long.
     ``ValueError`` or ``OSError`` when the proxy or the certificates cannot be used.
     """
     headers = {
