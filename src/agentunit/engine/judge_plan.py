@@ -75,7 +75,8 @@ class Sending:
 def judge_described() -> dict[str, Any] | None:
     """The judge as a run's record names it: no secret, and nothing of this machine."""
     settings = configured()
-    return None if settings is None else {k: v for k, v in settings.described().items() if k != "cache"}
+    here = ("cache", "cache_max_mb", "ca_file", "proxy")
+    return None if settings is None else {k: v for k, v in settings.described().items() if k not in here}
 
 
 def plan_sending(

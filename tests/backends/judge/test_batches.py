@@ -24,7 +24,7 @@ from agentunit.backends.quality import QualityQuestion
 @pytest.fixture(autouse=True)
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "QUIET_S", 0.05)
-    monkeypatch.setattr(batches, "POLL_S", 0.01)
+    monkeypatch.setattr(batches, "FIRST_POLL_S", 0.01)
     monkeypatch.setattr(calls, "_FIRST_BACKOFF_S", 0.01)
 
 

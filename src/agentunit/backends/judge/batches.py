@@ -24,7 +24,10 @@ from agentunit.backends.judge.settings import JudgeSettings
 
 QUIET_S = 1.0
 """Questions are handed in together when no other has come for so long."""
-POLL_S = 30.0
+FIRST_POLL_S = 2.0
+"""How long after it was handed in a batch is asked about; then after longer and longer times."""
+_MOST_POLL_S = 60.0
+_POLL_GROWTH = 1.5
 GRACE_S = 600.0
 """A batch that was begun so long ago, and that the server does not have, was never handed in."""
 MOST_REQUESTS = 10_000
@@ -105,8 +108,8 @@ class BatchCaller(Caller):
         try:
             batch_id = await self._api.submit(batch, list(bodies.items()), self._journal)
         except (BatchFailure, KeyError) as error:
-            # A refusal is sure; where no answer came, the batch may have been taken, and is looked for by a later run.
-            if isinstance(error, BatchFailure) and error.status is not None:
+            # A refusal is sure. Where a server failed or said nothing, it may have taken the batch: a later run looks.
+            if isinstance(error, BatchFailure) and error.status is not None and error.status < 500:
                 self._journal.drop(batch.number)
             self._fail(bodies, f"the batch cannot be handed in: {error}", error)
             return
@@ -131,7 +134,9 @@ class BatchCaller(Caller):
     async def _wait_for(self, batch: OpenBatch) -> None:
         n_failed = 0
         batch_id = batch.batch_id
+        poll_s = FIRST_POLL_S / _POLL_GROWTH
         while True:
+            poll_s = min(poll_s * _POLL_GROWTH, _MOST_POLL_S)
             try:
                 if batch_id is None:
                     batch_id = await self._found(batch)
@@ -139,7 +144,7 @@ class BatchCaller(Caller):
                     self._journal.drop(batch.number)
                     return
                 if batch_id is None:
-                    await asyncio.sleep(POLL_S)
+                    await asyncio.sleep(poll_s)
                     continue
                 progress = await self._api.progress(batch_id)
                 if progress.problem is not None:
@@ -160,7 +165,7 @@ class BatchCaller(Caller):
                         self._of_batch(batch.number), f"the batch {batch_id} cannot be collected: {error}", error
                     )
                     return
-            await asyncio.sleep(POLL_S)
+            await asyncio.sleep(poll_s)
 
     async def _found(self, batch: OpenBatch) -> str | None:
         """The id of a batch that was begun: noted by another process meanwhile, or found on the server."""

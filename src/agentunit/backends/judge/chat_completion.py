@@ -137,10 +137,11 @@ class Attempt:
     may_be_billed: bool = False
 
 
-def client_for(address: Address, settings: JudgeSettings | None = None) -> HttpClient:
+def client_for(address: Address, settings: JudgeSettings | None = None, *, for_batches: bool = False) -> HttpClient:
     """The HTTP client for a judge's address, by the proxy and with the certificates of the settings.
 
-    ``ValueError`` or ``OSError`` when one of these cannot be used.
+    ``for_batches``: requests name their own type, because files of requests have another; responses may be long.
+    ``ValueError`` or ``OSError`` when the proxy or the certificates cannot be used.
     """
     headers = {
         "User-Agent": "agentunit",
@@ -149,18 +150,15 @@ def client_for(address: Address, settings: JudgeSettings | None = None) -> HttpC
         "Content-Type": "application/json",
         **address.headers,
     }
-    max_bytes = _MAX_REPLY_BYTES
-    if settings is not None and settings.batch:
-        # Files of requests are of another type, so every request names its own; their results are long.
+    if for_batches:
         del headers["Content-Type"]
-        max_bytes = _MAX_BATCH_BYTES
     proxy = None if settings is None else settings.proxy
     return HttpClient(
         address.host,
         address.port,
         is_tls=address.is_tls,
         headers=headers,
-        max_bytes=max_bytes,
+        max_bytes=_MAX_BATCH_BYTES if for_batches else _MAX_REPLY_BYTES,
         proxy=proxy_for(proxy, address.host, address.port, is_tls=address.is_tls),
         ca_file=ca_file_for(None if settings is None else settings.ca_file) if address.is_tls else None,
     )

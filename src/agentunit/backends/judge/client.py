@@ -136,7 +136,7 @@ class JudgeClient:
 
     def _connecting(self) -> HttpClient:
         try:
-            return client_for(self.settings.address, self.settings)
+            return client_for(self.settings.address, self.settings, for_batches=self.settings.batch)
         except (ValueError, OSError) as error:  # a proxy or a file of certificates that is none
             self._unusable = f"the judge cannot be reached with these settings: {error}"
             return client_for(self.settings.address)

@@ -7,9 +7,8 @@ replies, the name of the limit of tokens) is found out as they answer: see ``Dia
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import SplitResult, quote
 
 from agentunit.backends.judge.completions import Completion, completed, error_message, text_parts, token_count
@@ -20,8 +19,7 @@ FORMATS = ("json_schema", "json_object", "plain")
 _PATH_SAFE = "/%:@!$&'()*+,;=~"
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(NamedTuple):
     """A question as it is to be put: ``reply_format`` is one of ``FORMATS``, a temperature of ``None`` is not sent."""
 
     model: str
