@@ -32,7 +32,7 @@ from benchmarks.validity.sampling import sampled
 # Fewer rows are no population that 30 labels could be drawn from; more would say no more about an interval.
 FEWEST_ROWS, MOST_ROWS = 60, 5000
 # A model reads a handful of cases a second.
-MOST_MODEL_ROWS = 600
+MOST_MODEL_ROWS = 250
 
 
 class Row(Struct, frozen=True, array_like=True):
@@ -68,8 +68,8 @@ def by_metric(metric: Any) -> Scorer:
     """The scores that a user of the metric would get."""
 
     def rows(cases: Sequence[LabelledCase]) -> list[Row]:
-        (found,) = score_labelled(cases, [metric]).rows.values()
-        return [Row(each.label, each.value, str(each.group)) for each in found]
+        found = score_labelled(cases, [metric]).rows.values()
+        return [Row(each.label, each.value, str(each.group)) for rows in found for each in rows]
 
     return rows
 
@@ -123,13 +123,14 @@ def scored_sets(data: LabelledData, cache: Path) -> Iterator[ScoredSet]:
             most_rows = MOST_MODEL_ROWS if "(local)" in scorer else MOST_ROWS
             path = cache / f"{_file_name(name)}.{_file_name(scorer)}.{most_rows}.json"
             if path.is_file():
-                yield msgspec.json.decode(path.read_bytes(), type=ScoredSet)
-                continue
-            tell(f"{name}, {scorer} …")
-            found = ScoredSet(name, scorer, score(sampled(cases, most_rows)))
-            cache.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(msgspec.json.encode(found))
-            yield found
+                found = msgspec.json.decode(path.read_bytes(), type=ScoredSet)
+            else:
+                tell(f"{name}, {scorer} …")
+                found = ScoredSet(name, scorer, score(sampled(cases, most_rows)))
+                cache.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(msgspec.json.encode(found))
+            if len(found.rows) >= FEWEST_ROWS:
+                yield found
 
 
 def _by_dataset(

@@ -11,19 +11,23 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import Result
 from labeled_runs import METRIC, add_run, label_of, record
 
 from agentunit.cli.label_screen import describe_standing
 from agentunit.core.codec import encode_record
+from agentunit.core.results import MetricResult, Score
 from agentunit.engine.labeling import Standing
 from agentunit.formulas.labeled import LabeledRate
+from agentunit.metrics.rubric import RubricMetric
 from agentunit.reports.label_page import marked_doubts
 from agentunit.store.labels import StoredLabel
 from agentunit.store.sqlite import DEFAULT_PATH, Store
 
 Invoke = Callable[..., Result]
+RUBRIC = msgspec.to_builtins(RubricMetric.info)
 SCORES = [0.9 if position < 24 else 0.1 for position in range(30)]
 
 
@@ -227,3 +231,19 @@ def wait_for(terminal: int, words: bytes) -> bytes:
         assert select.select([terminal], [], [], 60)[0], seen
         seen += os.read(terminal, 4096)
     return seen
+
+
+def test_a_rubric_is_labeled_under_its_own_name_by_shares(invoke: Invoke) -> None:
+    with Store(DEFAULT_PATH) as store:
+        header = store.create_run("r", agentunit_version="1", settings={"metric_infos": {"politeness": RUBRIC}})
+        for position in range(3):
+            store.add_record(header.id, position, 0, record(position, "Please."), failed=False, elapsed_s=0.0)
+            result = MetricResult("politeness", 0.5, {"criteria": ["Is it polite?"]})
+            store.add_scores(header.id, position, 0, {"politeness": Score(result, "ok", "judge", "1", 0.0)})
+    labeled = invoke("label", "last", "--rater", "ana", input="7\nn\nq\n")
+    assert labeled.exit_code == 0, labeled.output
+    assert "Is it polite?" in labeled.stdout
+    assert [(label.metric, label.value) for label in kept_labels()] == [("politeness", 0.7), ("politeness", 0.0)]
+    Path("grades.csv").write_text("id,label\nq0,0.4\nq1,1\nq2,0.2\n")
+    assert invoke("import", "grades.csv", "--run", "last", "--rater", "ben").exit_code == 0
+    assert sorted(label.value or 0.0 for label in kept_labels() if label.rater == "ben") == [0.2, 0.4, 1.0]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from agentunit.cli.label import default_metric
+from agentunit.cli.label import default_metric, labeled_info
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.cli.references import unreadable_runs_fail
@@ -52,7 +52,7 @@ def import_labels(
             labels = read_label_file(file, label_column, annotation=name or metric)
         except LabelsError as error:
             raise InputFailure(str(error)) from None
-        found, left_out = _joined(store, run.header.id, labels, run.info(metric), rater, label_means)
+        found, left_out = _joined(store, run.header.id, labels, labeled_info(run, metric), rater, label_means)
         n_new = store.add_labels(found)
         run = run_from_store(store, run.header.id)
         backends = Counter(row.backend for row in run.metrics[metric] if row.value is not None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import sys
+from dataclasses import replace
 
 import click
 
@@ -16,6 +17,7 @@ from agentunit.engine.gate_expressions import nearest_name
 from agentunit.engine.labeled_rates import scored_rows
 from agentunit.engine.labeling import LabelSession
 from agentunit.engine.scored_run import ScoredRun, run_from_store
+from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import Terminal, print_line, print_next
 from agentunit.reports.figures import counted
 from agentunit.reports.label_figures import describe_labeled
@@ -71,7 +73,9 @@ def label(
         with open_store(store_path) as store:
             run = run_from_store(store, run_reference)
             name = wanted or default_metric(run)
-            session = LabelSession(store, run, run.info(name), named, backend=_backend(run, name, backend), width=width)
+            session = LabelSession(
+                store, run, labeled_info(run, name), named, backend=_backend(run, name, backend), width=width
+            )
             _label(session, store, Mask(show_all=show_personal_data), store_path)
 
 
@@ -84,6 +88,8 @@ def _label(session: LabelSession, store: Store, mask: Mask, store_path: str) -> 
         click.echo("standard input is no terminal: type y, n, s, b, u or q and Enter", err=True)
     n_before = session.n_asked
     label_cases(session, raw, mask, rater)
+    if session.current is None:
+        print_line("no case is left to ask about", console)
     n_new = session.n_asked - n_before
     print_line(f"{counted(n_new, 'new label')} by {session.rater}, {session.n_asked:,} in all", console)
     summary = session.summary()
@@ -92,6 +98,11 @@ def _label(session: LabelSession, store: Store, mask: Mask, store_path: str) -> 
     run_id = session.run.header.id
     where = "" if store_path in (DEFAULT_PATH, os.environ.get("AGENTUNIT_STORE")) else f" --store {store_path}"
     print_next([f"agentunit show {run_id}{where}", f"agentunit validity {run_id}{where}"], console)
+
+
+def labeled_info(run: ScoredRun, metric: str) -> MetricInfo:
+    """The facts about a metric under the name that it has in the run: a rubric may have one of its own."""
+    return replace(run.info(metric), name=metric)
 
 
 def default_metric(run: ScoredRun) -> str:

@@ -7,7 +7,7 @@ from itertools import combinations
 from math import fsum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from agentunit.engine.case_fields import field_values
 from agentunit.engine.labeled_rates import labeled_sample
@@ -149,7 +149,7 @@ def scorer_validity(
         if is_binary and at is not None
         else None,
         list(_calibration(rows)),
-        choose_threshold(rows, precision) if is_binary else None,
+        _on_scale_of(run.info(metric).direction, choose_threshold(rows, precision)) if is_binary else None,
         _slices(run, rows, at, by) if is_binary and at is not None else [],
         raters,
         n_tied,
@@ -177,6 +177,13 @@ def choose_threshold(rows: Sequence[JudgedRow], precision: float | None) -> Thre
         len(kept),
         _held_out_precision(rows, precision),
     )
+
+
+def _on_scale_of(direction: str, choice: ThresholdChoice | None) -> ThresholdChoice | None:
+    """A line among scores that were turned round, back where the metric has it."""
+    if choice is None or direction != "lower":
+        return choice
+    return structs.replace(choice, threshold=1.0 - choice.threshold)
 
 
 def _line(rows: Sequence[JudgedRow], precision: float | None) -> float | None:

@@ -103,7 +103,7 @@ def _verdict(found: LabeledRate | None, sign: float, margin: float) -> tuple[Com
     if found is None:
         return "cannot tell", "too few labels, or answers that are new since they were given"
     low, high = sorted((sign * found.low, sign * found.high))
-    labels = f"{found.n_labels:,} of {found.n_cases:,} cases labeled"
+    labels = f"by {found.n_labels:,} labels"
     if high < 0.0:
         verdict: CompareVerdict = "regression" if low < -margin else "no worse"
         return verdict, f"people's rate fell, by {-high:.2f} or more ({labels})"

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 
 # The exact sum takes a quarter of n² steps; from here on the saddlepoint is within rounding of a table.
 LARGEST_EXACT_SUM = 100
-_BISECTIONS = 60
+# Bounds are searched to this share of the range between the lowest value and the mean.
 _CLOSE_ENOUGH = 1e-7
+_FIRST_STEP, _MOST_STEPS = 0.02, 60
 
 
 def weighted_mean_bound(
@@ -30,6 +31,9 @@ def weighted_mean_bound(
     """
     if not values:
         return lowest
+    # The standard module pulls in fractions and decimal: ten milliseconds that only an interval should cost.
+    from statistics import NormalDist
+
     shares = [1.0] * len(values) if weights is None else list(weights)
     all_values, all_weights = [*values, lowest], [*shares, max(shares)]
 
@@ -38,8 +42,36 @@ def weighted_mean_bound(
             [weight * (mean - value) for value, weight in zip(all_values, all_weights, strict=True)]
         )
 
-    estimate = math.fsum(w * v for v, w in zip(values, shares, strict=True)) / math.fsum(shares)
-    return _crossing(chance_below, lowest, max(lowest, estimate), alpha)
+    total = math.fsum(shares)
+    estimate = math.fsum(w * v for v, w in zip(values, shares, strict=True)) / total
+    spread, skew = (
+        math.fsum(w * (v - estimate) ** power for v, w in zip(values, shares, strict=True)) / total for power in (2, 3)
+    )
+    guess = approximate_bound(estimate, spread, skew, len(values), lowest, -NormalDist().inv_cdf(alpha))
+    return _crossing(chance_below, lowest, max(lowest, estimate), guess, alpha)
+
+
+def approximate_bound(
+    mean: float, variance: float, third_moment: float, n: int, lowest: float, critical: float
+) -> float:
+    """Gaffke's lower bound from the central moments of n values alone, by the expansion of Cornish and Fisher.
+
+    >>> round(approximate_bound(0.5, 0.25, 0.0, 30, 0.0, 1.96), 2)  # 15 of 30: the exact bound is 0.313
+    0.31
+    """
+    # The unseen value at the lowest end moves the mean by `shift`; the moments are those of n + 1 values.
+    distance = lowest - mean
+    shift = distance / (n + 1)
+    far = distance - shift
+    variance_of_all = (n * (variance + shift * shift) + far * far) / (n + 1)
+    third_of_all = (n * (third_moment - 3.0 * shift * variance - shift**3) + far**3) / (n + 1)
+    deviation = math.sqrt(variance_of_all / (n + 2))
+    if deviation <= 1e-12:
+        return max(lowest, mean + shift)
+    skewness = 2.0 * third_of_all / ((n + 2) * (n + 3)) / deviation**3
+    z = -critical
+    quantile = z + (z * z - 1.0) * skewness / 6.0 - (2.0 * z**3 - 5.0 * z) * skewness * skewness / 36.0
+    return max(lowest, mean + shift + quantile * deviation)
 
 
 def pass_fail_bound(passes: int, n: int, n_cases: int, alpha: float) -> float:
@@ -134,23 +166,16 @@ def _saddlepoint_chance(coefficients: Sequence[float]) -> float:
     return min(1.0, max(0.0, upper_tail + density * (1.0 / scaled - 1.0 / signed_root)))
 
 
-def _crossing(chance: Callable[[float], float], low: float, high: float, alpha: float) -> float:
-    """Where a rising chance reaches alpha, from below; the lower end where it is above alpha from the start."""
-    if high <= low:
-        return low
-    below, above = 0.0 - alpha, chance(high) - alpha
-    if above <= 0.0:
-        return high
-    side = 0
-    width = high - low
-    for _ in range(_BISECTIONS):
-        if high - low <= _CLOSE_ENOUGH * width:
+def _crossing(chance: Callable[[float], float], low: float, high: float, guess: float, alpha: float) -> float:
+    """Where a chance that rises from 0 reaches alpha, from below, near the guess; the upper end where it never does."""
+    close_enough = _CLOSE_ENOUGH * (high - low)
+    below, above, side, step = -alpha, math.nan, 0, _FIRST_STEP
+    middle = guess if low < guess < high else (low + high) / 2.0
+    for _ in range(_MOST_STEPS):
+        if high - low <= close_enough:
             break
-        middle = (low * above - high * below) / (above - below)
-        if not low < middle < high:
-            middle = (low + high) / 2.0
         found = chance(middle) - alpha
-        # Illinois: the end that stays twice in a row counts half, so that both ends close in.
+        # Illinois: an end that stays twice in a row counts half, so that both ends close in.
         if found <= 0.0:
             low, below = middle, found
             above = above / 2.0 if side < 0 else above
@@ -159,6 +184,11 @@ def _crossing(chance: Callable[[float], float], low: float, high: float, alpha: 
             high, above = middle, found
             below = below / 2.0 if side > 0 else below
             side = 1
-        if found == 0.0:
-            return middle
+        if math.isnan(above):
+            # Nothing above the guess is known yet, and it is most often near: steps up that double.
+            middle, step = low + step * (high - low), min(0.5, 2.0 * step)
+            continue
+        middle = (low * above - high * below) / (above - below)
+        if not low < middle < high:
+            middle = (low + high) / 2.0
     return low

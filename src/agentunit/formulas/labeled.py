@@ -122,9 +122,6 @@ def _lower_side(
     alpha: float,
 ) -> _Side:
     """The estimate and the lower bound at the one-sided level alpha."""
-    # The standard module pulls in fractions and decimal: ten milliseconds that only an interval should cost.
-    from statistics import NormalDist
-
     known = [score for score in scores if score is not None]
     mean_score = math.fsum(known) / len(known) if known else 0.0
     reach = (min(known) - mean_score, max(known) - mean_score) if known else (0.0, 0.0)
@@ -135,7 +132,6 @@ def _lower_side(
         unit_labels,
         [unit.score for unit in units],
         reach,
-        -NormalDist().inv_cdf(alpha),
         sizes=None if alike else unit_sizes,
     )
     estimate = math.fsum(size * value for size, value in zip(unit_sizes, corrected.values, strict=True))

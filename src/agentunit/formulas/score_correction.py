@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from agentunit.formulas.gaffke import approximate_bound
+
 # Each weight is fitted on nine tenths of the labels and used for the rest.
 N_FOLDS = 10
 # Parts of the least-squares slope that are tried. Less than the whole keeps the range of corrected labels small.
@@ -18,6 +20,8 @@ _PARTS = tuple(step / 10.0 for step in range(11))
 # A score that promises to narrow the bound by less is not used: below it the choice would follow chance.
 LEAST_GAIN = 0.02
 _LEAST_SPREAD = 1e-9
+# Weights suit 95 % intervals. Were they to follow the confidence, a surer interval could lie beside a less sure one.
+_CRITICAL = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +37,12 @@ def corrected_labels(
     labels: Sequence[float],
     centered_scores: Sequence[float],
     score_range: tuple[float, float],
-    critical: float,
     sizes: Sequence[float] | None = None,
 ) -> Corrected:
     """The labels (0 to 1) corrected by the weights that promise the highest lower bound of their mean.
 
-    `centered_scores` and `score_range` are relative to the mean score of all cases; `critical` is the normal quantile
-    of the bound's level. `sizes` says how much each label counts. Folds are dealt in the order given.
+    `centered_scores` and `score_range` are relative to the mean score of all cases. `sizes` says how much each label
+    counts. Folds are dealt in the order given.
     """
     n = len(labels)
     if score_range[1] - score_range[0] <= _LEAST_SPREAD:
@@ -50,7 +53,7 @@ def corrected_labels(
     for fold in range(min(N_FOLDS, n)):
         held_out = zip(pseudo_labels[fold::N_FOLDS], pseudo_scores[fold::N_FOLDS], strict=True)
         others = [total - part for total, part in zip(whole, _power_sums(held_out), strict=True)]
-        weights.append(_best_weight(others, n, score_range, critical, stretch))
+        weights.append(_best_weight(others, n, score_range, stretch))
     values = [
         label - weights[place % N_FOLDS] * score
         for place, (label, score) in enumerate(zip(labels, centered_scores, strict=True))
@@ -80,9 +83,7 @@ def _power_sums(pairs: Iterable[tuple[float, float]]) -> list[float]:
     return [math.fsum(column) for column in zip(*rows, strict=True)] if rows else [0.0] * 10
 
 
-def _best_weight(
-    sums: Sequence[float], n: int, score_range: tuple[float, float], critical: float, stretch: float
-) -> float:
+def _best_weight(sums: Sequence[float], n: int, score_range: tuple[float, float], stretch: float) -> float:
     """The weight with the least distance from the mean down to the bound, by the moments of other labels."""
     if sums[0] < 2.0:
         return 0.0
@@ -99,32 +100,9 @@ def _best_weight(
         third = yyy - 3.0 * w * yyu + 3.0 * w * w * yuu - w**3 * uuu
         lowest = mean + stretch * (-max(w * score_range[0], w * score_range[1]) - mean)
         moments = (mean, max(0.0, second - mean * mean), third - 3.0 * mean * second + 2.0 * mean**3)
-        distance = mean - approximate_bound(*moments, n, lowest, critical)
+        distance = mean - approximate_bound(*moments, n, lowest, _CRITICAL)
         if part == 0.0:
             least = (1.0 - LEAST_GAIN) * distance
         elif distance < least:
             best, least = w, distance
     return best
-
-
-def approximate_bound(
-    mean: float, variance: float, third_moment: float, n: int, lowest: float, critical: float
-) -> float:
-    """Gaffke's lower bound from the central moments of n values alone, by the expansion of Cornish and Fisher.
-
-    >>> round(approximate_bound(0.5, 0.25, 0.0, 30, 0.0, 1.96), 2)  # 15 of 30: the exact bound is 0.313
-    0.31
-    """
-    # The unseen value at the lowest end moves the mean by `shift`; the moments are those of n + 1 values.
-    distance = lowest - mean
-    shift = distance / (n + 1)
-    far = distance - shift
-    variance_of_all = (n * (variance + shift * shift) + far * far) / (n + 1)
-    third_of_all = (n * (third_moment - 3.0 * shift * variance - shift**3) + far**3) / (n + 1)
-    deviation = math.sqrt(variance_of_all / (n + 2))
-    if deviation <= 1e-12:
-        return max(lowest, mean + shift)
-    skewness = 2.0 * third_of_all / ((n + 2) * (n + 3)) / deviation**3
-    z = -critical
-    quantile = z + (z * z - 1.0) * skewness / 6.0 - (2.0 * z**3 - 5.0 * z) * skewness * skewness / 36.0
-    return max(lowest, mean + shift + quantile * deviation)

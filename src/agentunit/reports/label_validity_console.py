@@ -42,7 +42,7 @@ def print_run_validity(report: RunValidity, infos: Mapping[str, MetricInfo], con
     if report.scorers:
         console.print(_table(report.scorers, infos))
     for each in report.scorers:
-        lines = list(_about(each, report.by))
+        lines = list(_about(each, report.by, infos[each.agreement.metric].direction))
         if lines:
             print_line(f"\n{printable_line(each.agreement.metric)} ({each.agreement.backend})", console, "bold")
         for line in lines:
@@ -85,7 +85,7 @@ def _table(rows: Sequence[ScorerValidity], infos: Mapping[str, MetricInfo]) -> T
     return table
 
 
-def _about(each: ScorerValidity, by: str | None) -> Iterator[str]:
+def _about(each: ScorerValidity, by: str | None, direction: str) -> Iterator[str]:
     found = each.agreement
     if found.reason:
         yield f"no figure: {found.reason}"
@@ -96,9 +96,10 @@ def _about(each: ScorerValidity, by: str | None) -> Iterator[str]:
     if each.raters is not None:
         yield _describe_raters(each.raters)
     if each.threshold is not None:
-        yield _describe_threshold(each.threshold)
+        yield _describe_threshold(each.threshold, lower=direction == "lower")
     if each.calibration:
-        yield "scores (good is high) and what people say:"
+        turned = "1 − score" if direction == "lower" else "scores"
+        yield f"{turned}, and what people say:"
         yield from map(_describe_bin, each.calibration)
     if each.slices:
         yield f"wrong side of {found.threshold:g}, by {by or 'kind of case (described, not tested)'}:"
@@ -116,11 +117,12 @@ def _describe_raters(raters: RaterAgreement) -> str:
     return printable_line(f"raters agree on {raters.agreement:.0%} of {shared}{f' ({figures})' if figures else ''}")
 
 
-def _describe_threshold(choice: ThresholdChoice) -> str:
+def _describe_threshold(choice: ThresholdChoice, *, lower: bool) -> str:
     aim = "best balance" if choice.asked is None else f"precision {choice.asked:g}"
     held_out = "" if choice.held_out_precision is None else f", {choice.held_out_precision:.2f} on labels held out"
     return (
-        f"{aim}: from {choice.threshold:.2f} on {choice.precision:.2f} [{choice.low:.2f}, {choice.high:.2f}] are good"
+        f"{aim}: {f'up to {choice.threshold:.2f}' if lower else f'from {choice.threshold:.2f} on'} "
+        f"{choice.precision:.2f} [{choice.low:.2f}, {choice.high:.2f}] are good"
         f"{held_out}; {choice.recall:.0%} of the good ones are there"
     )
 
