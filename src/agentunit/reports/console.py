@@ -39,7 +39,7 @@ from agentunit.store.sqlite import DEFAULT_PATH
 ROWS_SHOWN = 10
 _WORD_WIDTH = 20
 # The width of a window in which trust may wrap, and that of a score with its interval.
-_NARROW, _VALUE_WIDTH = 90, len("0.93 [0.82, 0.98]")
+_NARROW, _VALUE_WIDTH, _TRUST_WIDTH = 90, len("0.93 [0.82, 0.98]"), len("useful, AUROC 0.73;")
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 10
 _CASES_NAMED = 2
@@ -142,24 +142,36 @@ def _first_rows(rows: list[MetricSummary], gated: Collection[str]) -> list[Metri
 
 def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: int) -> Table:
     headings = ("metric", INTERVAL_HEADING, "scored", "backend", "trust")
-    # In a narrow window the value needs the room.
-    fixed = ("metric", "scored", "backend", *(("trust",) if width >= _NARROW else ()))
-    table = plain_table(*headings, right=("scored",), fixed=fixed)
     shown = [(row, metric_cells(row, infos[row.metric])) for row in rows]
-    table.columns[1].min_width = min(_VALUE_WIDTH, max((len(cells.value) for _, cells in shown), default=0))
-    for row, cells in shown:
-        informational = " i" if row.status == "informational" else ""
+    names = [f"{row.metric}{cells.mark}{' i' if row.status == 'informational' else ''}" for row, cells in shown]
+    labeled_rows = [labeled_cells(row, infos[row.metric]) for row in rows]
+    every = [cells for _, cells in shown] + [cells for cells in labeled_rows if cells is not None]
+    values, scored, backends, trusts = ([cells[at] for cells in every] for at in range(1, 5))
+    labeled_name = [f"  {LABELED_ROW} ↑"] * any(labeled_rows)
+    others = sum(_longest(each) + 2 for each in ([*names, *labeled_name], [*scored, "scored"], [*backends, "backend"]))
+    # Values stay whole as long as trust has room to wrap in; in a narrow window both wrap.
+    room = width - others - _longest(values) - 2
+    are_whole = width >= _NARROW and room >= _TRUST_WIDTH
+    fixed = ("metric", "scored", "backend", *((INTERVAL_HEADING,) if are_whole else ()))
+    fixed += ("trust",) if room >= _longest(trusts) else ()
+    table = plain_table(*headings, right=("scored",), fixed=fixed)
+    table.columns[1].min_width = _longest(values) if are_whole else min(_VALUE_WIDTH, _longest(values))
+    for (row, cells), name, labeled in zip(shown, names, labeled_rows, strict=True):
         table.add_row(
-            Text(f"{printable_line(row.metric)}{cells.mark}{informational}"),
-            Text(cells.value.replace("], ", "],\n") if width < _NARROW else cells.value),
+            Text(printable_line(name)),
+            Text(cells.value if are_whole else cells.value.replace("], ", "],\n")),
             Text(cells.scored, style="" if row.n_scored == row.n_cases else "yellow"),
             Text(printable_line(cells.backend)),
             Text(cells.trust),
             style=None if row.status == "ok" else "dim",
         )
-        if labeled := labeled_cells(row, infos[row.metric]):
+        if labeled is not None:
             table.add_row(f"  {LABELED_ROW}{labeled.mark}", *map(Text, map(printable_line, labeled[1:])), style="bold")
     return table
+
+
+def _longest(texts: Iterable[str]) -> int:
+    return max(map(cell_len, texts), default=0)
 
 
 def _print_informational(rows: list[MetricSummary], console: Console) -> None:
