@@ -87,3 +87,12 @@ def test_a_run_that_was_resumed_with_another_judge_keeps_both_apart(run_of: Any)
     assert "values of several backends are not one number" in mixed.reason
     # One model alone is named as ever.
     assert {row.backend for row in run_of([scored(1.0), scored(0.0)]).summary().metrics} == {"judge"}
+
+
+def test_a_panel_that_disagrees_can_be_gated(run_of: Any) -> None:
+    panel = [{"judge": "a", "value": 1.0}, {"judge": "b", "value": 0.0}]
+    scores = [scored(0.5, judges=panel, judges_disagree=True), scored(1.0, judges=panel[:1], judges_disagree=False)]
+    (verdict,) = evaluate_gates(run_of(scores), ["judges_disagree <= 0.4"])
+    assert (verdict.verdict, verdict.value, verdict.cases) == ("fail", 0.5, ("q0",))
+    (verdict,) = evaluate_gates(run_of([scored(1.0)]), ["judges_disagree <= 0.4"])
+    assert verdict.verdict != "pass"

@@ -1,6 +1,6 @@
-"""What judged scores tell besides their values: whether quotes were found, and whether a text speaks to the judge.
+"""What judged scores tell besides their values: quotes that were found, texts that speak to the judge, disagreement.
 
-Both can be gated like metrics: ``injection_suspected all == 0``, ``quote_found >= 0.95``.
+They can be gated like metrics: ``injection_suspected all == 0``, ``quote_found >= 0.95``, ``judges_disagree <= 0.1``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,17 @@ EVIDENCE = {
         backend="judge",
         trust={"judge": "exact"},
     ),
+    "judges_disagree": MetricInfo(
+        "judges_disagree",
+        "quality",
+        "1 where the judges of a panel lie at least half of the scale apart.",
+        direction="lower",
+        range=(0.0, 1.0),
+        backend="judge",
+        trust={"judge": "exact"},
+    ),
 }
+_WITHOUT_VALUE = {"quote_found": "the judge quoted nothing", "judges_disagree": "one judge was asked"}
 
 
 def evidence_rows(name: str, metrics: Mapping[str, Sequence[ScoreRow]]) -> list[ScoreRow] | None:
@@ -54,6 +64,8 @@ def _row(info: MetricInfo, rows: Sequence[ScoreRow]) -> ScoreRow:
     value: float | None = float(any(each.is_suspected for each in told))
     if info.name == "quote_found":
         value = sum(each.n_quotes_found for each in told) / n_quotes if n_quotes else None
+    if info.name == "judges_disagree":
+        value = float(any(each.disagree for each in told)) if any(each.by_judge for each in told) else None
     first = rows[0]
     return ScoreRow(
         first.position,
@@ -63,7 +75,7 @@ def _row(info: MetricInfo, rows: Sequence[ScoreRow]) -> ScoreRow:
         "ok" if value is not None else "not_applicable",
         info.backend,
         info.version,
-        None if value is not None else "the judge quoted nothing",
+        None if value is not None else _WITHOUT_VALUE[info.name],
     )
 
 
