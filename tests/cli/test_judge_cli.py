@@ -568,6 +568,16 @@ def test_several_models_are_a_panel(invoke: Any, server: JudgeServer) -> None:
     assert [each["judge"] for each in row["panel"]["judges"]] == ["judge-1", "judge-2"]
 
 
+def test_one_model_on_the_command_line_is_the_one_judge(
+    invoke: Any, server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_records()
+    monkeypatch.setenv("AGENTUNIT_JUDGE_JUDGES", "judge-2,judge-3")
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server))
+    assert "go to judge-1 at" in result.stderr
+    assert {request.body["model"] for request in server.calls} == {"judge-1"}
+
+
 def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: JudgeServer) -> None:
     with Store(DEFAULT_PATH) as store:
         header = store.create_run("shop", agentunit_version="0", settings={})
@@ -592,6 +602,10 @@ def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: Judg
     for more, problem in (
         (["validity", "shop", "-m", "cost", "--calibrate", "x.json"], "cost cannot be calibrated"),
         (["validity", "--calibrate", "x.json"], "--calibrate takes one stored RUN"),
+        (
+            ["validity", "shop", "-m", "faithfulness", "--backend", "lexical", "--calibrate", "x.json"],
+            "faithfulness is scored without a model here",
+        ),
         (["validity", "-m", "cost"], "name one RUN that was labeled, or a file of labels"),
     ):
         result = invoke(*more)

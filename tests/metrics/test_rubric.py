@@ -222,6 +222,11 @@ def test_a_conversation_is_judged_as_a_whole_message_by_message(judge: ScriptedJ
     assert result.value is not None
 
 
+def test_a_last_answer_that_the_trace_lacks_is_part_of_the_conversation(judge: ScriptedJudge) -> None:
+    RubricMetric("tea", of="conversation").evaluate(CONVERSATION, {"events": EVENTS[:3]}, "Tea at eight.")
+    assert list(texts_of(body_of(judge.asked[0])).values())[-1] == "Tea at eight."
+
+
 def test_steps_and_tools_are_shown_to_rubrics_that_read_them(judge: ScriptedJudge) -> None:
     call = {"type": "tool_call", "payload": {"name": "find", "error": "not found"}}
     case = {"id": "q", "query": "Where?", "tools": ["find", {"name": "ask", "description": "Asks a person"}]}

@@ -10,7 +10,7 @@ from typing import Any
 import click
 import msgspec
 
-from agentunit.backends.quality import SERVICES
+from agentunit.backends.quality import LEXICAL, SERVICES
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.options import InputFailure, open_store
@@ -46,6 +46,8 @@ def calibrate_run(
     """Learn from the labels of a run, write the file, and print how well it agrees with labels not shown."""
     if "calibration" not in ([each.name for each in fields(metric)] if is_dataclass(metric) else ()):
         raise click.UsageError(f"{metric.name} cannot be calibrated: it is exact, or no score from 0 to 1")
+    if getattr(metric, "current_backend", "") == LEXICAL:
+        raise click.UsageError(f"{metric.name} is scored without a model here: name a judge, or --backend local")
     if os.path.isdir(target):
         raise click.UsageError(f"{target} is a folder: name a file")
     answers = _answers(reference, metric.name, store_path)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 import yaml
 
-from agentunit.backends.judge.settings import configure_judge, configured, why_not_configured
+from agentunit.backends.judge.settings import configure_judge, configured, configured_values, why_not_configured
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.engine.judging import judged_metrics
 from agentunit.metrics.base import describe
@@ -70,6 +70,9 @@ class JudgeChoice:
         Metrics are made after it: one that names the judge must find it configured. Gives the settings put into force.
         """
         wanted = {**(suite or {}), **self.settings}
+        if "model" in self.settings and "judges" not in self.settings and (wanted.get("judges") or _panel_in_force()):
+            # One model on the command line is the one judge, whatever panel the suite or the environment names.
+            wanted["judges"] = []
         try:
             if wanted:
                 configure_judge(**wanted)
@@ -197,6 +200,13 @@ def _parsed(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
 def _chooses_backend(metric: Any) -> bool:
     has_field = is_dataclass(metric) and any(field.name == "backend" for field in fields(metric))
     return has_field and describe(metric).family == "quality"
+
+
+def _panel_in_force() -> bool:
+    try:
+        return bool(configured_values().get("judges"))
+    except ValueError:
+        return False
 
 
 def _refuse_wrong_settings() -> None:

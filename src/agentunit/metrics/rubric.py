@@ -225,4 +225,7 @@ class RubricMetric(ItemMetric):
 
 
 def _said(item: Item) -> list[tuple[str, str]]:
-    return [(_SPEAKERS.get(each["role"], "assistant"), str(each["content"])) for each in messages_of(item) or ()]
+    """Who said what, in order. A trace may lack the last answer, which the outcome has."""
+    said = [(_SPEAKERS.get(each["role"], "assistant"), str(each["content"])) for each in messages_of(item) or ()]
+    lacks_answer = item.answer is not None and (not said or said[-1][0] == "user")
+    return [*said, ("assistant", item.answer or "")] if lacks_answer else said
