@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 import click
 
+from agentunit.cli.calibrate import calibrate_option, calibrate_run
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
 from agentunit.cli.options import InputFailure, by_option, jobs_option, json_option, metrics_from, store_option
+from agentunit.cli.references import unreadable_runs_fail
 from agentunit.cli.validity_of_run import report_run
 from agentunit.core.results import encode_json
 from agentunit.datasets.labels import (
@@ -40,6 +42,7 @@ from agentunit.traces.reading import read_records
 @click.option(
     "--labels", "labels_path", metavar="FILE", help="Your labels: CSV or JSONL, one row a case. Default: those of RUN."
 )
+@calibrate_option
 @click.option(
     "-m",
     "--metrics",
@@ -75,6 +78,7 @@ def validity(
     context: click.Context,
     records: tuple[str, ...],
     labels_path: str | None,
+    calibrate_to: str | None,
     names: tuple[str, ...],
     label_column: str,
     label_means: Literal["good", "bad"],
@@ -92,6 +96,7 @@ def validity(
     agentunit validity last --precision 0.9
     agentunit validity runs.jsonl --labels mine.csv --metrics faithfulness,answer_correctness
     agentunit validity --labels answers.csv --label-column hallucinated --label-means bad
+    agentunit validity last --metrics helpfulness --calibrate helpfulness.json
 
     With a RUN that was labeled ('agentunit label', 'agentunit import --run'), its scores are held against its labels:
     agreement, calibration, where to draw the line, which kinds of cases are scored wrong, and a list of labels and
@@ -107,6 +112,14 @@ def validity(
     """
     if threshold is not None and not isfinite(threshold):
         raise click.BadParameter(f"must be a finite number; received {threshold}", param_hint="--threshold")
+    if calibrate_to is not None:
+        choice.configure()
+        metrics = choice.adjust(metrics_from(names, choice))
+        if len(records) != 1 or len(metrics) != 1 or labels_path is not None:
+            raise click.UsageError("--calibrate takes one stored RUN with labels, and one metric (--metrics NAME)")
+        with unreadable_runs_fail():
+            calibrate_run(records[0], metrics[0], calibrate_to, choice, store_path, as_json=as_json)
+        return
     if labels_path is None:
         if len(records) != 1:
             raise click.UsageError("name one RUN that was labeled, or a file of labels: --labels FILE")

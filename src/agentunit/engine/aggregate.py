@@ -272,7 +272,7 @@ class MetricAggregate:
         """Take the score of a case that was run once; returns what it was added to."""
         self.n_cases += 1
         if judged is not None:
-            self.judging.add(judged, failed=status == "error")
+            self.judging.add(judged, failed=status == "error", case_id=case_id)
         if value is None:
             self._add_unscored(case_id, status, reason)
             return None
@@ -298,7 +298,7 @@ class MetricAggregate:
         for row in rows:
             self.n_cases += 1
             if row.judged is not None:
-                self.judging.add(row.judged, failed=row.status == "error")
+                self.judging.add(row.judged, failed=row.status == "error", case_id=row.case_id)
             if row.value is None:
                 self._add_unscored(row.case_id, row.status, row.reason, without_value)
             else:
@@ -409,6 +409,7 @@ class MetricAggregate:
             aggregate=self.info.aggregate,
             mean_of=self.info.mean_of,
             share_from_half=scored.n_from_half / statistics.n if are_shares(self.info) and not is_last else None,
+            panel=self.judging.panel(),
         )
 
     def _amount(self, amounts: RunningStatistics | None, *, clustered: bool) -> AmountSummary | None:

@@ -149,6 +149,7 @@ def compare_runs(
         baseline_label=baseline_label,
         candidate_label=candidate_label,
         n_set_aside=n_set_aside,
+        is_clustered=clusters is not None,
     )
     widths = [*(_width(each) for each in found), *[None] * (len(comparison.metrics) - len(found))]
     return replace(comparison, sentence=describe_result(comparison, widths))

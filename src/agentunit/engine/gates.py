@@ -94,7 +94,7 @@ def _with_evidence(verdict: GateVerdict, shown: SequentialAnswer | None) -> Gate
 def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:
     """Raise at the first gate that names a metric or backend that the run does not have: a slip is not a verdict."""
     for gate in gates:
-        rows = run.metrics.get(gate.metric)
+        rows = run.rows_of(gate.metric)
         if rows is None:
             known = nearest_name(gate.metric, run.metrics)
             raise GateError(f"gate {str(gate)!r}: run {run.header.label} has no scores of {gate.metric!r}; {known}")
@@ -134,7 +134,7 @@ def _without_user_failures(run: ScoredRun) -> ScoredRun:
 
 
 def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
-    rows = run.metrics.get(gate.metric)
+    rows = run.rows_of(gate.metric)
     n_expected = max(run.n_records, run.header.n_planned or 0)
     nothing = GateVerdict(gate, "fail", "", n_expected=n_expected)
     if rows is None:

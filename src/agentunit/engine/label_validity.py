@@ -15,7 +15,7 @@ from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.validity import Agreement, ScoredRow, measure_agreement, threshold_for
 from agentunit.formulas.agreement import auroc, cohen_kappa, krippendorff_alpha
 from agentunit.formulas.statistics import wilson_interval
-from agentunit.store.labels import Place, StoredLabel, label_values, places_of
+from agentunit.store.labels import Place, StoredLabel, label_values, places_of, unshown_labels
 
 _BINS = 5
 _FEWEST_IN_SLICE = 5
@@ -105,6 +105,7 @@ def judged_rows(run: ScoredRun, metric: str, backend: str) -> tuple[list[JudgedR
     Where raters disagree the majority counts, and a tie says nothing about the scorer.
     """
     labels = [label for label in run.labels if label.metric == metric and label.value is not None]
+    labels = unshown_labels(labels, run.info(metric).shown_share)
     values, by_place = label_values(labels, metric), places_of(labels)
     is_binary = all(label.value in (0.0, 1.0) for label in labels)
     turned = run.info(metric).direction == "lower"

@@ -8,8 +8,9 @@ run speak for the answers that both runs share; for answers that are new in this
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import fmean
 
 from msgspec import structs
 
@@ -17,7 +18,7 @@ from agentunit.core.results import LabeledSummary, MetricSummary
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.agreement import krippendorff_alpha
 from agentunit.formulas.labeled import LabeledRate, labeled_rate
-from agentunit.store.labels import Place, label_values, places_of
+from agentunit.store.labels import Place, StoredLabel, label_values, places_of, unshown_labels
 from agentunit.store.runs import ScoreRow
 
 _FEW_NEW = 0.05
@@ -29,7 +30,7 @@ class LabeledSample:
     """The records that a metric scored, in dataset order, and the labels among them, by index.
 
     ``strata`` are the groups within which labels are taken for random; ``unasked`` counts the records of groups that
-    have no label at all.
+    have no label at all. ``taught`` are the labels that a calibrated judge learned from, not among the others.
     """
 
     places: list[Place]
@@ -39,6 +40,7 @@ class LabeledSample:
     strata: list[int] | None = None
     skipped: set[int] = field(default_factory=set)
     unasked: int = 0
+    taught: dict[int, float] = field(default_factory=dict)
 
     def rate(self) -> LabeledRate | None:
         """The labeled rate; ``None`` where there is no label, or too many records are of a group without any."""
@@ -46,12 +48,26 @@ class LabeledSample:
             return None
         if self.unasked:
             return self._rate_with_new_answers()
+        if not self.taught:
+            return self._rate_of(range(len(self.places)), self.labels)
+        # All labels without the scores are as good an answer: the narrower one counts, so that a judge which learned
+        # from labels never makes them worth less than they are alone.
+        rest = [index for index in range(len(self.places)) if index not in self.taught]
+        found = [
+            self._with_taught(self._rate_of(rest, self.labels)),
+            self._rate_of(range(len(self.places)), {**self.labels, **self.taught}, with_scores=False),
+        ]
+        return min((each for each in found if each is not None), key=lambda each: each.high - each.low, default=None)
+
+    def _rate_of(
+        self, indices: Sequence[int], labels: Mapping[int, float], *, with_scores: bool = True
+    ) -> LabeledRate | None:
         return labeled_rate(
-            self.scores,
-            self.labels,
-            strata=self.strata,
-            clusters=self.clusters,
-            skipped=self.skipped,
+            [self.scores[index] if with_scores else None for index in indices],
+            {at: labels[index] for at, index in enumerate(indices) if index in labels},
+            strata=None if self.strata is None else [self.strata[index] for index in indices],
+            clusters=None if self.clusters is None else [self.clusters[index] for index in indices],
+            skipped={at for at, index in enumerate(indices) if index in self.skipped},
         )
 
     def _rate_with_new_answers(self) -> LabeledRate | None:
@@ -59,19 +75,23 @@ class LabeledSample:
         n_cases = len(self.places)
         if self.strata is None or self.unasked > _FEW_NEW * n_cases:
             return None
-        asked = {self.strata[index] for index in self.labels}
+        labels = {**self.labels, **self.taught}
+        asked = {self.strata[index] for index in labels}
         kept = [index for index, stratum in enumerate(self.strata) if stratum in asked]
-        known = labeled_rate(
-            [self.scores[index] for index in kept],
-            {at: self.labels[index] for at, index in enumerate(kept) if index in self.labels},
-            strata=[self.strata[index] for index in kept],
-            clusters=None if self.clusters is None else [self.clusters[index] for index in kept],
-            skipped=[at for at, index in enumerate(kept) if index in self.skipped],
-        )
+        known = self._rate_of(kept, labels, with_scores=not self.taught)
         if known is None:
             return None
         share = len(kept) / n_cases
         return replace(known, low=share * known.low, high=share * known.high + 1.0 - share, n_cases=n_cases)
+
+    def _with_taught(self, found: LabeledRate | None) -> LabeledRate | None:
+        """The rate of all records, of that of the rest: what people said of those that taught a judge is known."""
+        if found is None:
+            return None
+        share = len(self.taught) / len(self.places)
+        known = share * fmean(self.taught.values())
+        rate, low, high = (known + (1.0 - share) * each for each in (found.rate, found.low, found.high))
+        return replace(found, rate=rate, low=low, high=high, n_cases=len(self.places))
 
 
 def scored_rows(run: ScoredRun, metric: str, backend: str | None = None) -> list[ScoreRow]:
@@ -90,9 +110,21 @@ def labeled_sample(run: ScoredRun, metric: str, backend: str | None = None) -> L
     index_of = {place: index for index, place in enumerate(places)}
     sample.labels = {index_of[place]: value for place, value in values.items() if place in index_of}
     sample.skipped = {index_of[label.place] for label in labels if label.place in index_of} - sample.labels.keys()
+    _set_taught_aside(sample, labels, run.info(metric).shown_share)
     if sample.labels:
         _stratify(sample, run)
     return sample
+
+
+def _set_taught_aside(sample: LabeledSample, labels: Sequence[StoredLabel], shown_share: float) -> None:
+    """Set aside the labels that a calibrated judge learned from: it is right about them because it was told.
+
+    Of these records the label is known, and the score does not count. Which they are depends on the answer alone, not
+    on its score or label, so the other labels are a random sample of the other records.
+    """
+    unshown = {label.place for label in unshown_labels(labels, shown_share)}
+    sample.taught = {index: value for index, value in sample.labels.items() if sample.places[index] not in unshown}
+    sample.labels = {index: value for index, value in sample.labels.items() if index not in sample.taught}
 
 
 def draw_seed(run: ScoredRun, metric: str) -> int:
@@ -127,7 +159,7 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         rate=None if rate is None else rate.rate,
         low=None if rate is None else rate.low,
         high=None if rate is None else rate.high,
-        n_labels=len(sample.labels),
+        n_labels=len(sample.labels) if rate is None else rate.n_labels,
         n_cases=len(sample.places),
         method="" if rate is None else rate.method,
         weight=0.0 if rate is None else rate.weight,
@@ -135,6 +167,7 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         n_skipped=len(sample.skipped),
         n_disagreed=sum(len(set(values)) > 1 for values in said),
         alpha=krippendorff_alpha(said),
+        n_taught=len(sample.taught) if rate is None or rate.n_labels == len(sample.labels) else 0,
         assumed_random=len(sample.labels) < len(sample.places) and any(label.draw is None for label in labels),
     )
     if sample.unasked and sample.labels:

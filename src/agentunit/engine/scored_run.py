@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -14,9 +14,10 @@ import msgspec
 from agentunit.core.codec import decode_record
 from agentunit.core.conversation import SIMULATED_USER
 from agentunit.core.judged import judged_of
-from agentunit.core.results import InputError, JudgeSpend, RunSummary, Score
+from agentunit.core.results import InputError, JudgeSpend, MetricSummary, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate, amount_of
-from agentunit.engine.judging import JudgeTally, total_spend
+from agentunit.engine.judge_evidence import EVIDENCE, evidence_rows, keep_models_apart
+from agentunit.engine.judging import JudgeTally, total_spend, with_bias
 from agentunit.engine.score_rows import ScoreRows, rows_in_file, rows_in_store
 from agentunit.engine.stored_rows import (
     MOST_HELD,
@@ -29,7 +30,7 @@ from agentunit.engine.stored_rows import (
 )
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.store.labels import Place, StoredLabel, frames_of_run, labels_of_run
+from agentunit.store.labels import Place, StoredLabel, frames_of_run, label_values, labels_of_run, unshown_labels
 from agentunit.store.parquet_table import TableRow
 from agentunit.store.portable import read_portable
 from agentunit.store.protocol import RunStore
@@ -130,9 +131,14 @@ class ScoredRun(ScoreRows):
             raise ValueError(f"run {self.header.label} was put together in memory: its details are not known")
         return self.read_rows()
 
+    def rows_of(self, name: str) -> Sequence[ScoreRow] | None:
+        """The scores of a metric, or what judged scores tell under this name; ``None`` where there are none."""
+        return self.metrics[name] if name in self.metrics else evidence_rows(name, self.metrics)
+
     def info(self, name: str) -> MetricInfo:
-        """The facts about a metric of this run."""
-        return self.infos.get(name) or info_of(name)
+        """The facts about a metric of this run, by the name that it has there: a rubric may have one of its own."""
+        found = self.infos.get(name) or info_of(name)
+        return found if found.name == name else replace(found, name=name)
 
     def summary(self) -> RunSummary:
         """The aggregate of the run, as ``agentunit score`` makes it; repeats of a case count as one, by their mean.
@@ -142,6 +148,18 @@ class ScoredRun(ScoreRows):
         if self._summary is None:
             self._summary = self._aggregated()
         return self._summary
+
+    def _with_people(self, row: MetricSummary) -> MetricSummary:
+        """A row of the summary with how each judge of a panel stands to people's labels."""
+        if row.panel is None or not self.labels:
+            return row
+        labels = label_values(unshown_labels(self.labels, self.info(row.metric).shown_share), row.metric)
+        said = [
+            (each.judged, labels[each.position, each.repeat])
+            for each in self.metrics[row.metric]
+            if each.judged is not None and (each.position, each.repeat) in labels
+        ]
+        return msgspec.structs.replace(row, panel=with_bias(row.panel, said))
 
     def _aggregated(self) -> RunSummary:
         # They read scored runs themselves.
@@ -161,7 +179,7 @@ class ScoredRun(ScoreRows):
             aggregates.append(aggregate)
         return RunSummary(
             n_cases=self.n_cases,
-            metrics=[with_labels(row, self) for aggregate in aggregates for row in aggregate.rows()],
+            metrics=[self._with_people(with_labels(row, self)) for each in aggregates for row in each.rows()],
             unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
             n_input_errors=self.n_input_errors,
             input_errors=list(self.input_errors),
@@ -270,6 +288,8 @@ def in_suite_order(run: ScoredRun) -> ScoredRun:
     named = [name for name in run.header.settings.get("metrics") or () if name in run.metrics]
     order = dict.fromkeys([*named, *sorted(run.metrics)])
     run.metrics = {name: run.metrics[name] for name in order}
+    for rows in run.metrics.values():
+        keep_models_apart(rows)
     run.infos = recorded_infos(run.header.settings)
     return run
 
@@ -329,6 +349,8 @@ def find_scored_run(reference: str, store: RunStore) -> ScoredRun:
 
 def info_of(name: str) -> MetricInfo:
     """The facts about a metric of this name; a minimal description when it is not installed here."""
+    if name in EVIDENCE:
+        return EVIDENCE[name]
     metric = installed_metric(name)
     return MetricInfo(name, "custom", "") if metric is None else describe(metric)
 

@@ -61,6 +61,7 @@ class MetricInfo:
     the last value in dataset order, for a balance that each case changes. ``question`` is what a person is asked who
     labels a case: "yes" is the value 1.0; where it is ``graded``, any share between is an answer, too. ``mean_of``
     says what a mean is of where scores are a model's degrees and not verdicts ("support"): it is no rate then.
+    ``shown_share`` is the share of people's labels that a calibrated judge learned from: these are no evidence of it.
     """
 
     name: str
@@ -84,6 +85,7 @@ class MetricInfo:
     question: str = ""
     graded: bool = False
     mean_of: str = ""
+    shown_share: float = 0.0
 
     @property
     def asked(self) -> str:

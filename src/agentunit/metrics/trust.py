@@ -15,6 +15,7 @@ _SHARE_BOUNDS, _CORRELATION_BOUNDS = (0.8, 0.65), (0.6, 0.4)
 # A mean that is off by less may be read as a rate.
 _WORTH_A_WARNING = 0.1
 _CORRELATIONS = frozenset({"Spearman", "Pearson", "Kendall"})
+_MEASURED_HERE = ("strong, ", "useful, ", "weak, ")
 _OWN_WORDS = {
     "exact": "exact",
     "recorded": "exact, as recorded",
@@ -88,8 +89,11 @@ def describe_trust(info: MetricInfo, backend: str, *, at_length: bool = False) -
     >>> describe_trust(MetricInfo("shape", "custom", "", trust={"trace": "descriptive"}), "trace")
     'unmeasured, descriptive'
     """
+    own = info.trust.get(backend, "not measured")
+    if own.startswith(_MEASURED_HERE):
+        # By the user's own labels, which say more about the user's cases than ours do.
+        return own
     figure = measured_figures().get((info.name, backend))
     if figure is not None:
         return figure.at_length() if at_length else str(figure)
-    own = info.trust.get(backend, "not measured")
     return _OWN_WORDS.get(own, own if own.startswith("exact") else f"unmeasured, {own}")

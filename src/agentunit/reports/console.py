@@ -31,6 +31,7 @@ from agentunit.reports.figures import (
     spread_rows,
 )
 from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
+from agentunit.reports.panel_view import describe_panel, panel_rows
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import resume_command
 from agentunit.store.opening import DEFAULT_PATH
@@ -217,6 +218,11 @@ def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: 
     for row, spread in spreads:
         spread_text = describe_spread(spread, infos[row.metric].unit)
         print_line("  " + printable_line(f"{row.metric}: {spread_text}"), console)
+    for metric, panel in panel_rows(summary.metrics):
+        first, *lines = describe_panel(panel)
+        console.print(Text("\nPanel of ", style="bold").append(printable_line(f"{metric}: {first}"), style="not bold"))
+        for line in lines:
+            print_line(f"  {printable_line(line)}", console)
     spent = describe_spending(summary)
     if spent:
         console.print("\n[bold]Spent[/bold]")

@@ -245,7 +245,7 @@ def describe_spending(summary: RunSummary) -> list[tuple[str, str]]:
     by_agent = [("agent", ", ".join(agent))] if agent else []
     by_judge = [] if summary.judge is None else [("judge", describe_judge_spend(summary.judge))]
     played = summary.simulated_user
-    by_user = [] if played is None else [("simulated user", describe_judge_spend(played))]
+    by_user = [] if played is None else [("simulated user", describe_judge_spend(played, gives_verdicts=False))]
     return [*by_agent, *by_user, *by_judge, *([] if solved is None else [("agent for each solved case", solved)])]
 
 
@@ -269,8 +269,8 @@ def _each_solved(rows: Sequence[MetricSummary]) -> str | None:
     return f"{quantity(total / n_solved, 'USD')} ({n_solved:,} of {success.n_scored:,} solved)"
 
 
-def describe_judge_spend(spend: JudgeSpend) -> str:
-    """What a judge cost over a run.
+def describe_judge_spend(spend: JudgeSpend, *, gives_verdicts: bool = True) -> str:
+    """What a judge cost over a run; one that plays users gives no verdicts.
 
     >>> describe_judge_spend(JudgeSpend(["small"], 5, 1, 10, 2, 1200, 300, None, True))
     'price unknown, 1,500 tokens in 10 calls of small; 2 replies reused; 1 score failed'
@@ -288,6 +288,12 @@ def describe_judge_spend(spend: JudgeSpend) -> str:
         text += f"; {counted(spend.n_cached, 'reply', 'replies')} reused"
     if spend.n_failed:
         text += f"; {counted(spend.n_failed, 'score')} failed"
+    if gives_verdicts and has_price and spend.n_calls and spend.n_scores:
+        text += f"; {quantity((spend.cost_usd or 0.0) / spend.n_scores, 'USD')} a verdict"
+    if spend.n_quotes:
+        text += f"; quotes found {spend.n_quotes_found:,} of {spend.n_quotes:,}"
+    if spend.n_suspected:
+        text += f"; injection suspected in {counted(spend.n_suspected, 'score')}"
     if spend.n_unstated:
         text += f"; {counted(spend.n_unstated, 'call')} may have been billed unseen (broken off or unreadable)"
     return "; ".join([text, *spend.problems])

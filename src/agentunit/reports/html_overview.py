@@ -46,6 +46,7 @@ from agentunit.reports.figures import (
 )
 from agentunit.reports.html_tables import case_link, html_table, html_text, several_section, slices_section
 from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
+from agentunit.reports.panel_view import describe_pairwise, describe_panel, panel_rows
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
@@ -224,7 +225,21 @@ def _comparison(comparison: Comparison | None) -> str:
     changes = describe_tool_changes(comparison)
     facts = "".join(f"<div><dt>{change}</dt><dd>{html_text(names)}</dd></div>\n" for change, names in changes)
     tools = f'<h3>Tools</h3>\n<dl class="facts">\n{facts}</dl>\n' if facts else ""
-    return f"{title}\n{''.join(said)}{table}{tools}"
+    return f"{title}\n{''.join(said)}{table}{_pairwise(comparison)}{tools}"
+
+
+def _pairwise(comparison: Comparison) -> str:
+    if comparison.pairwise is None:
+        return ""
+    lines = "".join(f"<li>{html_text(line)}</li>" for line in describe_pairwise(comparison.pairwise))
+    rows = "".join(
+        f"<tr><td>{case_link(each.case_id, comparison.candidate)}</td><td>{each.value:g}</td>"
+        f"<td>{html_text(' / '.join(each.why))}</td></tr>\n"
+        for each in comparison.pairwise.pairs
+    )
+    table = html_table(("case", "new answer", "why"), rows) if rows else ""
+    listed = f"<details><summary>Verdicts by case</summary>{table}</details>\n" if table else ""
+    return f'<h3 id="pairwise">By a judge, pair by pair</h3>\n<ul class="plain">{lines}</ul>\n{listed}'
 
 
 def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str:
@@ -317,6 +332,9 @@ def _judge(reported: ReportedRun) -> str:
         f"{html_text(describe_spread(spread, reported.infos[row.metric].unit))}</li>"
         for row, spread in spread_rows(summary.metrics)
     ]
+    for metric, panel in panel_rows(summary.metrics):
+        said = "<br>".join(map(html_text, describe_panel(panel)))
+        lines.append(f"<li>panel of <code>{html_text(metric)}</code>: {said}</li>")
     lines += [f"<li>spent by the {who}: {html_text(words)}</li>" for who, words in describe_spending(summary)]
     return f'<h2 id="judge">Judge</h2>\n<ul class="plain">{"".join(lines)}</ul>\n' if lines else ""
 

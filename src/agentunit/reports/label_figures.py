@@ -56,6 +56,8 @@ def describe_labeled(labeled: LabeledSummary) -> str:
         notes.append(f"raters disagree on {labeled.n_disagreed:,}: their mean counts")
     if labeled.n_skipped:
         notes.append(f"{labeled.n_skipped:,} skipped")
+    if labeled.n_taught:
+        notes.append(f"{labeled.n_taught:,} more taught the judge and speak for themselves only")
     if labeled.assumed_random:
         notes.append("taken for a random sample: no draw is known")
     return f"labeled rate {with_interval(labeled.rate, labeled.low, labeled.high, 'score')} ({'; '.join(notes)})"

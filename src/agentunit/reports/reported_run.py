@@ -152,7 +152,13 @@ class Mask:
             replace(each, baseline=masked(each.baseline), candidate=masked(each.candidate))
             for each in comparison.differences
         )
-        return replace(comparison, differences=tuple(differences))
+        pairwise = comparison.pairwise
+        if pairwise is not None:
+            why = self.data([list(each.why) for each in pairwise.pairs])
+            pairs = (replace(each, why=tuple(text)) for each, text in zip(pairwise.pairs, why, strict=True))
+            said = None if pairwise.failed_why is None else self.text(pairwise.failed_why)
+            pairwise = replace(pairwise, pairs=tuple(pairs), failed_why=said)
+        return replace(comparison, differences=tuple(differences), pairwise=pairwise)
 
     def slices(self, table: SliceTable) -> SliceTable:
         """A table whose slices are named by no personal data: a value of a field may be an e-mail address."""

@@ -142,6 +142,11 @@ def split_labels(
     return shown, held_out
 
 
+def unshown_labels(labels: Iterable[StoredLabel], shown_share: float) -> list[StoredLabel]:
+    """The labels that say something about a scorer which learned from this share of them: the others, all for none."""
+    return split_labels(labels, held_out_share=1.0 - shown_share)[1] if shown_share else list(labels)
+
+
 def places_of(labels: Iterable[StoredLabel]) -> Mapping[Place, list[StoredLabel]]:
     """Labels by the record that they speak of."""
     found: dict[Place, list[StoredLabel]] = {}
