@@ -96,7 +96,10 @@ def _card(metric: object) -> list[str]:
     prose = (type(metric).__doc__ or "").partition(">>>")[0]
     prose = "\n".join(line.strip() for line in prose.strip().splitlines()).replace("``", "`")
     defaults = parameter_defaults(metric)
-    listed_parameters = ", ".join(f"`{name}={value!r}`" for name, value in defaults.items()) or "none"
+    criteria = _criteria(metric, info.version)
+    if criteria:
+        defaults["criteria"] = ...
+    listed_parameters = ", ".join(f"`{name}={_default(value)}`" for name, value in defaults.items()) or "none"
     trust = [
         f"`{backend}`: {describe_trust(info, backend, at_length=True)}"
         + (" (informational: shown, gated only when named)" if backend in info.informational else "")
@@ -112,12 +115,28 @@ def _card(metric: object) -> list[str]:
         f"- range: {describe_range(info)}; {describe_direction(info.direction)}",
         f"- needs: {'; '.join(info.inputs) or 'nothing'}",
         *_answer_keys(info),
+        *criteria,
         f"- parameters: {listed_parameters}",
         f"- detail: {', '.join(f'`{key}`' for key in [*info.detail_keys, 'backend'])}",
         f"- trust: {'; '.join(trust)}",
+        *([f"- [raters](labeling.md) are asked: {info.question}"] if info.question else []),
         "",
         *_example(metric),
     ]
+
+
+def _criteria(metric: object, version: str) -> list[str]:
+    """What a ready rubric asks, with the meaning of its levels."""
+    lines = []
+    for each in getattr(metric, "given_criteria", ()):
+        weight = f" (weight {each.weight:g})" if each.weight != 1 else ""
+        levels = "; ".join(f"`{level}` {text}" for level, text in each.levels)
+        lines.append(f"  - {each.text}{weight} {levels}")
+    return [f"- criteria, version {version}:", *lines] if lines else []
+
+
+def _default(value: object) -> str:
+    return "…" if value is ... else repr(value)
 
 
 def _example(metric: object) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from agentunit.engine.validity import NEGLIGIBLE_SKILL, STRONG_SKILL, USEFUL_SKILL
+from benchmarks.validity.bias import bias_chapter, recorded_biases, with_bias
 from benchmarks.validity.family import Family, Published, published_figures
 from benchmarks.validity.held_out import held_out
 from benchmarks.validity.lines import as_given, interval, lines_of, number
@@ -59,15 +60,16 @@ def trust_file(families: Iterable[Family]) -> bytes:
     """The figures as they are shipped, sorted, one a line."""
     shown = {(each.metric, each.backend): each for family in families for each in family.trust}
     shown |= {(each.metric, each.backend): each for each in held_out().trust()}
-    figures = [shown[place] for place in sorted(shown)]
+    figures = with_bias([shown[place] for place in sorted(shown)], recorded_biases())
     lines = [msgspec.json.encode(figure).decode() for figure in figures]
     return ("[\n  " + ",\n  ".join(lines) + "\n]\n").encode() if lines else b"[]\n"
 
 
 def page(families: Sequence[Family]) -> str:
     """The whole page in Markdown."""
-    chapters = [_INTRODUCTION, _held_out(), _overview(families), *(_chapter(family) for family in families)]
-    return "\n".join(chapter.rstrip("\n") + "\n" for chapter in chapters)
+    chapters = [_INTRODUCTION, _held_out(), bias_chapter(recorded_biases()), _overview(families)]
+    chapters += [_chapter(family) for family in families]
+    return "\n".join(chapter.rstrip("\n") + "\n" for chapter in chapters if chapter)
 
 
 def _held_out() -> str:

@@ -37,9 +37,7 @@ def no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     configure_judge()
     backend: Any = load_backend("judge")
-    if backend._made is not None:
-        backend._made.close()
-        backend._made = None
+    backend.close()
 
 
 def play(body: dict[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from judge_decisions import decide
-from judge_faults import failing, refusal
+from judge_decisions import decide, mark_of
+from judge_faults import Fault, failing, refusal
 from judge_server import JudgeServer
 
-from agentunit import Suite
+from agentunit import DatasetCase, Outcome, Record, Suite
 from agentunit.backends.judge.settings import configure_judge
 from agentunit.backends.quality import load_backend
 from agentunit.cli import consent
@@ -24,7 +24,8 @@ from agentunit.engine.runner import plan_run
 from agentunit.engine.runner import record as start_recording
 from agentunit.engine.scored_run import run_from_store
 from agentunit.metrics.builtin import FaithfulnessMetric
-from agentunit.store.sqlite import Store
+from agentunit.store.labels import StoredLabel, subject_of
+from agentunit.store.sqlite import DEFAULT_PATH, Store
 
 KEY = "sk-secret-of-the-judge-0123456789"
 
@@ -40,9 +41,7 @@ def no_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     configure_judge()
     backend: Any = load_backend("judge")
-    if backend._made is not None:
-        backend._made.close()
-        backend._made = None
+    backend.close()
 
 
 @pytest.fixture
@@ -469,12 +468,16 @@ def test_the_doctor_says_what_the_judge_lacks_and_sends_nothing(
 
 @pytest.mark.parametrize(
     ("fault", "code", "state", "said"),
-    [(None, 0, "ok", "answered 'ok' in"), (failing(401, "wrong key"), 3, "broken", "wrong key")],
+    [
+        (None, 0, "ok", "answered in JSON in"),
+        (Fault(message={"role": "assistant", "content": "ok"}), 3, "not ready", "answered 'ok' in"),
+        (failing(401, "wrong key"), 3, "broken", "wrong key"),
+    ],
 )
 def test_the_doctor_asks_the_judge_when_told_to(
     invoke: Any, monkeypatch: Any, fault: Any, code: int, state: str, said: str
 ) -> None:
-    with JudgeServer(lambda body: "ok", faults=lambda request: fault) as server:
+    with JudgeServer(lambda body: {"mark": mark_of(body), "answer": "yes"}, faults=lambda request: fault) as server:
         monkeypatch.setenv("AGENTUNIT_JUDGE_URL", server.url)
         monkeypatch.setenv("AGENTUNIT_JUDGE_MODEL", "judge-1")
         exit_code, found = findings(invoke, "--judge")
@@ -549,3 +552,62 @@ def test_before_the_agent_ran_cases_that_only_tool_results_could_make_are_an_upp
     assert "of up to 4 cases go to" in asked
     again = invoke("run", "suite.yaml", "-m", "retrieval_quality", "--repeats", "2").stderr
     assert "of 2 cases go to" in again
+
+
+# Panels and calibration
+
+
+def test_several_models_are_a_panel(invoke: Any, server: JudgeServer) -> None:
+    write_records()
+    asked = ["score", "runs.jsonl", "-m", "faithfulness", *judged(server, "--judge-model", "judge-2")]
+    result = invoke(*asked)
+    assert result.exit_code == 0, result.output
+    assert "go to judge-1, judge-2 at" in result.stderr
+    assert "Panel of faithfulness: 2 judges, agreement 1.00 (Krippendorff's alpha)" in result.stdout
+    (row,) = json.loads(invoke(*asked, "--json").stdout)["summary"]["metrics"]
+    assert [each["judge"] for each in row["panel"]["judges"]] == ["judge-1", "judge-2"]
+
+
+def test_one_model_on_the_command_line_is_the_one_judge(
+    invoke: Any, server: JudgeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_records()
+    monkeypatch.setenv("AGENTUNIT_JUDGE_JUDGES", "judge-2,judge-3")
+    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server))
+    assert "go to judge-1 at" in result.stderr
+    assert {request.body["model"] for request in server.calls} == {"judge-1"}
+
+
+def test_a_metric_is_calibrated_to_the_labels_of_a_run(invoke: Any, server: JudgeServer) -> None:
+    with Store(DEFAULT_PATH) as store:
+        header = store.create_run("shop", agentunit_version="0", settings={})
+        labels = []
+        for at in range(24):
+            answer = f"Dear Jane, thanks {at}." if at % 2 else f"Dear Jane {at}."
+            row = Record(DatasetCase(f"q{at}", "Hi?"), outcome=Outcome(output=answer))
+            store.add_record(header.id, at, 0, row, failed=False, elapsed_s=0.1)
+            labels.append(StoredLabel(subject_of(row), "helpfulness", f"q{at}", float(at % 2), "ana"))
+        store.add_labels(labels)
+    asked = ["validity", "shop", "-m", "helpfulness", "--calibrate", "mine.json", *judged(server, "--yes")]
+    shown = invoke(*asked)
+    assert shown.exit_code == 0, shown.output
+    assert "helpfulness asks a judge: question and answer of 24 cases go to judge-1" in shown.stderr
+    assert re.search(r"with \d examples +\d", shown.stdout)
+    assert "measured on 24 labels that the judge was not shown: each part with what the other" in shown.stdout
+    found = json.loads(Path("mine.json").read_text(encoding="utf-8"))
+    assert (found["metric"], found["models"]) == ("helpfulness", ["judge-1"])
+    assert {each["value"] for each in found["examples"]} == {0.0, 1.0}
+    used = invoke("score", "shop", "-m", "helpfulness", "--param", "helpfulness.calibration=mine.json", *judged(server))
+    assert re.search(r"agreement \d\.\d\d +on 24 labels|agreement \d\.\d\d", used.stdout), used.output
+    for more, problem in (
+        (["validity", "shop", "-m", "cost", "--calibrate", "x.json"], "cost cannot be calibrated"),
+        (["validity", "--calibrate", "x.json"], "--calibrate takes one stored RUN"),
+        (
+            ["validity", "shop", "-m", "faithfulness", "--backend", "lexical", "--calibrate", "x.json"],
+            "faithfulness is scored without a model here",
+        ),
+        (["validity", "-m", "cost"], "name one RUN that was labeled, or a file of labels"),
+    ):
+        result = invoke(*more)
+        assert result.exit_code == 2
+        assert problem in result.output

@@ -152,7 +152,7 @@ def test_the_agents_cost_stands_beside_the_judges() -> None:
     record.trace.metadata = {"cost": 0.5, "usage": {"prompt_tokens": 1000, "completion_tokens": 500}}
     told = dict(describe_spending(summary_of([record], Judged(), "cost", "token_usage")))
     assert told["agent"] == "$0.5000, 1,500 tokens"
-    assert told["judge"] == "$0.2500, 110 tokens in 2 calls of small; 1 reply reused"
+    assert told["judge"] == "$0.2500, 110 tokens in 2 calls of small; 1 reply reused; $0.2500 a verdict"
 
 
 def test_records_of_before_are_still_read() -> None:

@@ -17,6 +17,7 @@ from agentunit.formulas.agreement import (
     balanced_accuracy,
     bootstrap_statistic_interval,
     cohen_kappa,
+    krippendorff_alpha,
     precision_recall_f1,
     spearman,
 )
@@ -336,3 +337,19 @@ def test_bad_parameters_say_who_what_and_why(call, message):
     with pytest.raises(ValueError) as caught:  # noqa: PT011 (the whole message is compared below)
         call()
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("units", "alpha"),
+    [
+        ([[1, 1], [0, 0]], 1.0),
+        ([[1, 0], [0, 1]], -0.5),  # D_o = 1, D_e = 2·2·2/(4·3) = 2/3
+        ([[1, 1, 0], [0, 0], [1]], 1 - (2 * 2 / 2 / 5) / (2 * 2 * 3 / (5 * 4))),
+        ([[0.25, 0.75], [0.0, 0.0]], 1 - (2 * 0.25 / 4) / (2 * (4 * 0.625 - 1.0) / 12)),
+        ([[1, 1], [1, 1]], None),
+        ([[1], [0]], None),
+        ([], None),
+    ],
+)
+def test_krippendorffs_alpha_by_hand(units: list[list[float]], alpha: float | None) -> None:
+    assert krippendorff_alpha(units) == (None if alpha is None else pytest.approx(alpha))

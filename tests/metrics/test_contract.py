@@ -34,6 +34,9 @@ pytestmark = pytest.mark.usefixtures("no_backends_installed", "a_judge_for_rubri
 
 REGISTRY = MetricRegistry(entry_point_group=None)
 NAMES = REGISTRY.names()
+# Ready rubrics differ in their words: "rubric" and "request_met" read every part of a record that the others read.
+WORDED_ALIKE = {"helpfulness", "refusal", "tone", "instruction_following", "plan_quality", "tool_choice", "goal_kept"}
+READ_DIFFERENTLY = [name for name in NAMES if name not in WORDED_ALIKE]
 MEDIA = Path(__file__).resolve().parents[1] / "data" / "media"
 
 # Every input that a metric declares must stand in here, so that taking it away shows something.
@@ -521,7 +524,7 @@ def rich_with_one_odd_value() -> list[tuple[str, Any]]:
     return list(with_one_odd_value(RICH))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", READ_DIFFERENTLY)
 def test_one_odd_value_anywhere_never_breaks_a_metric(name: str) -> None:
     metric = REGISTRY.create(name)
     bases = [only(RICH, declared, kept, metric) for who, declared, kept in LONE_ALTERNATIVES if who == name]
@@ -569,7 +572,7 @@ def odd_records(draw: st.DrawFn) -> Any:
     return read_or_none(record)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", READ_DIFFERENTLY)
 @given(record=odd_records())
 @settings(deadline=None, max_examples=60)
 def test_records_odd_in_several_places(name: str, record: Any) -> None:
@@ -604,7 +607,7 @@ def odd_objects(draw: st.DrawFn) -> Built:
     return Built(case, TraceLog(events, draw(st.just({}) | ODD)), outcome)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", READ_DIFFERENTLY)
 @given(built=odd_objects())
 @settings(deadline=None, max_examples=60)
 def test_objects_built_by_hand_with_odd_fields(name: str, built: Built) -> None:

@@ -471,7 +471,7 @@ class Configured(Own):
     ("metric", "told"),
     [
         (ToolTrajectoryMetric(mode="strict"), {"mode": "strict", "arguments": "equal"}),
-        (FaithfulnessMetric(backend="lexical"), {"backend": "lexical", "evidence": "all"}),
+        (FaithfulnessMetric("lexical"), {"backend": "lexical", "evidence": "all", "calibration": None}),
         (Configured(), {"threshold_ms": 5.0}),
         (Own(), {}),
     ],

@@ -46,8 +46,12 @@ def _decided(body: dict[str, Any]) -> dict[str, Any]:
     if system.startswith("You judge retrieved passages"):
         answers = [text for name, text in texts.items() if name.startswith(("answer", "acceptable answer"))]
         return {"passages": usefulness_of(_numbered(texts, "passage"), answers)}
-    assert system.startswith("You score an answer by criteria"), system
-    return {"scores": scores_of(system, texts["answer"])}
+    if system.startswith("You compare two answers"):
+        return {"choices": [{"pair": 1, "reason": "it has more of the words", "better": better_of(texts)}]}
+    assert system.startswith(("You score an answer by criteria", "You score a conversation")), system
+    messages = [text for name, text in texts.items() if name.startswith("message ") and "assistant" in name]
+    steps = [text for name, text in texts.items() if name.startswith("step ")]
+    return {"scores": scores_of(system, "\n".join([texts.get("answer", ""), *messages, *steps]))}
 
 
 def _numbered(texts: dict[str, str], kind: str) -> list[str]:
@@ -101,21 +105,31 @@ def usefulness_of(passages: list[str], answers: list[str]) -> list[dict[str, Any
 
 def scores_of(system: str, answer: str) -> list[dict[str, Any]]:
     """Per criterion, the share of its words that the answer has, on the scale that the prompt states."""
-    listed = re.search(r"Criteria:\n(.*?)\n\nReply with JSON", system, re.S)
+    listed = re.search(r"Criteria:\n(.*?)\n\n(?:People scored|Reply with JSON)", system, re.S)
     assert listed
-    criteria = re.findall(r"^\d+\. (.*)$", listed[1], re.M)
-    numeric = re.search(r"whole number from (-?\d+) .*? to (-?\d+)", system)
-    labels = re.search(r"from worst to best: (.*)\.$", system, re.M)
+    criteria = re.findall(r"^\d+\. (.*(?:\n   .*)*)$", listed[1], re.M)
     scores: list[dict[str, Any]] = []
     for number, criterion in enumerate(criteria, 1):
-        share = len(words_of(criterion) & words_of(answer)) / len(words_of(criterion) or {""})
-        score: int | str
-        if numeric:
-            low, high = int(numeric[1]), int(numeric[2])
-            score = low + round(share * (high - low))
-        else:
-            assert labels
-            names = labels[1].split(", ")
-            score = names[round(share * (len(names) - 1))]
-        scores.append({"criterion": number, "reason": f"{share:.2f} of its words", "score": score})
+        text, _, below = criterion.partition("\n")
+        share = len(words_of(text) & words_of(answer)) / len(words_of(text) or {""})
+        said = f"{share:.2f} of its words"
+        scores.append({"criterion": number, "reason": said, "score": _on_scale(share, below or system)})
     return scores
+
+
+def _on_scale(share: float, stated: str) -> int | str:
+    numeric = re.search(r"whole number from (-?\d+) .*? to (-?\d+)", stated)
+    if numeric:
+        low, high = int(numeric[1]), int(numeric[2])
+        return low + round(share * (high - low))
+    labels = re.search(r"from worst to best: (.*)\.$", stated, re.M)
+    assert labels
+    names = labels[1].split(", ")
+    return names[round(share * (len(names) - 1))]
+
+
+def better_of(texts: dict[str, str]) -> str:
+    """The answer that has more words of question, passages and expected answers; a tie when both have as many."""
+    wanted = words_of("\n".join(text for name, text in texts.items() if not name.startswith("answer ")))
+    shared = [len(wanted & words_of(texts[f"answer {which}"])) for which in "AB"]
+    return "tie" if shared[0] == shared[1] else "A" if shared[0] > shared[1] else "B"

@@ -11,7 +11,9 @@ class Fault:
     """One misbehaviour of the server; what is not set behaves as usual.
 
     ``twice``: the response is sent two times in a row. ``again_first``: it is sent once more when the next request of
-    its connection comes, a moment before the response to that one.
+    its connection comes, a moment before the response to that one. ``encoding`` compresses the body (gzip, deflate, or
+    raw-deflate), ``has_length`` is off where the end of the connection is the end of the body, ``trailers`` come after
+    the last chunk.
     """
 
     wait_s: float = 0.0
@@ -25,6 +27,10 @@ class Fault:
     trickle_s: float | None = None
     then_close: bool = False
     chunked: bool = False
+    version: str = "HTTP/1.1"
+    encoding: str | None = None
+    has_length: bool = True
+    trailers: bytes = b""
     twice: bool = False
     again_first: bool = False
     message: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""A real OpenAI-compatible server on loopback, whose replies come from a function, with scripted faults.
+"""A real server on loopback in every dialect, whose replies come from a function, with scripted faults.
 
 >>> import json, urllib.request
 >>> with JudgeServer(lambda body: {"echo": body["messages"][-1]["content"]}) as server:
@@ -27,13 +27,17 @@ import ssl
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
+from judge_batches import BatchShelf
+from judge_dialects import as_messages, dialect_of, limit_of, reply_in
 from judge_faults import Fault, failing
 from judge_numbers import embeddings_reply, n_tokens
 
@@ -46,7 +50,7 @@ Decide = Callable[[dict[str, Any]], "str | dict[str, Any]"]
 
 @dataclass(frozen=True)
 class Received:
-    """A request as it came in; ``number`` counts the requests for chat completions from 0 (others: -1)."""
+    """A request as it came in; ``number`` counts the requests for completions from 0 (others: -1)."""
 
     number: int
     method: str
@@ -60,12 +64,13 @@ Faults = Mapping[int, Fault] | Callable[[Received], "Fault | None"]
 
 
 class JudgeServer:
-    """Serves ``/v1/chat/completions``, ``/v1/models`` and ``/v1/embeddings`` in a thread of its own.
+    """Serves ``/v1/chat/completions``, the paths of other dialects, ``/v1/models`` and ``/v1/embeddings`` in a thread.
 
     ``decide`` makes the reply from the body of the request: a text, or a dict that is sent as JSON text. ``faults``
     maps numbers of chat requests to faults, or is a function of the request. ``structured`` is the most that the server
     takes as ``response_format``; a request for more is refused with status 400, as is one with ``max_tokens`` where
     ``needs_max_completion_tokens`` is set, or with a ``temperature`` where ``refuses_temperature`` is. With an
+    ``needs_tokens`` cuts replies off whose limit is lower, ``most_tokens`` refuses limits above it. With an
     ``api_key``, other keys get status 401; with ``tls``, the address is ``https://localhost``. ``requests`` holds all
     that came in, ``calls`` those for chat completions, ``most_at_once`` how many were under way together, ``errors``
     what ``decide`` raised.
@@ -80,6 +85,9 @@ class JudgeServer:
         structured: Literal["json_schema", "json_object", "none"] = "json_schema",
         needs_max_completion_tokens: bool = False,
         refuses_temperature: bool = False,
+        needs_tokens: int = 0,
+        most_tokens: int | None = None,
+        batches: BatchShelf | None = None,
         api_key: str | None = None,
         keep_requests: bool = True,
         tls: ssl.SSLContext | None = None,
@@ -91,6 +99,9 @@ class JudgeServer:
         self.structured = structured
         self.needs_max_completion_tokens = needs_max_completion_tokens
         self.refuses_temperature = refuses_temperature
+        self.needs_tokens = needs_tokens
+        self.most_tokens = most_tokens
+        self.batches = batches
         self.api_key = api_key
         self.keep_requests = keep_requests
         self.tls = tls
@@ -173,9 +184,11 @@ class JudgeServer:
         headers = {name.strip().lower(): value.strip() for name, value in pairs}
         data = await reader.readexactly(int(headers.get("content-length", 0)))
         path = urlsplit(target).path
-        is_call = path == "/v1/chat/completions"
+        is_call = dialect_of(path) is not None
         number, self.n_calls = (self.n_calls, self.n_calls + 1) if is_call else (-1, self.n_calls)
-        request = Received(number, method, target, headers, json.loads(data) if data else {}, time.monotonic())
+        is_json = bool(data) and not headers.get("content-type", "").startswith("multipart/")
+        body = json.loads(data) if is_json else {}
+        request = Received(number, method, target, headers, body, time.monotonic())
         if self.keep_requests:
             self.requests.append(request)
         self._at_once += is_call
@@ -191,12 +204,29 @@ class JudgeServer:
                 writer.write(copy)
                 await writer.drain()
                 await asyncio.sleep(_AFTER_A_COPY_S)
-            status, body = self._reply(path, request, fault)
+            shelved = self._shelved(method, target, data)
+            status, body = shelved or self._reply(path, request, fault)
             if fault.again_first:
                 self._copies[writer] = _whole(status, body, fault)
             return await _send(writer, status, body, fault)
         finally:
             self._at_once -= is_call
+
+    def _shelved(self, method: str, target: str, data: bytes) -> tuple[int, bytes] | None:
+        """What the batches say; in them, every request gets the reply it would get by itself."""
+        if self.batches is None:
+            return None
+        complete = {name: partial(self._completed, name) for name in ("openai", "anthropic")}
+        return self.batches.handle(method, target, data, complete)
+
+    def _completed(self, dialect: str, body: dict[str, Any]) -> dict[str, Any]:
+        decided = self.decide(as_messages(dialect, body))
+        text = decided if isinstance(decided, str) else json.dumps(decided, ensure_ascii=False)
+        n_prompt = n_tokens("".join(each["content"] for each in as_messages(dialect, body)["messages"]))
+        limit = limit_of(dialect, body)
+        reason = "length" if limit is not None and limit < self.needs_tokens else "stop"
+        model = body.get("model", "judge-1")
+        return reply_in(dialect, text if reason == "stop" else None, reason, n_prompt, n_tokens(text), model)
 
     def _fault_for(self, request: Received) -> Fault:
         found = self.faults(request) if callable(self.faults) else self.faults.get(request.number)
@@ -204,8 +234,14 @@ class JudgeServer:
 
     def _objection(self, request: Received) -> Fault | None:
         body = request.body
-        if self.api_key is not None and request.headers.get("authorization") != f"Bearer {self.api_key}":
+        sent = (request.headers.get(name, "") for name in ("authorization", "api-key", "x-api-key", "x-goog-api-key"))
+        if self.api_key is not None and self.api_key not in {each.removeprefix("Bearer ") for each in sent}:
             return failing(401, "Incorrect API key provided")
+        limit = limit_of(dialect_of(urlsplit(request.path).path) or "", body)
+        if self.most_tokens is not None and limit is not None and limit > self.most_tokens:
+            return failing(
+                400, f"max_tokens is too large: {limit}. This model supports at most {self.most_tokens} tokens"
+            )
         kinds = ("none", "json_object", "json_schema")
         wanted = (body.get("response_format") or {}).get("type", "none")
         if wanted in kinds and kinds.index(wanted) > kinds.index(self.structured):
@@ -225,7 +261,11 @@ class JudgeServer:
             return 200, json.dumps(embeddings_reply(request.body)).encode()
         if request.number < 0:
             return 404, b'{"error": {"message": "no such path", "type": "not_found"}}'
+        dialect = dialect_of(path) or "openai"
+        is_plain = fault.message is None and not fault.choice and not fault.top
         try:
+            if dialect not in ("openai", "azure") or (is_plain and self.needs_tokens):
+                return 200, json.dumps({**self._completed(dialect, request.body), **fault.top}).encode()
             return 200, json.dumps(self._completion(request, fault)).encode()
         except Exception as error:  # noqa: BLE001  # the test reads it from `errors`
             self.errors.append(error)
@@ -257,16 +297,20 @@ class JudgeServer:
 
 def _whole(status: int, body: bytes, fault: Fault) -> bytes:
     headers = {"Content-Type": fault.content_type}
+    if fault.encoding is not None:
+        headers["Content-Encoding"] = fault.encoding.removeprefix("raw-")
+        packing = zlib.compressobj(wbits={"gzip": 31, "deflate": 15, "raw-deflate": -15}[fault.encoding])
+        body = packing.compress(body) + packing.flush()
     if fault.trickle_s is not None or fault.chunked:
         headers["Transfer-Encoding"] = "chunked"
-    else:
+    elif fault.has_length:
         headers["Content-Length"] = str(len(body))
     headers |= fault.headers
-    head = f"HTTP/1.1 {status} Scripted\r\n" + "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    whole = fault.before + head.encode("latin-1") + b"\r\n"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    whole = fault.before + f"{fault.version} {status} Scripted\r\n{lines}".encode("latin-1") + b"\r\n"
     if fault.trickle_s is not None:
         return whole
-    return whole + (_chunks(body) if fault.chunked else body)
+    return whole + (_chunks(body, fault.trailers) if fault.chunked else body)
 
 
 async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, fault: Fault) -> bool:
@@ -281,12 +325,12 @@ async def _send(writer: asyncio.StreamWriter, status: int, body: bytes, fault: F
         whole = whole[: int(len(whole) * fault.drop_after)]
     writer.write(whole * 2 if fault.twice else whole)
     await writer.drain()
-    return fault.drop_after is None and not fault.then_close
+    return fault.drop_after is None and not fault.then_close and fault.has_length
 
 
-def _chunks(body: bytes, size: int = 1 << 14) -> bytes:
+def _chunks(body: bytes, trailers: bytes, size: int = 1 << 14) -> bytes:
     parts = [body[start : start + size] for start in range(0, len(body), size)]
-    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n" + trailers + b"\r\n"
 
 
 def _text_of(content: Any) -> str:

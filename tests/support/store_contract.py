@@ -28,6 +28,7 @@ from agentunit.engine.rescoring import score_run
 from agentunit.engine.scored_run import infos_as_data, run_from_store
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store import open_store
+from agentunit.store.labels import StoredLabel, labels_of_run, subject_of
 from agentunit.store.portable import export_run, import_run
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RunTaken, WrittenRecord
@@ -374,6 +375,26 @@ def test_two_processes_write_at_once_and_nothing_is_lost(store: RunStore, addres
     assert [each.returncode for each in writers] == [0, 0]
     assert store.finished(run) == {(position, 0) for position in range(120)}
     assert [row.position for row in store.metric_rows(run, "a")] == list(range(120))
+
+
+def test_labels_stand_until_they_are_replaced_or_taken_back(store: RunStore, address: str) -> None:
+    run = new_run(store)
+    add_cases(store, run, 2)
+    subject = subject_of(record("q1"))
+    first, second = (StoredLabel(subject, "m", "q1", value, "ana") for value in (1.0, 0.0))
+    other = StoredLabel(subject, "m", "q1", None, "ben", note="half right")
+    assert [store.add_labels([each]) for each in (first, second, other, other)] == [1, 1, 1, 0]
+    with open_store(address) as elsewhere:
+        assert [(each.id, each.place) for each in labels_of_run(elsewhere, run)] == [
+            (second.id, (1, 0)),
+            (other.id, (1, 0)),
+        ]
+    store.withdraw_label(other.id)
+    assert [each.id for each in store.labels("m")] == [second.id]
+    assert [each.withdrawn_at is None for each in store.labels(withdrawn=True)] == [False, True, False]
+    assert store.labels("another") == []
+    store.delete_run(run)
+    assert len(store.labels(withdrawn=True)) == 3
 
 
 def test_what_was_reported_survives_kill_9(store: RunStore, address: str) -> None:

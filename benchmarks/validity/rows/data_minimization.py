@@ -44,19 +44,7 @@ UNSHARED_WORDS = Baseline(
 
 def measure(data: LabelledData) -> Family:
     """Score leaking and harmless actions, and say what the scores are worth."""
-    sets: dict[str, list[LabelledCase]] = {LISTED: [], PASTED: [], SUMMED_UP: []}
-    for row in data.rows("privacylens"):
-        story = _SENTENCE_END.split(row["vignette"]["story"])
-        # The last sentence of most stories names what the person also has at hand and may share.
-        if len(story) < 2 or " also " not in story[-1]:
-            continue
-        for name, told in (
-            (LISTED, " ".join(row["trajectory"]["sensitive_info_items"])),
-            (PASTED, _pasted(row)),
-            (SUMMED_UP, row["vignette"]["data_type_concrete"]),
-        ):
-            if told:
-                sets[name] += [_case(row, told, leaks=True), _case(row, story[-1], leaks=False)]
+    sets = sets_of(data)
     scored = score_sets(sets, [[DataMinimizationMetric()]], [UNSHARED_WORDS])
     figures = [set_figure(scorer, name, rows_of[name]) for scorer, rows_of in scored.items() for name in sets]
     headline = [figure for figure in figures if figure.dataset == PASTED]
@@ -89,6 +77,24 @@ def measure(data: LabelledData) -> Family:
             "and the metric says which statements leaked, where the baseline only ranks.",
         ),
     )
+
+
+def sets_of(data: LabelledData) -> dict[str, list[LabelledCase]]:
+    """The leaking and harmless actions, by how the secret is told."""
+    sets: dict[str, list[LabelledCase]] = {LISTED: [], PASTED: [], SUMMED_UP: []}
+    for row in data.rows("privacylens"):
+        story = _SENTENCE_END.split(row["vignette"]["story"])
+        # The last sentence of most stories names what the person also has at hand and may share.
+        if len(story) < 2 or " also " not in story[-1]:
+            continue
+        for name, told in (
+            (LISTED, " ".join(row["trajectory"]["sensitive_info_items"])),
+            (PASTED, _pasted(row)),
+            (SUMMED_UP, row["vignette"]["data_type_concrete"]),
+        ):
+            if told:
+                sets[name] += [_case(row, told, leaks=True), _case(row, story[-1], leaks=False)]
+    return sets
 
 
 def _case(row: dict[str, Any], told: str, *, leaks: bool) -> LabelledCase:

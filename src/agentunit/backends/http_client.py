@@ -43,7 +43,8 @@ class HttpClient:
     """Sends requests to one host, each on a connection of its own; connections are reused.
 
     ``headers`` go with every request. A response of more than ``max_bytes`` (compressed or not) is refused. ``proxy``
-    is the address of an HTTP proxy; https goes through it in a tunnel.
+    is the address of an HTTP proxy; https goes through it in a tunnel. ``ca_file`` holds the certificates to trust in
+    place of the system's; ``OSError`` when it cannot be read.
     """
 
     def __init__(
@@ -55,9 +56,10 @@ class HttpClient:
         headers: Mapping[str, str],
         max_bytes: int,
         proxy: SplitResult | None = None,
+        ca_file: str | None = None,
     ) -> None:
         self._host, self._port = host, port
-        self._tls = ssl.create_default_context() if is_tls else None
+        self._tls = ssl.create_default_context(cafile=ca_file) if is_tls else None
         self._max_bytes = max_bytes
         self._proxy = proxy
         self._authority = _authority(host, None if port == PORTS["https" if is_tls else "http"] else port)
@@ -68,20 +70,28 @@ class HttpClient:
             sent = {"Host": self._authority, **sent}
         if proxy is not None and not is_tls:
             sent |= _proxy_login(proxy)
-        self._headers = "".join(f"\r\n{name}: {value}" for name, value in sent.items()).encode("latin-1")
+        self._headers = _header_lines(sent)
 
     async def send(
-        self, target: str, body: bytes, *, method: str = "POST", on_new: bool = False, mark: str | None = None
+        self,
+        target: str,
+        body: bytes,
+        *,
+        method: str = "POST",
+        on_new: bool = False,
+        mark: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Response:
         """One request, sent once, and its response; ``HttpFailure`` when there is none.
 
         ``target`` is path and query. ``on_new``: not on a kept connection. ``mark``: what a response to this request
         contains. A connection whose response lacks it is closed, because its responses may no longer belong to its
-        requests.
+        requests. ``headers`` go with this request alone.
         """
         connection = await self._connection(on_new)
+        sent = self._headers if not headers else self._headers + _header_lines(headers)
         try:
-            response, may_stay_open = await self._exchange(connection, method, target, body)
+            response, may_stay_open = await self._exchange(connection, method, target, sent, body)
         except ClosedBeforeResponse as error:
             connection.abort()
             raise HttpFailure(str(error), was_stale=not connection.is_fresh) from None
@@ -178,13 +188,15 @@ class HttpClient:
             raise
         return tunnel
 
-    async def _exchange(self, connection: _Connection, method: str, target: str, body: bytes) -> tuple[Response, bool]:
+    async def _exchange(
+        self, connection: _Connection, method: str, target: str, headers: bytes, body: bytes
+    ) -> tuple[Response, bool]:
         reader, writer = connection.reader, connection.writer
         if self._proxy is not None and self._tls is None:
             target = f"http://{self._authority}{target}"
         opening = f"{method} {target} HTTP/1.1".encode("ascii")
         try:
-            writer.write(b"%s%s\r\nContent-Length: %d\r\n\r\n%s" % (opening, self._headers, len(body), body))
+            writer.write(b"%s%s\r\nContent-Length: %d\r\n\r\n%s" % (opening, headers, len(body), body))
             # A server may answer (413, 401) before it has read all; its answer says more than the broken pipe.
             with contextlib.suppress(ConnectionError):
                 await writer.drain()
@@ -276,6 +288,10 @@ class _Connection:
         # A connection of a closed event loop cannot be aborted; its socket closes when it is collected.
         with contextlib.suppress(RuntimeError):
             self.writer.transport.abort()
+
+
+def _header_lines(headers: Mapping[str, str]) -> bytes:
+    return "".join(f"\r\n{name}: {value}" for name, value in headers.items()).encode("latin-1")
 
 
 def _authority(host: str, port: int | None) -> str:

@@ -7,6 +7,8 @@ import zlib
 from typing import NamedTuple
 
 MAX_HEAD_BYTES = 1 << 16
+# Empty lines that may stand before a response; some servers end a body with one too many.
+_MOST_EMPTY_LINES = 8
 FRAMING_HEADERS = ("content-length", "transfer-encoding")
 _READ_BYTES = 1 << 16
 
@@ -61,7 +63,8 @@ class Head(NamedTuple):
 
 
 async def read_head(reader: asyncio.StreamReader) -> Head:
-    """The head of the next response that is not an interim one (1xx)."""
+    """The head of the next response that is not an interim one (1xx). Empty lines before it are skipped."""
+    n_empty = 0
     while True:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -69,7 +72,13 @@ async def read_head(reader: asyncio.StreamReader) -> Head:
             if not getattr(error, "partial", b""):
                 raise ClosedBeforeResponse from None
             raise
-        first, *lines = head.decode("latin-1").split("\r\n")
+        stripped = head.lstrip(b"\r\n")
+        n_empty += (len(head) - len(stripped)) // 2
+        if n_empty > _MOST_EMPTY_LINES:
+            raise HttpFailure("what came back is not HTTP")
+        if not stripped:
+            continue
+        first, *lines = stripped.decode("latin-1").split("\r\n")
         version, _, rest = first.partition(" ")
         code = rest[:3]
         if version not in ("HTTP/1.1", "HTTP/1.0") or not (code.isascii() and code.isdigit() and len(code) == 3):

@@ -45,11 +45,49 @@ Scale = tuple[int, int] | tuple[str, ...]
 
 
 @dataclass(frozen=True)
+class Criterion:
+    """One thing that is scored. ``levels`` says of scores or labels, from worst to best, what they mean."""
+
+    text: str
+    scale: Scale = (1, 5)
+    levels: tuple[tuple[int | str, str], ...] = ()
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class RubricExample:
+    """An answer with the scores that people gave it: one for each criterion, or ``overall``, from 0 to 1."""
+
+    answer: str
+    scores: tuple[int | str, ...]
+    question: str | None = None
+    reason: str | None = None
+    overall: float | None = None
+
+
+@dataclass(frozen=True)
 class RubricQuestion(QualityQuestion):
-    """An answer to be scored by criteria in plain words."""
+    """An answer to be scored by criteria in plain words.
+
+    ``scored_by`` are the criteria with their levels and weights; without it each of ``criteria`` has the ``scale``.
+    ``messages`` (who, what) take the place of question and answer where a whole conversation is scored. ``steps`` is
+    what the agent did on its way, ``tools`` what it could have used.
+    """
 
     criteria: Sequence[str] = ()
     scale: Scale = (1, 5)
+    scored_by: Sequence[Criterion] = ()
+    examples: Sequence[RubricExample] = ()
+    messages: Sequence[tuple[str, str]] = ()
+    steps: Sequence[str] = ()
+    tools: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class PairQuestion(QualityQuestion):
+    """Two answers to the same question: is ``answer`` better than ``other``?"""
+
+    other: str = ""
 
 
 @dataclass(frozen=True)

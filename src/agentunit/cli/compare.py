@@ -9,7 +9,9 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
+from agentunit.cli.judge_options import JudgeChoice, judge_settings_options
 from agentunit.cli.options import all_rows_option, by_option, json_option, show_personal_data_option, store_option
+from agentunit.cli.pairwise import JudgedPairs, ask_about_pairs, pairwise_option
 from agentunit.cli.references import load_run, next_command, sliced_as_asked
 from agentunit.cli.streams import remember_exit_code
 from agentunit.engine.compare import DEFAULT_ALPHA, compare_runs
@@ -81,6 +83,8 @@ unsure_option = click.option(
 @by_option
 @all_rows_option
 @unsure_option
+@pairwise_option
+@judge_settings_options
 @json_option("Print the comparison as JSON.")
 @show_personal_data_option
 @store_option
@@ -93,6 +97,8 @@ def compare(
     by: str | None,
     all_rows: bool,
     unsure: Unsure | None,
+    judge: str | None,
+    choice: JudgeChoice,
     as_json: bool,
     show_personal_data: bool,
     store_path: str,
@@ -109,6 +115,7 @@ def compare(
     agentunit compare main.json variant-a variant-b
     agentunit compare last~1 last --by metadata.category
     agentunit compare main.json last --on task_success --on cost --margin cost=5%
+    agentunit compare last~1 last --judge pairwise --judge-url http://127.0.0.1:8000/v1 --judge-model qwen3-8b
 
     Exit codes: 0 nothing got worse or nothing changed, 1 a metric got worse, 4 the data cannot tell (--unsure turns it
     into 0 or 1); then it says how many cases would settle it.
@@ -119,8 +126,11 @@ def compare(
     mask = Mask(show_all=show_personal_data)
     base, *labels = labels_of([run.header for run in (old, *new)])
     decisions, slices = [], []
-    for run, label in zip(new, labels, strict=True):
-        comparison = compare_as_asked(run, old, names, margins, alpha / len(new), on=on, labels=(base, label))
+    judged = ask_about_pairs(judge, choice, old, new)
+    for run, label, chosen in zip(new, labels, judged, strict=True):
+        comparison = compare_as_asked(
+            run, old, names, margins, alpha / len(new), on=on, labels=(base, label), judged=chosen
+        )
         decisions.append(mask.decision(count_unsure(decide_comparison(comparison, run), unsure)))
         if by is not None:
             slices.append(mask.slices(sliced_as_asked(slices_of_comparison, comparison, run, old, by)))
@@ -195,13 +205,16 @@ def compare_as_asked(
     gates: Sequence[Gate] | None = None,
     min_coverage: float = DEFAULT_MIN_COVERAGE,
     labels: tuple[str, str] | None = None,
+    judged: JudgedPairs | None = None,
 ) -> Comparison:
     """The comparison that a command line asks for; what is wrong with it is a usage error."""
+    if judged is not None:
+        candidate, baseline = judged.put_into(candidate, baseline)
     wanted, counted = (
         [name.strip() for group in groups for name in group.split(",") if name.strip()] for groups in (names, on)
     )
     try:
-        return compare_runs(
+        comparison = compare_runs(
             candidate,
             baseline,
             metrics=wanted or None,
@@ -212,6 +225,7 @@ def compare_as_asked(
             min_coverage=min_coverage,
             labels=labels,
         )
+        return comparison if judged is None else judged.add_to(comparison)
     except ValueError as error:
         # Who called it is no news on a command line, and its parameters are options there.
         said = re.sub(r"^compare_runs: (\w+)", lambda found: f"--{found[1].replace('_', '-')}", str(error))

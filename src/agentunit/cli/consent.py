@@ -9,8 +9,12 @@ import click
 
 from agentunit.cli.main import EXIT_USAGE
 from agentunit.engine.judge_plan import PLAYED_USERS, Sending
+from agentunit.engine.pairwise import WIN_RATE
 from agentunit.reports.figures import counted, quantity
 from agentunit.reports.printable import printable_line
+
+_NEED_A_JUDGE = (PLAYED_USERS, WIN_RATE.name)
+_ON_BATCHES = "batches may take up to a day: stop with Ctrl-C as you like, the same command collects them later"
 
 
 def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
@@ -25,7 +29,7 @@ def ask_before_sending(sending: Sending | None, *, yes: bool) -> None:
     if yes or os.environ.get("CI") or not _somebody_can_answer():
         return
     if not click.confirm("Send it?", default=False, err=True):
-        hint = "" if sending.metrics == (PLAYED_USERS,) else " (--backend lexical scores without a judge)"
+        hint = "" if sending.metrics[0] in _NEED_A_JUDGE else " (--backend lexical scores without a judge)"
         click.echo(f"nothing was sent{hint}", err=True)
         raise click.exceptions.Exit(EXIT_USAGE)
 
@@ -38,7 +42,8 @@ def sending_lines(sending: Sending) -> list[str]:
     open_line = "" if sending.is_encrypted else ", unencrypted"
     where = f"{sending.model} at {sending.place}{open_line}"
     first = f"{', '.join(sending.metrics)} {verb} a judge: {sent} of {_cases(sending)} go to {where}"
-    return [printable_line(first, 1000), printable_line(_costs(sending), 1000)]
+    lines = [printable_line(first, 1000), printable_line(_costs(sending), 1000)]
+    return [*lines, _ON_BATCHES] if sending.is_batch else lines
 
 
 def _cases(sending: Sending) -> str:
@@ -54,6 +59,8 @@ def _costs(sending: Sending) -> str:
     else:
         price = "price unknown" if sending.cost_usd is None else quantity(sending.cost_usd, "USD")
         amount = f"about {sending.n_calls:,} calls, {sending.n_tokens:,} tokens, {price}"
+    if sending.is_batch:
+        amount += " in batches, at half the price"
     if sending.repeats > 1:
         amount += f" (each question {sending.repeats} times)"
     cached = "; replies in the cache cost nothing" if sending.is_cached else ""

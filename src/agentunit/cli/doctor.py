@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from typing import Any
 
 import click
-from msgspec import Struct
 from rich.markup import escape
 from rich.table import Table
 
 import agentunit
-from agentunit.backends.judge.settings import PREFIX, configured, why_not_configured
+from agentunit.backends.judge.settings import PREFIX, configured
 from agentunit.backends.quality import SERVICES, backend_table, installed_backends, load_backend, why_unready
 from agentunit.backends.spacy_model import spacy_unready, weights_command
+from agentunit.cli.doctor_judge import Finding, cache_finding, judge_answers
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.trace_inputs import trace_files_from, trace_options
 from agentunit.core.results import encode_json
@@ -24,7 +23,6 @@ from agentunit.installation import DISTRIBUTION, install_command, reinstall_comm
 from agentunit.metrics.registry import registry
 from agentunit.plugins import PluginError, PluginTable
 from agentunit.reports.console import Terminal
-from agentunit.reports.figures import duration
 from agentunit.reports.printable import printable_line
 from agentunit.reports.progress import Progress
 from agentunit.reports.reporters import reporter_table
@@ -33,9 +31,7 @@ from agentunit.reports.trace_health import examine
 from agentunit.traces.formats import format_table
 from agentunit.traces.grouping import GroupBy
 
-# A model that thinks before it answers uses some of them for that.
-_ANSWER_TOKENS = 256
-
+_TO_ADD = "\n[bold]To add what is missing[/bold]"
 # What each optional part is for, and the module whose presence shows that it is there.
 _EXTRAS = {
     "prices": ("genai_prices", "list prices of LLM calls, for cost"),
@@ -56,21 +52,27 @@ _EXTRAS = {
 }
 
 
-class Finding(Struct):
-    """One line of the doctor's report; ``fix`` is the command that would make it usable."""
-
-    part: str
-    state: str
-    note: str
-    fix: str | None = None
-
-
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("files", nargs=-1, metavar="[FILE…]")
 @trace_options
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--judge", "ask_judge", is_flag=True, help="Also ask the configured judge one short question.")
-def doctor(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, as_json: bool, ask_judge: bool) -> None:
+@click.option(
+    "--cache",
+    "cache",
+    type=click.Choice(["show", "clear"]),
+    is_flag=False,
+    flag_value="show",
+    help="Only look into the judge's cache of replies, or clear it.",
+)
+def doctor(
+    files: tuple[str, ...],
+    format_name: str | None,
+    group_by: GroupBy,
+    as_json: bool,
+    ask_judge: bool,
+    cache: str | None,
+) -> None:
     """What is installed, usable and missing, and the command that adds it. Nothing is sent anywhere.
 
     With files or folders of traces: what they hold, which metrics can score them, and the setting of the
@@ -81,26 +83,29 @@ def doctor(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, a
     agentunit doctor spans.json
     agentunit doctor exports/ --group-by session
     agentunit doctor --judge
+    agentunit doctor --cache clear
 
     Exit codes with files: 0 there are cases, 2 usage, 3 there are none. With --judge, the one thing that sends
     something: 0 it answered, 3 it did not.
     """
-    if ask_judge and files:
-        raise click.UsageError("--judge asks whether the judge answers: it takes no files")
+    if (ask_judge or cache) and files:
+        raise click.UsageError("--judge and --cache are about the judge: they take no files")
     if files:
         _examine(files, format_name, group_by, as_json)
         return
     if format_name is not None or group_by != "trace":
         raise click.UsageError("--from and --group-by say how files are read: name a file or a folder")
-    findings = [*_base(), *_optional_parts(), *_backends(), *_models(), *_measurable(), *_metrics(), *_plugins()]
-    answer = _judge_answers() if ask_judge else None
-    if answer is not None:
-        findings.append(answer)
+    answers = judge_answers() if ask_judge else []
+    if cache is not None:
+        findings = [cache_finding(clear=cache == "clear")]
+    else:
+        findings = [*_base(), *_optional_parts(), *_backends(), *_models(), *_measurable(), *_metrics(), *_plugins()]
+    findings += answers
     if as_json:
         click.echo(encode_json(findings).decode())
     else:
         _print(findings)
-    if answer is not None and answer.state != "ok":
+    if any(each.state != "ok" for each in [*answers, *(findings[:1] if cache else ())]):
         raise click.exceptions.Exit(EXIT_ERRORS)
 
 
@@ -116,7 +121,7 @@ def _print(findings: list[Finding]) -> None:
     console.print(table)
     fixes = [finding for finding in findings if finding.fix]
     if fixes:
-        console.print("\n[bold]To add what is missing[/bold]")
+        console.print("\n[bold]What to do[/bold]" if findings[0].part.startswith("judge") else _TO_ADD)
         for finding in fixes:
             console.print(f"  {finding.part}: {finding.fix}", markup=False, highlight=False, soft_wrap=True)
 
@@ -205,32 +210,7 @@ def _way_out(name: str) -> str | None:
     except ValueError:
         return None
     example = f"{PREFIX}URL=http://127.0.0.1:8000/v1 {PREFIX}MODEL=NAME"
-    return (
-        f"export {example}   # an OpenAI-compatible server; {PREFIX}API_KEY if it wants a key" if is_missing else None
-    )
-
-
-def _judge_answers() -> Finding:
-    """Ask the judge one short question, anew."""
-    from agentunit.backends.judge.client import JudgeClient, JudgeRequest
-
-    try:
-        settings = configured()
-    except ValueError as error:
-        return Finding("judge's answer", "broken", str(error))
-    if settings is None:
-        return Finding("judge's answer", "not ready", why_not_configured())
-    client = JudgeClient(replace(settings, cache=None, max_attempts=1))
-    try:
-        request = JudgeRequest("doctor", "Reply with the word ok.", "Are you there?", None, _ANSWER_TOKENS)
-        reply = client.submit(client.ask(request)).result()
-    finally:
-        client.close()
-    if reply.text is None:
-        return Finding("judge's answer", "broken", printable_line(reply.problem or "no answer and no reason", 300))
-    said = printable_line(reply.text, 40)
-    where = f"{reply.model or settings.model} at {settings.address.shown}"
-    return Finding("judge's answer", "ok", f"{where} answered {said!r} in {duration(reply.elapsed_s)}")
+    return f"export {example}   # a server, its model; {PREFIX}API_KEY if it wants a key" if is_missing else None
 
 
 def _models() -> list[Finding]:

@@ -9,7 +9,9 @@ import click
 
 from agentunit.cli.compare import compare_as_asked, unsure_option
 from agentunit.cli.gate import gates_for
+from agentunit.cli.judge_options import JudgeChoice, judge_settings_options
 from agentunit.cli.options import by_option, open_store, show_personal_data_option, store_option
+from agentunit.cli.pairwise import JudgedPairs, ask_about_pairs, pairwise_option
 from agentunit.cli.references import find_reported_run, load_run, sliced_as_asked, unreadable_runs_fail
 from agentunit.engine.compare import DEFAULT_ALPHA
 from agentunit.engine.comparison import labels_of
@@ -48,6 +50,8 @@ _WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
 @click.option("--on", "on", multiple=True, metavar="METRIC", help="A metric that counts against the baseline.")
 @by_option
 @unsure_option
+@pairwise_option
+@judge_settings_options
 @show_personal_data_option
 @store_option
 def export(
@@ -59,6 +63,8 @@ def export(
     on: tuple[str, ...],
     by: str | None,
     unsure: Unsure | None,
+    judge: str | None,
+    choice: JudgeChoice,
     show_personal_data: bool,
     store_path: str,
 ) -> None:
@@ -88,6 +94,8 @@ def export(
         _refuse_overwriting(target, reference, store_path)
     if len(references) > 1 and baseline is None:
         raise click.UsageError("several runs need --baseline RUN: the run that each of them is compared with")
+    if judge is not None and baseline is None:
+        raise click.UsageError("--judge pairwise needs --baseline RUN: the run whose answers are the other ones")
     is_decided = baseline is not None or on or unsure is not None
     if len(references) == 1 and chosen in _WITHOUT_VERDICT and is_decided:
         raise click.UsageError(
@@ -111,8 +119,12 @@ def export(
                 old = None if baseline is None else load_run(baseline, store_path)
                 if old is not None and len(runs) > 1:
                     _put_together(runs, old)
-                for reported in runs:
-                    _decide(reported, old, runs[0].baseline_label, gates, on, by, unsure, DEFAULT_ALPHA / len(runs))
+                judged: list[JudgedPairs | None] = [None] * len(runs)
+                if old is not None:
+                    judged = ask_about_pairs(judge, choice, old, [reported.run for reported in runs])
+                alpha = DEFAULT_ALPHA / len(runs)
+                for reported, pairs in zip(runs, judged, strict=True):
+                    _decide(reported, old, runs[0].baseline_label, gates, on, by, unsure, alpha, pairs)
                 written = reporter.write(runs[0], target)
     if target != STDOUT:
         click.echo(f"{target}: {written}")
@@ -127,6 +139,7 @@ def _decide(
     by: str | None,
     unsure: Unsure | None,
     alpha: float,
+    judged: JudgedPairs | None,
 ) -> None:
     """Decide about a run by its gates and against a baseline, and cut its scores into slices if asked."""
     run = reported.run
@@ -136,7 +149,7 @@ def _decide(
     if baseline is not None:
         labels = (baseline_label, reported.label) if baseline_label else None
         comparison = compare_as_asked(
-            run, baseline, alpha=alpha, on=on, gates=gates, min_coverage=coverage, labels=labels
+            run, baseline, alpha=alpha, on=on, gates=gates, min_coverage=coverage, labels=labels, judged=judged
         )
     reported.decision = count_unsure(decide_run(run, gates, comparison), unsure)
     if by is not None:

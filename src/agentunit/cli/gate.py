@@ -70,8 +70,8 @@ def gate(
 
     RUN is an id, the beginning of one, a name, 'last' (the default), an exported file or a score table (.parquet).
     Nothing is run or scored again. A gate reads METRIC [AGGREGATE] OPERATOR NUMBER [coverage SHARE]; aggregates are
-    mean (the default), median, min, max, sum, p95, all, any, pass^3, pass@3. METRIC[backend] picks one of several
-    backends.
+    mean (the default), median, min, max, sum, p95, all, any, pass^3, pass@3, and labeled: the rate that people would
+    give, from the labels of some cases ('agentunit label'). METRIC[backend] picks one of several backends.
 
     \b
     agentunit gate last --gate "task_success pass^3 >= 0.7" --gate "pii_leakage all == 1"

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 import yaml
 
-from agentunit.backends.judge.settings import configure_judge, configured, why_not_configured
+from agentunit.backends.judge.settings import configure_judge, configured, configured_values, why_not_configured
 from agentunit.backends.quality import BackendUnavailable
 from agentunit.engine.judging import judged_metrics
 from agentunit.metrics.base import describe
@@ -19,7 +19,7 @@ from agentunit.metrics.parameters import ParameterError, adjusted
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_OPTIONS = (
+_METRIC_OPTIONS = (
     click.option(
         "--backend",
         metavar="NAME",
@@ -32,13 +32,24 @@ _OPTIONS = (
         metavar="METRIC.NAME=VALUE",
         help="A parameter of a metric, as often as needed: --param energy_consumption.threshold_kwh=0.2",
     ),
-    click.option("--judge-url", metavar="URL", help="The judge's OpenAI-compatible server (also AGENTUNIT_JUDGE_URL)."),
-    click.option("--judge-model", metavar="NAME", help="The judge's model (also AGENTUNIT_JUDGE_MODEL)."),
+)
+_TRANSCRIPTS = click.option(
+    "--judge-transcripts", is_flag=True, help="Keep every call's prompt and reply with the scores."
+)
+_JUDGE_OPTIONS = (
+    click.option("--judge-url", metavar="URL", help="The judge's server (also AGENTUNIT_JUDGE_URL)."),
+    click.option(
+        "--judge-model",
+        "judge_models",
+        multiple=True,
+        metavar="NAME",
+        help="The judge's model (also AGENTUNIT_JUDGE_MODEL); again for a panel of several.",
+    ),
     click.option("--judge-repeats", type=click.IntRange(min=1), metavar="N", help="Ask the judge N times."),
     click.option("--judge-max-spend", type=float, metavar="USD", help="The most that the judge may cost."),
     click.option("--judge-timeout", type=float, metavar="SECONDS", help="The most that one call may take."),
     click.option("--judge-concurrency", type=click.IntRange(min=1), metavar="N", help="The most calls at once."),
-    click.option("--judge-transcripts", is_flag=True, help="Keep every call's prompt and reply with the scores."),
+    click.option("--judge-batch", is_flag=True, help="Ask in batches, at half the price; stop and go on as you like."),
     click.option("--no-cache", is_flag=True, help="Ask the judge anew, and keep no reply."),
     click.option("-y", "--yes", is_flag=True, help="Send to the judge without a question first."),
 )
@@ -59,6 +70,9 @@ class JudgeChoice:
         Metrics are made after it: one that names the judge must find it configured. Gives the settings put into force.
         """
         wanted = {**(suite or {}), **self.settings}
+        if "model" in self.settings and "judges" not in self.settings and (wanted.get("judges") or _panel_in_force()):
+            # One model on the command line is the one judge, whatever panel the suite or the environment names.
+            wanted["judges"] = []
         try:
             if wanted:
                 configure_judge(**wanted)
@@ -98,49 +112,63 @@ class JudgeChoice:
     def refuse_unused(self, metrics: Sequence[Any]) -> None:
         """Refuse settings of a judge that no metric asks."""
         if self.settings and not judged_metrics(metrics):
-            options = ", ".join(_OPTION_OF[name] for name in self.settings)
+            options = ", ".join(OPTION_OF[name] for name in self.settings)
             why = why_not_configured() if configured() is None else "name one that does, or --backend judge"
             raise click.UsageError(f"{options}: no metric asks a judge ({why})")
 
 
-_OPTION_OF = {
+OPTION_OF = {
     "url": "--judge-url",
     "model": "--judge-model",
+    "judges": "--judge-model",
     "repeats": "--judge-repeats",
     "max_spend_usd": "--judge-max-spend",
     "timeout_s": "--judge-timeout",
     "concurrency": "--judge-concurrency",
+    "batch": "--judge-batch",
     "transcripts": "--judge-transcripts",
     "cache": "--no-cache",
 }
+"""The option that sets each setting of the judge."""
 
 
 def judge_options(command: _Command) -> _Command:
     """Give a command these options; it gets them as ``choice``."""
+    return _with_options(command, (*_METRIC_OPTIONS, *_JUDGE_OPTIONS, _TRANSCRIPTS))
 
+
+def judge_settings_options(command: _Command) -> _Command:
+    """The same without backends and parameters, for a command that scores nothing."""
+    return _with_options(command, _JUDGE_OPTIONS)
+
+
+def _with_options(command: _Command, options: Sequence[Callable[[Any], Any]]) -> _Command:
     @functools.wraps(command)
     def with_choice(
         *args: Any,
-        backend: str | None,
-        parameters: tuple[str, ...],
         judge_url: str | None,
-        judge_model: str | None,
+        judge_models: tuple[str, ...],
         judge_repeats: int | None,
         judge_max_spend: float | None,
         judge_timeout: float | None,
         judge_concurrency: int | None,
-        judge_transcripts: bool,
+        judge_batch: bool,
         no_cache: bool,
         yes: bool,
+        judge_transcripts: bool = False,
+        backend: str | None = None,
+        parameters: tuple[str, ...] = (),
         **kwargs: Any,
     ) -> Any:
         chosen = {
             "url": judge_url,
-            "model": judge_model,
+            "model": judge_models[0] if judge_models else None,
+            "judges": list(judge_models) if len(judge_models) > 1 else None,
             "repeats": judge_repeats,
             "max_spend_usd": judge_max_spend,
             "timeout_s": judge_timeout,
             "concurrency": judge_concurrency,
+            "batch": judge_batch or None,
             "transcripts": judge_transcripts or None,
         }
         settings: dict[str, Any] = {name: value for name, value in chosen.items() if value is not None}
@@ -149,7 +177,7 @@ def judge_options(command: _Command) -> _Command:
         return command(*args, choice=JudgeChoice(backend, _parsed(parameters), settings, yes), **kwargs)
 
     wrapped: Any = with_choice
-    for option in reversed(_OPTIONS):
+    for option in reversed(options):
         wrapped = option(wrapped)
     return wrapped  # type: ignore[no-any-return]
 
@@ -172,6 +200,13 @@ def _parsed(texts: Iterable[str]) -> dict[str, dict[str, Any]]:
 def _chooses_backend(metric: Any) -> bool:
     has_field = is_dataclass(metric) and any(field.name == "backend" for field in fields(metric))
     return has_field and describe(metric).family == "quality"
+
+
+def _panel_in_force() -> bool:
+    try:
+        return bool(configured_values().get("judges"))
+    except ValueError:
+        return False
 
 
 def _refuse_wrong_settings() -> None:

@@ -35,6 +35,7 @@ _FIRST_VERBS = {
 }
 _VERBS = {
     **_FIRST_VERBS,
+    "label": "Label cases of a run, to know the rate that people would give.",
     "collect": "Receive OpenTelemetry spans from running agents and write records.",
     "convert": "Turn traces of any format into records, to keep, share or edit.",
     "redact": "Write traces with personal data masked, to share them.",
@@ -43,7 +44,7 @@ _VERBS = {
     "rerun": "Run some cases of a run once more.",
     "promote": "Make test cases of a run's bad cases.",
     "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
-    "import": "Take in an exported run, or the tests of another tool.",
+    "import": "Take in an exported run, labels, or the tests of another tool.",
     "metrics": "List the metrics, or everything about one.",
     "doctor": "What is installed and missing; with FILE: what traces hold, lack, and the setting that adds it.",
     "validity": "How well metrics agree with your own labels.",

@@ -73,13 +73,19 @@ def _show_one(name: str, as_json: bool) -> None:
         "range": f"{describe_range(info)}; {describe_direction(info.direction)}",
         "needs": "; ".join(info.inputs) or "–",
         "answer keys": ", ".join(key for key, use in info.metadata_inputs.items() if use == "answer_key") or "–",
-        "parameters": ", ".join(f"{key}={value!r}" for key, value in defaults.items()) or "none",
+        "parameters": ", ".join(f"{key}={_shown(key, value)}" for key, value in defaults.items()) or "none",
         "detail": ", ".join([*info.detail_keys, "backend"]),
         "version": info.version,
     }
+    if info.question:
+        rows["raters are asked"] = info.question + (" (a share)" if info.graded else "")
     for backend in known_backends(info):
         note = "; informational: shown, gated only when named" if backend in info.informational else ""
         rows[f"trust ({backend})"] = describe_trust(info, backend, at_length=True) + note
+    for number, criterion in enumerate(getattr(metric, "given_criteria", ()), 1):
+        weight = f" (weight {criterion.weight:g})" if criterion.weight != 1 else ""
+        levels = [f"  {level}: {text}" for level, text in criterion.levels]
+        rows[f"criterion {number}"] = "\n".join([f"{criterion.text}{weight}", *levels])
     if info.stateful:
         rows["order"] = "keeps state: cases are scored in their order"
     table = Table(box=None, pad_edge=False, show_header=False)
@@ -93,6 +99,11 @@ def _show_one(name: str, as_json: bool) -> None:
         console.print(
             "\n" + "\n".join(line.strip() for line in documentation.splitlines()), markup=False, highlight=False
         )
+
+
+def _shown(name: str, value: Any) -> str:
+    """A default in short; criteria have rows of their own."""
+    return "…" if name == "criteria" and value else repr(value)
 
 
 def _as_data(name: str, found: MetricInfo | Exception) -> dict[str, Any]:

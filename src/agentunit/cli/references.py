@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +21,11 @@ from agentunit.engine.slices import SliceTable
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
+from agentunit.store.opening import may_exist
+from agentunit.store.portable import is_portable
 from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
+from agentunit.store.table_reading import is_table
 from agentunit.traces.remote import is_file
 
 run_argument = click.argument("run_reference", metavar="RUN")
@@ -76,6 +80,20 @@ def find_reported_run(reference: str, store_path: str, *, show_personal_data: bo
     except StoreError:
         store.close()
         raise
+
+
+def names_traces(reference: str, store_path: str) -> bool:
+    """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
+    if is_file(reference):
+        return not (is_portable(reference) or is_table(reference))
+    if not os.path.isdir(reference) or not may_exist(store_path):
+        return os.path.isdir(reference)
+    with open_store(store_path, read_only=True) as store:
+        try:
+            store.find_run(reference)
+        except StoreError:
+            return True
+    return False
 
 
 def meant_case(case_id: str, known: Sequence[str]) -> str | None:

@@ -39,6 +39,7 @@ from agentunit.engine.agent_view import agent_view
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import Unsure, count_unsure, decide_run
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
+from agentunit.engine.judge_evidence import EVIDENCE
 from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.rescoring import score_run
 from agentunit.engine.runner import AgentError, Caps, Plan, Recording, plan_run, record, rerun_cases
@@ -360,6 +361,8 @@ def _with_gated_metrics(suite: Suite) -> Suite:
     metrics = resolve_metrics(suite.metrics)
     names = [metric.name for metric in metrics]
     for gate in [parse_gate(expression) for expression in suite.gates]:
+        if gate.metric in EVIDENCE:  # told by judged scores, no metric of its own
+            continue
         if gate.metric not in names:
             metrics += resolve_metrics([gate.metric])
             names.append(gate.metric)

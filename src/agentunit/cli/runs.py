@@ -44,7 +44,8 @@ def runs(
         headers = [header for header in store.runs() if wanted <= header.tags.items()]
         headers = [header for header in headers if name is None or header.name == name]
         for header in headers[:limit]:
-            reported = open_run(header.id, store, show_personal_data=True)  # only means are shown
+            # Only means are shown.
+            reported = open_run(header.id, store, show_personal_data=True, labels=False)
             infos.update(reported.infos)
             listed.append((header, headline_rows(reported.summary, reported.infos)))
     if as_json:

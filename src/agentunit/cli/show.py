@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 
@@ -13,13 +12,13 @@ from agentunit.cli.options import (
     all_rows_option,
     by_option,
     json_option,
-    open_store,
     show_personal_data_option,
     store_option,
 )
 from agentunit.cli.references import (
     find_reported_run,
     meant_case,
+    names_traces,
     run_argument,
     sliced_as_asked,
     unknown_case,
@@ -39,10 +38,6 @@ from agentunit.reports.json_report import run_as_data
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_console import print_stored_run
-from agentunit.store.opening import may_exist
-from agentunit.store.portable import is_portable
-from agentunit.store.schema import StoreError
-from agentunit.store.table_reading import is_table
 from agentunit.traces.remote import is_file
 
 
@@ -84,7 +79,7 @@ def show(
         raise click.UsageError("--repeat needs a CASE")
     if by is not None and case_id is not None:
         raise click.UsageError("--by goes with a whole run, not with a CASE")
-    if _names_traces(run_reference, store_path):
+    if names_traces(run_reference, store_path):
         if case_id is None:
             raise click.UsageError(
                 f"{run_reference} holds no run: 'agentunit score {shlex.quote(run_reference)}' scores it, and "
@@ -114,20 +109,6 @@ def show(
         else:
             next_steps = _next_steps(reported, run_reference, store_path)
             print_stored_run(reported, Terminal(), next_steps=next_steps, all_rows=all_rows)
-
-
-def _names_traces(reference: str, store_path: str) -> bool:
-    """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
-    if is_file(reference):
-        return not (is_portable(reference) or is_table(reference))
-    if not os.path.isdir(reference) or not may_exist(store_path):
-        return os.path.isdir(reference)
-    with open_store(store_path, read_only=True) as store:
-        try:
-            store.find_run(reference)
-        except StoreError:
-            return True
-    return False
 
 
 def _show_case(reported: ReportedRun, case_id: str, repeat: int | None, *, full: bool, as_json: bool) -> None:

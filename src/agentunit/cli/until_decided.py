@@ -14,6 +14,7 @@ import click
 
 from agentunit.cli.run import leave_if_stopped, record_with_progress, score_with_progress
 from agentunit.engine.gate_expressions import parse_gate
+from agentunit.engine.judge_evidence import EVIDENCE
 from agentunit.engine.known_failures import set_aside_on
 from agentunit.engine.paired_scores import case_ids
 from agentunit.engine.runner import Caps, Plan
@@ -103,7 +104,8 @@ def goal_of(
 
 def _questions(suite: Suite, base: ScoredRun | None) -> list[Question]:
     infos = {metric.name: describe(metric) for metric in suite.metrics}
-    gates = [parse_gate(expression) for expression in suite.gates]
+    # What judged scores tell besides their values is decided once, at the end.
+    gates = [gate for gate in map(parse_gate, suite.gates) if gate.metric not in EVIDENCE]
     questions = gate_questions(gates, infos.__getitem__)
     if base is not None:
         named = list(dict.fromkeys(gate.metric for gate in gates)) or list(infos)

@@ -10,10 +10,13 @@ from typing import Any, Literal
 
 import click
 
+from agentunit.cli.calibrate import calibrate_option, calibrate_run
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
-from agentunit.cli.options import InputFailure, jobs_option, json_option, metrics_from
+from agentunit.cli.options import InputFailure, by_option, jobs_option, json_option, metrics_from, store_option
+from agentunit.cli.references import unreadable_runs_fail
+from agentunit.cli.validity_of_run import report_run
 from agentunit.core.results import encode_json
 from agentunit.datasets.labels import (
     LabelFile,
@@ -35,17 +38,18 @@ from agentunit.traces.reading import read_records
 
 
 @click.command()
-@click.argument("records", nargs=-1, metavar="[RECORDS]…")
+@click.argument("records", nargs=-1, metavar="[RUN|RECORDS…]")
 @click.option(
-    "--labels", "labels_path", required=True, metavar="FILE", help="Your labels: CSV or JSONL, one row a case."
+    "--labels", "labels_path", metavar="FILE", help="Your labels: CSV or JSONL, one row a case. Default: those of RUN."
 )
+@calibrate_option
 @click.option(
     "-m",
     "--metrics",
     "names",
     multiple=True,
     metavar="NAMES",
-    help="Metrics, separated by commas. Default: the standard set.",
+    help="Metrics, separated by commas. Default: the standard set; of a run, those with labels.",
 )
 @click.option("--label-column", default="label", show_default=True, help="The column that holds the label.")
 @click.option(
@@ -58,31 +62,49 @@ from agentunit.traces.reading import read_records
 @click.option(
     "--threshold", type=float, help="A score at least this good counts as good.  [default: 0.5, for scores of 0 to 1]"
 )
+@click.option(
+    "--precision",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    metavar="SHARE",
+    help="With RUN: the line from which on this share of the cases is good.  [default: the best balance]",
+)
+@by_option
 @jobs_option
 @json_option("Print everything as JSON instead of a table.")
+@store_option
 @judge_options
 @click.pass_context
 def validity(
     context: click.Context,
     records: tuple[str, ...],
-    labels_path: str,
+    labels_path: str | None,
+    calibrate_to: str | None,
     names: tuple[str, ...],
     label_column: str,
     label_means: Literal["good", "bad"],
     threshold: float | None,
+    precision: float | None,
+    by: str | None,
     jobs: int | None,
     as_json: bool,
+    store_path: str,
     choice: JudgeChoice,
 ) -> None:
     """How well do metrics agree with your own labels?
 
     \b
+    agentunit validity last --precision 0.9
     agentunit validity runs.jsonl --labels mine.csv --metrics faithfulness,answer_correctness
     agentunit validity --labels answers.csv --label-column hallucinated --label-means bad
+    agentunit validity last --metrics helpfulness --calibrate helpfulness.json
 
-    With RECORDS, the labels file needs the columns id (or case_id) and label; rows are joined to records by case id.
-    Without, it holds the texts too: query, context (a text, or a JSON list of texts), answer, expected, label, and
-    optionally group (cases of one document or user, which are not independent).
+    With a RUN that was labeled ('agentunit label', 'agentunit import --run'), its scores are held against its labels:
+    agreement, calibration, where to draw the line, which kinds of cases are scored wrong, and a list of labels and
+    cases that may be wrong themselves.
+
+    With --labels and RECORDS, the labels file needs the columns id (or case_id) and label; rows are joined to records
+    by case id. Without RECORDS, it holds the texts too: query, context (a text, or a JSON list of texts), answer,
+    expected, label, and optionally group (cases of one document or user, which are not independent).
 
     Labels are true/false, yes/no, 1/0, pass/fail, good/bad, correct/incorrect, or numbers as grades. The verdict
     follows the 95 % interval, not the figure in its middle. Exit codes: 0 a verdict for some metric, 2 usage,
@@ -90,6 +112,21 @@ def validity(
     """
     if threshold is not None and not isfinite(threshold):
         raise click.BadParameter(f"must be a finite number; received {threshold}", param_hint="--threshold")
+    if calibrate_to is not None:
+        choice.configure()
+        metrics = choice.adjust(metrics_from(names, choice))
+        if len(records) != 1 or len(metrics) != 1 or labels_path is not None:
+            raise click.UsageError("--calibrate takes one stored RUN with labels, and one metric (--metrics NAME)")
+        with unreadable_runs_fail():
+            calibrate_run(records[0], metrics[0], calibrate_to, choice, store_path, as_json=as_json)
+        return
+    if labels_path is None:
+        if len(records) != 1:
+            raise click.UsageError("name one RUN that was labeled, or a file of labels: --labels FILE")
+        report_run(context, records[0], names, store_path, precision=precision, by=by, as_json=as_json)
+        return
+    if precision is not None or by is not None:
+        raise click.UsageError("--precision and --by go with a RUN; with --labels, the records are scored anew")
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     _refuse_missing([*records, labels_path])

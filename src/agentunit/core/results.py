@@ -91,7 +91,8 @@ class JudgeSpend(Struct):
     ``prompt_tokens``, ``completion_tokens`` and ``cost_usd`` are those of the calls; ``None`` where none is known, and
     ``partial`` where they are not known of all calls. ``n_failed`` counts scores that the judge left without a value,
     ``n_unstated`` requests that the server may have billed without saying so: they are not in the cost. ``problems``
-    are sentences about the run as a whole, such as a cache that cannot be written.
+    are sentences about the run as a whole, such as a cache that cannot be written. ``n_suspected`` counts the scores
+    of which a text seems to speak to the judge, ``n_quotes_found`` of ``n_quotes`` the quotes that stand in the texts.
     """
 
     models: list[str]
@@ -105,6 +106,65 @@ class JudgeSpend(Struct):
     partial: bool
     n_unstated: int = 0
     problems: list[str] = msgspec.field(default_factory=list)
+    n_suspected: int = 0
+    n_quotes: int = 0
+    n_quotes_found: int = 0
+
+
+class JudgeStanding(Struct):
+    """One judge of a panel over a run: how often it gave a value, their mean, and how it stands to people's labels.
+
+    ``reason`` says why there was no value, the first time. ``bias`` is the mean of what it said less what people said,
+    ``agreement`` the share of the ``n_labels`` labeled answers on which both are on the same side of 0.5.
+    """
+
+    judge: str
+    n_scored: int
+    n_without_value: int
+    mean: float | None
+    reason: str | None = None
+    n_labels: int = 0
+    bias: float | None = None
+    agreement: float | None = None
+
+
+class PanelSummary(Struct):
+    """The judges of a panel over a run; ``alpha`` is Krippendorff's, over the answers that several of them scored.
+
+    On ``n_disagree`` answers their values lie far apart: ``disagree_cases`` are worth a person's label.
+    """
+
+    judges: list[JudgeStanding]
+    alpha: float | None
+    n_disagree: int
+    disagree_cases: list[str]
+
+
+class LabeledSummary(Struct):
+    """The rate that people would give over all cases of a metric, from the labels of some and the scores of all.
+
+    ``rate`` is on the metric's scale, with its 95 % interval; ``None`` where the labels cannot tell, and ``reason``
+    says why. ``n_labels`` of ``n_cases`` records are labeled, ``n_skipped`` were left open by every rater who saw
+    them, on ``n_disagreed`` raters disagree (their mean counts). ``alpha`` is Krippendorff's, where several raters
+    labeled the same. ``method`` and ``weight`` say how far the scores were relied on. ``assumed_random``: the labels
+    came without the chance that their cases had of being labeled, and are taken for a random sample. ``n_taught`` more
+    labels taught a calibrated judge: they count for their own records, and say nothing about others.
+    """
+
+    rate: float | None
+    low: float | None
+    high: float | None
+    n_labels: int
+    n_cases: int
+    method: str = ""
+    weight: float = 0.0
+    raters: list[str] = msgspec.field(default_factory=list)
+    n_skipped: int = 0
+    n_disagreed: int = 0
+    alpha: float | None = None
+    assumed_random: bool = False
+    reason: str | None = None
+    n_taught: int = 0
 
 
 class MetricSummary(Struct, omit_defaults=False):
@@ -118,6 +178,9 @@ class MetricSummary(Struct, omit_defaults=False):
     ``between_cases_sd`` how much cases differ, ``pass_all`` (pass^k) in how many all repeats passed and
     ``pass_any`` (pass@k) in how many at least one did. ``judge`` is there when a judge was asked several times.
     Where ``aggregate`` is "last", ``mean`` is the last value in dataset order, and has no interval.
+    ``mean_of`` says what the mean is of where it is no rate ("support"); ``share_from_half`` is the share of cases at
+    0.5 or above, for scores from 0 to 1. ``labeled`` is there when people labeled cases of the run for this metric,
+    ``panel`` when several judges were asked.
     """
 
     metric: str
@@ -148,6 +211,10 @@ class MetricSummary(Struct, omit_defaults=False):
     judge: JudgeSpread | None = None
     aggregate: str = "mean"
     n_below_best: int = 0
+    mean_of: str = ""
+    share_from_half: float | None = None
+    labeled: LabeledSummary | None = None
+    panel: PanelSummary | None = None
 
 
 class Unscored(Struct):

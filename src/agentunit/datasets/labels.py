@@ -9,12 +9,13 @@ from math import isfinite
 from typing import Any, Literal, NamedTuple, cast
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, decode_json
+from agentunit.datasets.annotations import Annotation, annotation_of
 from agentunit.datasets.tables import bounded_text
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed, describe_damage
 from agentunit.traces.limits import LimitExceeded, check_nodes, raised_by, read_limits
@@ -53,33 +54,44 @@ class LabelRow(NamedTuple):
 
 
 class LabelFile(Struct):
-    """The rows of a labels file that carry a label, and what could not be read."""
+    """The rows of a labels file that carry a label, and what could not be read.
+
+    Of the annotations of another ``tool`` those that a program made, or that have another name, are counted only.
+    """
 
     path: str
     columns: list[str]
     rows: list[LabelRow]
     errors: list[InputError]
     n_unlabelled: int = 0
+    n_not_by_people: int = 0
+    n_other_names: int = 0
+    other_names: set[str] = field(default_factory=set)
+    tool: str | None = None
 
     def refuse(self, line: int | None, reason: str) -> None:
         """Keep a row's fault; the rest of the file still counts."""
         self.errors.append(InputError(self.path, line, reason))
 
 
-def read_label_file(path: str, label_column: str = "label") -> LabelFile:
-    """The labels of a CSV or JSONL file, plain or compressed; a file without the label column is refused."""
+def read_label_file(path: str, label_column: str = "label", *, annotation: str | None = None) -> LabelFile:
+    """The labels of a CSV or JSONL file, plain or compressed; a file without the label column is refused.
+
+    The file may hold annotations of another tool, of which those called ``annotation`` are read, or records whose
+    outcomes say whether they succeeded.
+    """
     labels = LabelFile(path, [], [], [])
     column = _tidy(label_column)
     try:
         with open(path, "rb") as raw:
-            _collect(decompressed(raw), labels, column)
+            _collect(decompressed(raw), labels, column, annotation)
     except UnicodeDecodeError as error:
         raise LabelsError(f"{path}: not UTF-8 text (byte {error.start})") from None
     except BROKEN_STREAM as error:
         raise LabelsError(f"{path}: {describe_damage(error, '')}") from None
     except (OSError, ZstandardMissing) as error:
         raise LabelsError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
-    if column not in labels.columns and not labels.errors:
+    if column not in labels.columns and not labels.errors and labels.tool is None:
         raise LabelsError(f"{path}: {_lacks(labels, f'no column {label_column!r} (--label-column names another)')}")
     return labels
 
@@ -188,7 +200,7 @@ def _group(row: LabelRow) -> str | None:
     return None if group is None or group == "" else str(group)
 
 
-def _collect(stream: io.BufferedIOBase, labels: LabelFile, column: str) -> None:
+def _collect(stream: io.BufferedIOBase, labels: LabelFile, column: str, annotation: str | None) -> None:
     # A stream that lets itself be looked into before it is read.
     start = cast(io.BufferedReader, stream).peek(1 << 12).removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"["):
@@ -200,7 +212,13 @@ def _collect(stream: io.BufferedIOBase, labels: LabelFile, column: str) -> None:
         known = known or set(labels.columns)
         labels.columns += [name for name in fields if name not in known]
         known.update(fields)
-        raw = fields.get(column)
+        said = annotation_of(fields)
+        if said is not None:
+            labels.tool = said.tool
+            if not _is_meant(said, labels, annotation):
+                continue
+            fields = said.fields
+        raw = fields.get(column if said is None else "label")
         if raw is None or (isinstance(raw, str) and not raw.strip()):
             labels.n_unlabelled += 1
             continue
@@ -210,6 +228,18 @@ def _collect(stream: io.BufferedIOBase, labels: LabelFile, column: str) -> None:
             labels.refuse(line, str(error))
         if len(labels.rows) + len(labels.errors) > limit:
             raise LimitExceeded(f"the file holds more than {limit:,.0f} labels ({raised_by('AGENTUNIT_MAX_CASES')})")
+
+
+def _is_meant(said: Annotation, labels: LabelFile, annotation: str | None) -> bool:
+    """Whether an annotation is a person's, and of the name that is asked for; counts those that are not."""
+    if not said.is_by_people:
+        labels.n_not_by_people += 1
+        return False
+    if annotation is not None and said.name is not None and said.name.casefold() != annotation.casefold():
+        labels.n_other_names += 1
+        labels.other_names.add(said.name)
+        return False
+    return True
 
 
 def _json_rows(stream: io.BufferedIOBase, labels: LabelFile) -> Iterator[tuple[int, dict[str, Any]]]:

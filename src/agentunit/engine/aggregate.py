@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100
+HALF = 0.5
+"""From here on a score from 0 to 1 says yes rather than no."""
 CASES_NAMED = 5
 
 
@@ -90,6 +92,7 @@ class _Backend:
         "elapsed_s",
         "judge",
         "last",
+        "n_from_half",
         "n_scored",
         "records",
         "repeated",
@@ -108,6 +111,7 @@ class _Backend:
         self.judge = JudgeVariance()
         self.elapsed_s = 0.0
         self.n_scored = 0
+        self.n_from_half = 0
         self.last: float | None = None
 
     def add_to_cluster(self, cluster: int, value: float) -> None:
@@ -198,6 +202,7 @@ class MetricAggregate:
         backend = self._backend(*key)
         values = [value for number in numbers if (value := columns.values[number]) is not None]
         backend.statistics.extend(values)
+        backend.n_from_half += sum(value >= HALF for value in values)
         backend.last = values[-1]
         backend.n_scored += len(values)
         for number in numbers if columns.judged else ():
@@ -220,6 +225,7 @@ class MetricAggregate:
             backend = self._backend(each.backend, each.status)
             values = numbers_of(each.values)
             backend.statistics.extend(values)
+            backend.n_from_half += sum(value >= HALF for value in values)
             backend.last = values[-1]
             backend.n_scored += len(values)
             backend.elapsed_s += each.elapsed_s
@@ -266,12 +272,13 @@ class MetricAggregate:
         """Take the score of a case that was run once; returns what it was added to."""
         self.n_cases += 1
         if judged is not None:
-            self.judging.add(judged, failed=status == "error")
+            self.judging.add(judged, failed=status == "error", case_id=case_id)
         if value is None:
             self._add_unscored(case_id, status, reason)
             return None
         backend = self._backend(backend_name, status)
         backend.statistics.add(value)
+        backend.n_from_half += value >= HALF
         backend.last = value
         backend.n_scored += 1
         if judged is not None:
@@ -291,7 +298,7 @@ class MetricAggregate:
         for row in rows:
             self.n_cases += 1
             if row.judged is not None:
-                self.judging.add(row.judged, failed=row.status == "error")
+                self.judging.add(row.judged, failed=row.status == "error", case_id=row.case_id)
             if row.value is None:
                 self._add_unscored(row.case_id, row.status, row.reason, without_value)
             else:
@@ -304,6 +311,7 @@ class MetricAggregate:
             backend = self._backend(*key)
             mean = fsum(repeats) / len(repeats)
             backend.statistics.add(mean)
+            backend.n_from_half += mean >= HALF
             if cluster is not None:
                 backend.add_to_cluster(cluster, mean)
             backend.last = repeats[-1]
@@ -399,6 +407,9 @@ class MetricAggregate:
             amount=self._amount(scored.amounts, clustered=scored.clusters is not None),
             judge=_judge_spread(scored.judge),
             aggregate=self.info.aggregate,
+            mean_of=self.info.mean_of,
+            share_from_half=scored.n_from_half / statistics.n if are_shares(self.info) and not is_last else None,
+            panel=self.judging.panel(),
         )
 
     def _amount(self, amounts: RunningStatistics | None, *, clustered: bool) -> AmountSummary | None:

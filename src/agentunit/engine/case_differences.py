@@ -26,7 +26,7 @@ from agentunit.engine.comparison import (
     ScoreChange,
     ToolChange,
 )
-from agentunit.engine.gate_expressions import Gate
+from agentunit.engine.gate_expressions import LABELED, Gate
 from agentunit.engine.paired_scores import BackendScores
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.tool_changes import RunTools, TooManyTools, tools_changed
@@ -41,7 +41,7 @@ _MOST_ANSWERED = 25
 _LONGEST_ANSWER = 2_000
 _ROUNDING = 1e-9
 # A gate on one of these holds a single value to its threshold as well; a sum, or a share of passes, does not.
-_NOT_BY_CASE = ("sum", "pass")
+_NOT_BY_CASE = ("sum", "pass", LABELED)
 
 
 @dataclass(frozen=True)

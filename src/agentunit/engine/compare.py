@@ -8,8 +8,9 @@ from dataclasses import replace
 from agentunit.engine.case_differences import CountedScores, case_differences, chance_of_broken, count_kinds
 from agentunit.engine.comparison import CompareVerdict, Comparison, MetricComparison, labels_of
 from agentunit.engine.detectable import describe_result
-from agentunit.engine.gate_expressions import Gate, parse_gate, stored_gates
+from agentunit.engine.gate_expressions import LABELED, Gate, parse_gate, stored_gates
 from agentunit.engine.known_failures import set_aside, without_cases
+from agentunit.engine.labeled_comparison import labeled_comparisons
 from agentunit.engine.margins import Margin
 from agentunit.engine.paired_scores import (
     ANSWERED,
@@ -125,7 +126,10 @@ def compare_runs(
         n_only_baseline=len(baseline_cases - candidate_cases),
         n_only_candidate=len(candidate_cases - baseline_cases),
         alpha=alpha,
-        metrics=tuple(_with_evidence(with_verdicts(found, too_few, settings), candidate, baseline)),
+        metrics=(
+            *_with_evidence(with_verdicts(found, too_few, settings), candidate, baseline),
+            *labeled_comparisons(candidate, baseline, compared_names, held_to, margin),
+        ),
         note="; ".join(
             [
                 *(["the datasets differ: cases of the same id may not be the same case"] * (len(fingerprints) > 1)),
@@ -145,8 +149,10 @@ def compare_runs(
         baseline_label=baseline_label,
         candidate_label=candidate_label,
         n_set_aside=n_set_aside,
+        is_clustered=clusters is not None,
     )
-    return replace(comparison, sentence=describe_result(comparison, [_width(each) for each in found]))
+    widths = [*(_width(each) for each in found), *[None] * (len(comparison.metrics) - len(found))]
+    return replace(comparison, sentence=describe_result(comparison, widths))
 
 
 def _with_evidence(
@@ -183,7 +189,9 @@ def _ways_to_count(
         yield replace(settings, counted_by="named", counted=frozenset(metrics))
     else:
         if gates:
-            yield replace(settings, counted_by="gates", counted=frozenset(gate.subject for gate in gates))
+            # A gate on what people say is held to by their labels, not by the scores.
+            by_scores = frozenset(gate.subject for gate in gates if gate.aggregate != LABELED)
+            yield replace(settings, counted_by="gates", counted=by_scores)
         yield settings
 
 

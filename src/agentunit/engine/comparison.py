@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from agentunit.core.results import JudgeSpend, PanelSummary
 from agentunit.metrics.base import Direction
 from agentunit.store.runs import RunHeader
 
@@ -141,6 +142,50 @@ class ToolChange:
 
 
 @dataclass(frozen=True)
+class PairVerdict:
+    """What a judge chose on one case: 1.0 the new answer, 0.0 the baseline's, 0.5 a tie, between when orders differ.
+
+    ``turned`` says that the place won and not the answer: the same place in both orders.
+    """
+
+    case_id: str
+    repeat: int
+    value: float
+    turned: bool = False
+    why: tuple[str, ...] = ()
+    judges_disagree: bool = False
+    injection_suspected: bool = False
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """How often a judge prefers the new answers, each pair asked in both orders.
+
+    ``win_rate`` is over cases, a tie counts half, with a 95 % interval that holds for few cases, too. Cases with the
+    same answer in both runs are ties that nobody was asked about. ``n_first_won`` of the ``n_decided`` questions with a
+    winner were won by the answer that was shown first: half of them, if the judge has no favorite place; on
+    ``n_turned`` pairs the place decided. ``pairs`` lists the verdicts, the losses first, up to a limit.
+    """
+
+    win_rate: float | None
+    low: float | None
+    high: float | None
+    n_won: int
+    n_lost: int
+    n_tied: int
+    n_same_answer: int
+    n_without_answer: int
+    n_failed: int
+    failed_why: str | None
+    n_decided: int
+    n_first_won: int
+    n_turned: int
+    pairs: tuple[PairVerdict, ...] = ()
+    spend: JudgeSpend | None = None
+    panel: PanelSummary | None = None
+
+
+@dataclass(frozen=True)
 class Comparison:
     """A candidate run against a baseline. ``note`` is a doubt about the comparison as a whole.
 
@@ -149,7 +194,9 @@ class Comparison:
     ``n_by_kind`` counts all, and ``cases`` has every case that both runs have. ``p_broken`` is the chance of
     so many cases that fail in every repeat now and passed in every one before, if nothing had changed. ``tested_by``
     says why the gated metrics are those, ``sentence`` what they show. ``n_set_aside`` known failures are not among
-    the cases. ``baseline`` and ``candidate`` are ids; ``baseline_label`` and ``candidate_label`` are for people.
+    the cases. ``is_clustered``: intervals and tests are over clusters of cases. ``pairwise`` is what a judge chose who
+    saw both answers of each case. ``baseline`` and ``candidate`` are ids; ``baseline_label`` and ``candidate_label``
+    are for people.
     """
 
     baseline: str
@@ -170,6 +217,8 @@ class Comparison:
     baseline_label: str = ""
     candidate_label: str = ""
     n_set_aside: int = 0
+    is_clustered: bool = False
+    pairwise: Pairwise | None = None
 
     def __post_init__(self) -> None:
         for side in ("baseline", "candidate"):

@@ -15,7 +15,9 @@ from typing import Any
 _COMPARE: dict[str, Callable[[float, float], bool]] = {">=": ge, "<=": le, ">": gt, "<": lt, "==": eq, "!=": ne}
 _MEANT_OPERATOR = {"=>": ">=", "=<": "<=", "=": "==", "<>": "!=", "≥": ">=", "≤": "<=", "≠": "!=", "!": "!="}
 _TURNED_ROUND = {">=": "<=", "<=": ">=", ">": "<", "<": ">"}
-_NAMED_AGGREGATES = ("mean", "median", "min", "max", "sum", "all", "any")
+LABELED = "labeled"
+"""The aggregate that asks people: the labeled rate."""
+_NAMED_AGGREGATES = ("mean", "median", "min", "max", "sum", "all", "any", LABELED)
 _MEANT_AGGREGATE = {"total": "sum", "avg": "mean", "average": "mean", "every": "all", "each": "all", "minimum": "min"}
 _MEANT_AGGREGATE["maximum"] = "max"
 _SHAPE = "METRIC [AGGREGATE] OPERATOR NUMBER [coverage SHARE], such as 'cost p95 <= 0.02'"
@@ -28,10 +30,12 @@ class GateError(ValueError):
 
 @dataclass(frozen=True)
 class Gate:
-    """One condition on a run. ``aggregate`` is one of mean, median, min, max, sum, all, any, pNN, pass^k, pass@k.
+    """One condition on a run. ``aggregate`` is one of mean, median, min, max, sum, all, any, pNN, pass^k, pass@k,
+    labeled.
 
     The mean and pass^k, pass@k are over cases, the repeats of a case counting as one; all others are over every
-    scored record. ``backend`` picks one of several that scored the metric.
+    scored record. ``labeled`` is the rate that people would give, from their labels and the scores. ``backend`` picks
+    one of several that scored the metric.
     """
 
     metric: str
@@ -136,7 +140,8 @@ def _read(text: str) -> Gate:
         read = _aggregate(operator[0])
         if read is None:
             raise wrong(
-                operator, "an aggregate (mean median min max sum all any p95 pass^3 pass@3) or an operator must follow"
+                operator,
+                "an aggregate (mean median min max sum all any labeled p95 pass^3 pass@3) or an operator must follow",
             )
         aggregate, operator = read, next_token()
     if operator is None or operator[0] not in _COMPARE:

@@ -12,8 +12,9 @@ from typing import Literal
 from msgspec import structs
 
 from agentunit.backends.quality import LEXICAL, missing_local_model
-from agentunit.engine.gate_expressions import Gate, GateError, nearest_name, parse_gate
+from agentunit.engine.gate_expressions import LABELED, Gate, GateError, nearest_name, parse_gate
 from agentunit.engine.known_failures import counted_part
+from agentunit.engine.labeled_rates import labeled_sample, labeled_summary
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.engine.scored_run import Clusters, ScoredRun, SequentialAnswer, sequential_answers
 from agentunit.formulas.repeats import pass_at_k, pass_hat_k
@@ -93,7 +94,7 @@ def _with_evidence(verdict: GateVerdict, shown: SequentialAnswer | None) -> Gate
 def refuse_unknown_names(run: ScoredRun, gates: Iterable[Gate]) -> None:
     """Raise at the first gate that names a metric or backend that the run does not have: a slip is not a verdict."""
     for gate in gates:
-        rows = run.metrics.get(gate.metric)
+        rows = run.rows_of(gate.metric)
         if rows is None:
             known = nearest_name(gate.metric, run.metrics)
             raise GateError(f"gate {str(gate)!r}: run {run.header.label} has no scores of {gate.metric!r}; {known}")
@@ -133,7 +134,7 @@ def _without_user_failures(run: ScoredRun) -> ScoredRun:
 
 
 def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
-    rows = run.metrics.get(gate.metric)
+    rows = run.rows_of(gate.metric)
     n_expected = max(run.n_records, run.header.n_planned or 0)
     nothing = GateVerdict(gate, "fail", "", n_expected=n_expected)
     if rows is None:
@@ -164,6 +165,8 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     is_informational = any(row.status == "informational" for row in scored)
     if is_informational:
         verdict = replace(verdict, note=f"informational: {describe_trust(info, backend)}")
+    if gate.aggregate == LABELED:
+        return _by_labels(verdict, run, info, min_coverage)
     by_case = _by_case(scored)
     if gate.aggregate.startswith("pass"):
         elsewhere = {row.position for row in rows if row.value is not None} - by_case.keys()
@@ -180,6 +183,28 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
     is_last = gate.aggregate == "mean" and info.aggregate == "last"
     judged = _judged(verdict, min_coverage, breaking, "last value" if is_last else gate.aggregate)
     return _undecided(judged, run.header.id) if is_informational and gate.backend is None else judged
+
+
+def _by_labels(verdict: GateVerdict, run: ScoredRun, info: MetricInfo, min_coverage: float) -> GateVerdict:
+    """A gate on the rate that people would give. Labels decide whatever the scores are worth."""
+    gate = verdict.gate
+    found = labeled_summary(run, gate.metric, verdict.backend)
+    verdict = replace(verdict, note=None, unit="score")
+    if found is None or found.rate is None or found.low is None or found.high is None:
+        why = "no case is labeled" if found is None else found.reason
+        command = f"agentunit label {run.header.id} --metric {gate.metric}"
+        return replace(verdict, verdict="cannot tell", reason=f"{why}: {command}")
+    near = gate.holds(found.low) != gate.holds(found.high)
+    verdict = replace(verdict, value=found.rate, low=found.low, high=found.high, near=near)
+    if found.assumed_random:
+        verdict = replace(verdict, note="labels taken for a random sample")
+    sample = labeled_sample(run, gate.metric, verdict.backend)
+    names = {(row.position, row.repeat): row.case_id for row in run.metrics[gate.metric]}
+    sign = -1.0 if info.direction == "lower" else 1.0
+    worst_first = sorted(sample.labels, key=lambda index: sign * sample.labels[index])
+    breaking = [names[sample.places[index]] for index in worst_first if not gate.holds(sample.labels[index])]
+    judged = _judged(verdict, min_coverage, tuple(dict.fromkeys(breaking)), "labeled rate")
+    return replace(judged, reason=f"{judged.reason} ({found.n_labels:,} labels of {found.n_cases:,})")
 
 
 def why_undecided(gate: Gate, backend: str, rescore: str | None = None) -> str:
@@ -286,7 +311,9 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
         reason = f"{aggregate} {value:.4g} {'meets' if holds else 'misses'} {gate.condition}"
         if verdict.near:
             otherwise = "miss" if holds else "meet"
-            reason += f" on these cases; others might {otherwise} it (95 %: {verdict.low:.4g} to {verdict.high:.4g})"
+            doubt = "more labels" if gate.aggregate == LABELED else "others"
+            here = "" if gate.aggregate == LABELED else " on these cases"
+            reason += f"{here}; {doubt} might {otherwise} it (95 %: {verdict.low:.4g} to {verdict.high:.4g})"
     covered = verdict.coverage >= min_coverage - 1e-12
     if not covered:
         what = "cases" if gate.aggregate.startswith("pass") else "records"

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 from msgspec import structs
 
+from agentunit.backends.judge.panel import members_of
+from agentunit.backends.judge.prompts import (
+    ANSWER_BUDGET,
+    MOST_CLAIMS,
+    MOST_PASSAGES,
+    OVERLAP,
+    PASSAGE_BUDGET,
+    batches,
+    pieces,
+)
 from agentunit.backends.judge.settings import JudgeSettings, configured
-from agentunit.backends.quality import QualityQuestion
+from agentunit.backends.quality import QualityQuestion, RubricQuestion
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.conversation import DEFAULT_MAX_TURNS, persona_of, script_of, user_kind
@@ -30,6 +42,8 @@ _CHARACTERS_A_CLAIM = 100.0
 _PROMPT, _RAGAS_PROMPT = 400, 1300
 _CLAIM_REPLY, _VERDICT_REPLY, _PASSAGE_REPLY, _CRITERION_REPLY = 45, 50, 40, 80
 _MESSAGE_REPLY = 60
+_ANY_NUMBER = 1 << 30
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|[。！？]")
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,8 @@ class Sending:
     """What a run would send. ``n_cases``, ``n_calls``, tokens and cost are estimates, ``None`` where unknown.
 
     ``n_cases`` are those of which something is sent: ``exact`` says that they are counted, ``at_most`` that some of
-    them are sent only if the agent does what is not known yet. ``fields`` names the parts of a case that are sent.
+    them are sent only if the agent does what is not known yet. ``fields`` names the parts of a case that are sent,
+    ``is_batch`` that they are asked in batches, at half the price.
     """
 
     metrics: tuple[str, ...]
@@ -54,12 +69,14 @@ class Sending:
     is_cached: bool
     max_spend_usd: float | None
     at_most: bool = False
+    is_batch: bool = False
 
 
 def judge_described() -> dict[str, Any] | None:
     """The judge as a run's record names it: no secret, and nothing of this machine."""
     settings = configured()
-    return None if settings is None else {k: v for k, v in settings.described().items() if k != "cache"}
+    here = ("cache", "cache_max_mb", "ca_file", "proxy")
+    return None if settings is None else {k: v for k, v in settings.described().items() if k not in here}
 
 
 def plan_sending(
@@ -87,7 +104,9 @@ def plan_sending(
     costs: list[tuple[float, float, float]] = []
     sent, sure = set(), set()
     for each in different.values():
-        for number, item in items:
+        # A rubric is asked once about a conversation, the quality metrics about each of its turns.
+        is_rubric = getattr(each, "measure_asked", "rubric") == "rubric"
+        for number, item in [(number, of_case[-1]) for number, of_case in enumerate(read)] if is_rubric else items:
             question = _question(each, item, answered)
             cost = None if question is None else _expected(each, question)
             if question is None or cost is None or not cost[0]:
@@ -101,22 +120,50 @@ def plan_sending(
         return None
     calls, prompt, completion = (sum(column) for column in zip(*costs, strict=True)) if costs else (0, 0, 0)
     share = None if n_cases is None or not items else n_cases / len(read) * settings.repeats
-    address = settings.address
+    n_judges = len(settings.judges) or 1
     return Sending(
         metrics=tuple(metric.name for metric in judged),
-        place=address.shown,
-        model=settings.model,
-        is_encrypted=address.is_tls or address.host in ("localhost", "127.0.0.1", "::1"),
+        **whom_asked(settings),
         fields=_fields(asked),
         n_cases=n_cases if n_cases is None or not items else round(n_cases * len(sent) / len(read)),
         exact=exact and is_whole and len(read) == len(sample),
         at_most=len(sure) < len(sent),
-        n_calls=None if share is None else round(calls * share),
-        n_tokens=None if share is None else round((prompt + completion) * share),
+        n_calls=None if share is None else round(calls * share * n_judges),
+        n_tokens=None if share is None else round((prompt + completion) * share * n_judges),
         cost_usd=None if share is None else _cost(settings, prompt * share, completion * share),
         repeats=settings.repeats,
         is_cached=settings.cache is not None,
         max_spend_usd=settings.max_spend_usd,
+        is_batch=settings.batch,
+    )
+
+
+def estimated_sending(
+    settings: JudgeSettings,
+    *,
+    metrics: tuple[str, ...],
+    fields: tuple[str, ...],
+    n_cases: int,
+    n_calls: int,
+    n_characters: int,
+) -> Sending:
+    """What so many calls with texts of this length altogether would send, each with a short reply."""
+    prompt = (n_calls * _PROMPT + n_characters / _CHARACTERS_A_TOKEN) * settings.repeats
+    completion = float(n_calls * _CRITERION_REPLY) * settings.repeats
+    n_judges = len(settings.judges) or 1
+    return Sending(
+        metrics=metrics,
+        **whom_asked(settings),
+        fields=fields,
+        n_cases=n_cases,
+        exact=True,
+        n_calls=n_calls * settings.repeats * n_judges,
+        n_tokens=round((prompt + completion) * n_judges),
+        cost_usd=_cost(settings, prompt, completion),
+        repeats=settings.repeats,
+        is_cached=settings.cache is not None,
+        max_spend_usd=settings.max_spend_usd,
+        is_batch=settings.batch,
     )
 
 
@@ -136,12 +183,11 @@ def plan_playing(cases: Sequence[DatasetCase], n_runs: float) -> Sending | None:
         for each in personas
     )
     completion = float(n_calls * _MESSAGE_REPLY)
-    address = settings.address
+    # One judge plays a user, also where a panel is configured: its first.
+    settings = members_of(settings)[0].settings
     return Sending(
         metrics=(PLAYED_USERS,),
-        place=address.shown,
-        model=settings.model,
-        is_encrypted=address.is_tls or address.host in ("localhost", "127.0.0.1", "::1"),
+        **whom_asked(settings),
         fields=("persona", "goal", "conversation"),
         n_cases=len(cases),
         exact=True,
@@ -152,6 +198,23 @@ def plan_playing(cases: Sequence[DatasetCase], n_runs: float) -> Sending | None:
         is_cached=settings.cache is not None,
         max_spend_usd=settings.max_spend_usd,
     )
+
+
+def whom_asked(settings: JudgeSettings) -> dict[str, Any]:
+    """Who is asked and where, as ``Sending`` tells it; the judges of a panel by their addresses."""
+    members = members_of(settings)
+    models: dict[str, list[str]] = {}
+    for each in members:
+        models.setdefault(each.settings.address.shown, []).append(each.settings.model)
+    *others, (place, last) = models.items()
+    named = [f"{', '.join(listed)} at {where}" for where, listed in others]
+    addresses = [each.settings.address for each in members]
+    local = ("localhost", "127.0.0.1", "::1")
+    return {
+        "place": place,
+        "model": " and ".join([*named, ", ".join(last)]),
+        "is_encrypted": all(each.is_tls or each.host in local for each in addresses),
+    }
 
 
 def _items(received: Any, answered: bool) -> list[Item]:
@@ -203,33 +266,59 @@ def _expected(metric: Any, question: QualityQuestion) -> tuple[float, float, flo
     asked, answer = _tokens(str(question.question or "")), _tokens(question.answer)
     context = sum(_tokens(text) for text in question.context)
     if measure == "faithfulness":
-        n_claims = _claims(question.answer)
-        claims = answer + 10 * n_claims
-        return 2, 2 * (fixed + asked) + answer + context + claims, n_claims * (_CLAIM_REPLY + _VERDICT_REPLY) + claims
+        return _claims_against(fixed, asked, question.answer, question.context)
     if measure == "answer_correctness":
-        calls = prompt = completion = 0.0
         answers = [text for text in question.expected if text.strip()]
         if any(text.strip() == question.answer.strip() for text in answers):
             return 0, 0, 0
-        for text in answers:
-            n_claims = _claims(question.answer) + _claims(text)
-            both = answer + _tokens(text)
-            calls += 4
-            prompt += 4 * (fixed + asked) + 3 * both + 10 * n_claims
-            completion += n_claims * (_CLAIM_REPLY + _VERDICT_REPLY) + both
-        return calls, prompt, completion
+        both = [(question.answer, text) for text in answers] + [(text, question.answer) for text in answers]
+        return _added(_claims_against(fixed, asked, one, [other]) for one, other in both)
     expected = sum(_tokens(text) for text in question.expected)
     if measure == "retrieval_quality":
         n_passages = len(question.context)
-        calls = n_passages if fixed == _RAGAS_PROMPT else 1
+        calls = n_passages if fixed == _RAGAS_PROMPT else _passage_batches(question.context, MOST_PASSAGES)
         return calls, calls * (fixed + asked + (expected or answer)) + context, n_passages * _PASSAGE_REPLY
     criteria = getattr(question, "criteria", ())
     length = sum(_tokens(text) for text in criteria)
+    if isinstance(question, RubricQuestion):
+        length += sum(_tokens(text) for text in _rubric_texts(question))
     return 1, fixed + asked + answer + context + expected + length, _CRITERION_REPLY * len(criteria)
 
 
+def _rubric_texts(question: RubricQuestion) -> list[str]:
+    """What a rubric sends beside question, answer, context and criteria."""
+    levels = [text for each in question.scored_by for _, text in each.levels]
+    said = [text for _, text in question.messages]
+    shown = [each.answer + (each.question or "") for each in question.examples]
+    return [*levels, *said, *question.steps, *question.tools, *shown]
+
+
+def _claims_against(fixed: int, asked: float, text: str, passages: Sequence[str]) -> tuple[float, float, float]:
+    """What it takes to split a text into claims and to check them against passages, in as many calls as that needs."""
+    n_claims = _claims(text)
+    n_pieces = len(pieces(text, ANSWER_BUDGET))
+    n_claim_batches = ceil(n_claims / MOST_CLAIMS)
+    n_passage_batches = max(1, _passage_batches(passages, _ANY_NUMBER))
+    calls = n_pieces + n_claim_batches * n_passage_batches
+    length, claims = _tokens(text), _tokens(text) + 10 * n_claims
+    read = n_claim_batches * sum(map(_tokens, passages)) + n_passage_batches * claims
+    said = n_claims * (_CLAIM_REPLY + n_passage_batches * _VERDICT_REPLY) + claims
+    return calls, calls * (fixed + asked) + length + read, said
+
+
+def _passage_batches(passages: Sequence[str], most: int) -> int:
+    cut = [piece for passage in passages for piece in pieces(passage, PASSAGE_BUDGET, OVERLAP)]
+    return sum(1 for _ in batches(cut, len, PASSAGE_BUDGET, most))
+
+
+def _added(costs: Iterable[tuple[float, float, float]]) -> tuple[float, float, float]:
+    calls, prompt, completion = zip(*costs, strict=True)
+    return sum(calls), sum(prompt), sum(completion)
+
+
 def _claims(text: str) -> float:
-    return max(1.0, len(text) / _CHARACTERS_A_CLAIM)
+    """About how many claims a text has: one a sentence, and more where sentences are long."""
+    return max(1.0, len(text) / _CHARACTERS_A_CLAIM, float(len(_SENTENCE_END.findall(text))))
 
 
 def _tokens(text: str) -> float:
@@ -239,14 +328,17 @@ def _tokens(text: str) -> float:
 def _cost(settings: JudgeSettings, prompt: float, completion: float) -> float | None:
     from agentunit.backends.judge.limits import Tariff
 
-    # Priced as one call of average size would be, then taken many times: a tier for long prompts does not apply.
-    per_million = [Tariff(settings).cost_usd(*tokens) for tokens in ((1000, 0), (0, 1000))]
-    if per_million[0] is None or per_million[1] is None:
-        return None
-    return (prompt * per_million[0] + completion * per_million[1]) / 1000
+    costs = []
+    for each in members_of(settings):
+        # Priced as one call of average size would be, then taken many times: a tier for long prompts does not apply.
+        prices = [Tariff(each.settings).cost_usd(*tokens) for tokens in ((1000, 0), (0, 1000))]
+        if prices[0] is None or prices[1] is None:
+            return None
+        costs.append((prompt * prices[0] + completion * prices[1]) / 1000)
+    return sum(costs)
 
 
-_FIELDS = ("question", "answer", "context", "tool results", "expected output")
+_FIELDS = ("question", "answer", "conversation", "context", "tool results", "steps", "expected output")
 
 
 def _fields(asked: Sequence[tuple[Any, QualityQuestion]]) -> tuple[str, ...]:
@@ -269,4 +361,7 @@ def _sent(metric: Any, question: QualityQuestion) -> list[str]:
         "tool results": n_results > 0,
         "expected output": has_expected and measure != "faithfulness",
     }
+    if isinstance(question, RubricQuestion):
+        sent |= {"conversation": bool(question.messages), "steps": bool(question.steps)}
+        sent["answer"] = not question.messages
     return [name for name, is_sent in sent.items() if is_sent]

@@ -12,6 +12,7 @@ from agentunit.engine.judging import judged_metrics
 
 _MOST_CASES = 512
 _FEWEST_CASES = 16
+_CASES_OF_A_BATCH = 10_000
 _TURNS = 8
 _lock = threading.Lock()
 _n_open = 0
@@ -44,26 +45,30 @@ def cases_under_way(metrics: Sequence[Any]) -> int:
     Several times what a judge is asked at once, so that a slow answer at the front of the row does not leave it idle;
     not more than that, because the first case would be done only when all of them have had their turn.
     """
-    settings = getattr(_client(), "settings", None) if judged_metrics(metrics) else None
-    at_once = getattr(settings, "concurrency", None)
+    settings = [getattr(each, "settings", None) for each in (_clients() if judged_metrics(metrics) else ())]
+    if any(getattr(each, "batch", False) for each in settings):
+        return _CASES_OF_A_BATCH
+    at_once = max((getattr(each, "concurrency", 0) for each in settings), default=0) or None
     return min(_MOST_CASES, max(_FEWEST_CASES, _TURNS * at_once)) if isinstance(at_once, int) else _MOST_CASES
 
 
 def judge_problems(metrics: Sequence[Any]) -> list[str]:
     """Sentences about the judge's run as a whole, such as a cache that cannot be written."""
-    usage = getattr(_client(), "usage", None) if judged_metrics(metrics) else None
-    return list(getattr(usage, "problems", ()))
+    usages = [getattr(each, "usage", None) for each in (_clients() if judged_metrics(metrics) else ())]
+    return list(dict.fromkeys(sentence for usage in usages for sentence in getattr(usage, "problems", ())))
 
 
 def _begin() -> None:
-    begin = getattr(_client(), "begin_run", None)
-    if callable(begin):
-        begin()
+    for client in _clients():
+        begin = getattr(client, "begin_run", None)
+        if callable(begin):
+            begin()
 
 
-def _client() -> Any:
-    """The judge's client, which RAGAS uses too; ``None`` when it cannot be had: that is told when it is asked."""
+def _clients() -> list[Any]:
+    """The clients of all judges, which RAGAS uses too; none when they cannot be had: that is told when one is asked."""
     try:
-        return getattr(load_backend("judge"), "client", None)
-    except (KeyError, RuntimeError, ValueError):
-        return None
+        backend = load_backend("judge")
+        return list(getattr(backend, "clients", None) or [backend.client])  # type: ignore[union-attr]
+    except (AttributeError, KeyError, RuntimeError, ValueError):
+        return []

@@ -6,11 +6,16 @@ from collections.abc import Iterable, Sequence
 from math import fsum
 from typing import Any
 
+from msgspec import structs
+
 from agentunit.core.judged import Judged
-from agentunit.core.results import JudgeSpend
+from agentunit.core.results import JudgeSpend, JudgeStanding, PanelSummary
+from agentunit.formulas.agreement import krippendorff_alpha
 from agentunit.metrics.base import CompositeMetric
 
 _MODELS_NAMED = 10
+_CASES_NAMED = 100
+_HALF = 0.5
 _AMOUNTS = ("prompt_tokens", "completion_tokens", "cost_usd")
 
 
@@ -30,17 +35,28 @@ class JudgeTally:
 
     def __init__(self) -> None:
         self._n_scores = self._n_failed = self._n_calls = self._n_cached = self._n_unstated = 0
+        self._n_suspected = self._n_quotes = self._n_quotes_found = 0
         self._models: dict[str, None] = {}
         self._amounts: dict[str, float] = {}
         self._partial = False
+        self._panel: dict[str, list[float | None]] = {}
+        self._reasons: dict[str, str] = {}
+        self._units: list[list[float]] = []
+        self._disagree: dict[str, None] = {}
+        self._n_disagree = 0
 
-    def add(self, judged: Judged, *, failed: bool) -> None:
+    def add(self, judged: Judged, *, failed: bool, case_id: str = "") -> None:
         """Take one score's word; ``failed``: the judge left it without a value."""
         self._n_scores += 1
+        if judged.by_judge:
+            self._add_panel(judged, case_id)
         self._n_failed += failed
         self._n_calls += judged.n_calls
         self._n_cached += judged.n_cached
         self._n_unstated += judged.n_unstated
+        self._n_suspected += judged.is_suspected
+        self._n_quotes += judged.n_quotes
+        self._n_quotes_found += judged.n_quotes_found
         for model in judged.models:
             if len(self._models) < _MODELS_NAMED:
                 self._models.setdefault(model)
@@ -52,6 +68,29 @@ class JudgeTally:
                 self._partial = True
             else:
                 self._amounts[name] = self._amounts.get(name, 0) + amount
+
+    def _add_panel(self, judged: Judged, case_id: str) -> None:
+        for judge, value, reason in judged.by_judge:
+            self._panel.setdefault(judge, []).append(value)
+            if value is None and reason:
+                self._reasons.setdefault(judge, reason)
+        self._units.append([value for _, value, _ in judged.by_judge if value is not None])
+        if judged.disagree:
+            self._n_disagree += 1
+            if len(self._disagree) < _CASES_NAMED:
+                self._disagree.setdefault(case_id)
+
+    def panel(self) -> PanelSummary | None:
+        """How the judges of a panel stand to each other; ``None`` when one judge was asked, or none."""
+        if not self._panel:
+            return None
+        judges = []
+        for judge, values in self._panel.items():
+            known = [value for value in values if value is not None]
+            mean = fsum(known) / len(known) if known else None
+            reason = self._reasons.get(judge)
+            judges.append(JudgeStanding(judge, len(known), len(values) - len(known), mean, reason))
+        return PanelSummary(judges, krippendorff_alpha(self._units), self._n_disagree, list(self._disagree))
 
     def spend(self) -> JudgeSpend | None:
         """The sum; ``None`` when no judge was asked. Without any call everything is known: it took nothing."""
@@ -69,6 +108,9 @@ class JudgeTally:
             cost_usd=None if cost is None else float(cost),
             partial=self._partial,
             n_unstated=self._n_unstated,
+            n_suspected=self._n_suspected,
+            n_quotes=self._n_quotes,
+            n_quotes_found=self._n_quotes_found,
         )
 
 
@@ -94,4 +136,28 @@ def total_spend(parts: Iterable[JudgeSpend | None], problems: Sequence[str] = ()
         partial=any(part.partial for part in known),
         n_unstated=sum(part.n_unstated for part in known),
         problems=list(problems),
+        # Metrics judge the same cases, so what one of them found is not added to what another found.
+        n_suspected=max(part.n_suspected for part in known),
+        n_quotes=sum(part.n_quotes for part in known),
+        n_quotes_found=sum(part.n_quotes_found for part in known),
     )
+
+
+def with_bias(panel: PanelSummary | None, said: Iterable[tuple[Judged, float]]) -> PanelSummary | None:
+    """A panel with each judge's bias against labels: ``said`` has what the judges said of an answer, and people."""
+    if panel is None:
+        return None
+    pairs: dict[str, list[tuple[float, float]]] = {}
+    for judged, label in said:
+        for judge, value, _ in judged.by_judge:
+            if value is not None:
+                pairs.setdefault(judge, []).append((value, label))
+    judges = []
+    for each in panel.judges:
+        both = pairs.get(each.judge, [])
+        if both:
+            bias = fsum(value - label for value, label in both) / len(both)
+            same = sum((value >= _HALF) == (label >= _HALF) for value, label in both)
+            each = structs.replace(each, n_labels=len(both), bias=bias, agreement=same / len(both))
+        judges.append(each)
+    return structs.replace(panel, judges=judges)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from msgspec import structs
 
 from agentunit.core.case import DatasetCase
-from agentunit.engine.gate_expressions import Gate
+from agentunit.engine.gate_expressions import LABELED, Gate
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.suite import SuiteError
 
@@ -104,10 +104,10 @@ def _state(run: ScoredRun, case_id: str, gates: Sequence[Gate]) -> KnownState:
         return "still fails"
     state: KnownState = "unknown"
     for gate in gates:
-        # A cheap answer may be wrong: only scores tell whether a case passes, and a sum is not about one case.
-        if run.info(gate.metric).unit != "score" or gate.aggregate == "sum":
+        # A cheap answer may be wrong: only scores tell whether a case passes; a sum or a rate is not about one case.
+        if run.info(gate.metric).unit != "score" or gate.aggregate in ("sum", LABELED):
             continue
-        rows = [row for row in run.metrics.get(gate.metric, ()) if row.case_id == case_id]
+        rows = [row for row in run.rows_of(gate.metric) or () if row.case_id == case_id]
         values = [row.value for row in rows if row.value is not None and gate.backend in (None, row.backend)]
         if any(row.status == "error" for row in rows):
             return "still fails"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -14,9 +14,10 @@ import msgspec
 from agentunit.core.codec import decode_record
 from agentunit.core.conversation import SIMULATED_USER
 from agentunit.core.judged import judged_of
-from agentunit.core.results import InputError, JudgeSpend, RunSummary, Score
+from agentunit.core.results import InputError, JudgeSpend, MetricSummary, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate, amount_of
-from agentunit.engine.judging import JudgeTally, total_spend
+from agentunit.engine.judge_evidence import EVIDENCE, evidence_rows, keep_models_apart
+from agentunit.engine.judging import JudgeTally, total_spend, with_bias
 from agentunit.engine.score_rows import ScoreRows, rows_in_file, rows_in_store
 from agentunit.engine.stored_rows import (
     MOST_HELD,
@@ -29,6 +30,7 @@ from agentunit.engine.stored_rows import (
 )
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.labels import Place, StoredLabel, frames_of_run, label_values, labels_of_run, unshown_labels
 from agentunit.store.parquet_table import TableRow
 from agentunit.store.portable import read_portable
 from agentunit.store.protocol import RunStore
@@ -70,7 +72,8 @@ class ScoredRun(ScoreRows):
     ``records`` are all finished cases, also those without a score; ``infos`` what each metric said about itself when
     the run was scored. ``read_records`` opens the records themselves, where they are kept, and ``read_rows`` the scores
     with their details. ``n_input_errors`` parts of its input could not be read, where it came from files;
-    ``input_errors`` are the first of them.
+    ``input_errors`` are the first of them. ``labels`` are what people said of its answers; where some were said of
+    another run's, ``frames`` names the run from whose answers those of each record were drawn.
     """
 
     header: RunHeader
@@ -80,6 +83,8 @@ class ScoredRun(ScoreRows):
     metrics: dict[str, Sequence[ScoreRow]] = field(default_factory=dict)
     records: Sequence[RecordRow] = field(default_factory=list)
     infos: dict[str, MetricInfo] = field(default_factory=dict)
+    labels: list[StoredLabel] = field(default_factory=list)
+    frames: dict[Place, str] = field(default_factory=dict)
     read_records: Callable[[], Iterator[StoredRecord]] | None = field(default=None, repr=False, compare=False)
     read_rows: Callable[[], Iterator[TableRow]] | None = field(default=None, repr=False, compare=False)
     n_input_errors: int = 0
@@ -126,9 +131,14 @@ class ScoredRun(ScoreRows):
             raise ValueError(f"run {self.header.label} was put together in memory: its details are not known")
         return self.read_rows()
 
+    def rows_of(self, name: str) -> Sequence[ScoreRow] | None:
+        """The scores of a metric, or what judged scores tell under this name; ``None`` where there are none."""
+        return self.metrics[name] if name in self.metrics else evidence_rows(name, self.metrics)
+
     def info(self, name: str) -> MetricInfo:
-        """The facts about a metric of this run."""
-        return self.infos.get(name) or info_of(name)
+        """The facts about a metric of this run, by the name that it has there: a rubric may have one of its own."""
+        found = self.infos.get(name) or info_of(name)
+        return found if found.name == name else replace(found, name=name)
 
     def summary(self) -> RunSummary:
         """The aggregate of the run, as ``agentunit score`` makes it; repeats of a case count as one, by their mean.
@@ -139,8 +149,22 @@ class ScoredRun(ScoreRows):
             self._summary = self._aggregated()
         return self._summary
 
+    def _with_people(self, row: MetricSummary) -> MetricSummary:
+        """A row of the summary with how each judge of a panel stands to people's labels."""
+        if row.panel is None or not self.labels:
+            return row
+        labels = label_values(unshown_labels(self.labels, self.info(row.metric).shown_share), row.metric)
+        said = [
+            (each.judged, labels[each.position, each.repeat])
+            for each in self.metrics[row.metric]
+            if each.judged is not None and (each.position, each.repeat) in labels
+        ]
+        return msgspec.structs.replace(row, panel=with_bias(row.panel, said))
+
     def _aggregated(self) -> RunSummary:
-        from agentunit.engine.known_failures import set_aside  # it reads scored runs itself
+        # They read scored runs themselves.
+        from agentunit.engine.known_failures import set_aside
+        from agentunit.engine.labeled_rates import with_labels
 
         aggregates = []
         aside = set_aside(self)
@@ -155,7 +179,7 @@ class ScoredRun(ScoreRows):
             aggregates.append(aggregate)
         return RunSummary(
             n_cases=self.n_cases,
-            metrics=[row for aggregate in aggregates for row in aggregate.rows()],
+            metrics=[self._with_people(with_labels(row, self)) for each in aggregates for row in each.rows()],
             unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
             n_input_errors=self.n_input_errors,
             input_errors=list(self.input_errors),
@@ -174,8 +198,11 @@ class ScoredRun(ScoreRows):
         )
 
 
-def run_from_store(store: RunStore, reference: str) -> ScoredRun:
-    """A run of a store: an id, the beginning of one, a name, ``last`` or ``last~N``."""
+def run_from_store(store: RunStore, reference: str, *, labels: bool = True) -> ScoredRun:
+    """A run of a store: an id, the beginning of one, a name, ``last`` or ``last~N``.
+
+    Without ``labels``, where only scores are wanted, it is quicker.
+    """
     header = store.find_run(reference)
     run = ScoredRun(header, 0, header.n_done, header.n_failed)
     infos = recorded_infos(header.settings)
@@ -189,6 +216,9 @@ def run_from_store(store: RunStore, reference: str) -> ScoredRun:
         rows = StoredRows(store, header.id, name, amounts.get(name), records)
         run.metrics[name] = rows if is_long else list(store.metric_rows(header.id, name, amounts.get(name)))
     run.read_records = partial(_records_in_store, store, header.id)
+    if labels:
+        run.labels = labels_of_run(store, header.id)
+        run.frames = frames_of_run(store, header.id, run.labels)
     run.read_rows = partial(rows_in_store, store, header.id, infos)
     return in_suite_order(run)
 
@@ -217,6 +247,11 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
         for metric, score in case.scores.items():
             row = score_row(case.position, case.repeat, case.case_id, score, infos.get(metric))
             metrics.setdefault(metric, []).append(row)
+        run.labels += [
+            msgspec.structs.replace(label, position=case.position, repeat=case.repeat) for label in case.labels
+        ]
+        if case.frame is not None:
+            run.frames[case.position, case.repeat] = case.frame
     run.records, run.metrics = records, {**metrics}
     run.n_cases = len({record.position for record in records})
     path = path if is_remote(path) else os.path.abspath(path)
@@ -253,6 +288,8 @@ def in_suite_order(run: ScoredRun) -> ScoredRun:
     named = [name for name in run.header.settings.get("metrics") or () if name in run.metrics]
     order = dict.fromkeys([*named, *sorted(run.metrics)])
     run.metrics = {name: run.metrics[name] for name in order}
+    for rows in run.metrics.values():
+        keep_models_apart(rows)
     run.infos = recorded_infos(run.header.settings)
     return run
 
@@ -312,6 +349,8 @@ def find_scored_run(reference: str, store: RunStore) -> ScoredRun:
 
 def info_of(name: str) -> MetricInfo:
     """The facts about a metric of this name; a minimal description when it is not installed here."""
+    if name in EVIDENCE:
+        return EVIDENCE[name]
     metric = installed_metric(name)
     return MetricInfo(name, "custom", "") if metric is None else describe(metric)
 

@@ -24,13 +24,14 @@ class Suite:
     such as ``"faithfulness >= 0.8"``. ``timeout_s`` ends a case, ``retries`` tries a failed one again with a fresh
     trace, ``repeats`` runs each case several times. A gate fails when fewer than ``min_coverage`` of the cases have a
     score; ``max_errors`` failed cases and scores are allowed. A metric with parameters is ``{name: {parameter: …}}``.
-    ``judge`` has settings of the judge that metrics may ask (``url``, ``model``, ``repeats``, ``max_spend_usd``, …; the
-    key comes from ``AGENTUNIT_JUDGE_API_KEY``). Agents do not receive what they are graded by (``expected_output``,
-    the answer keys of metrics): ``grader_fields`` names more fields that only graders read, ``agent_fields`` lists
-    all the metadata that agents receive. ``isolation`` says where a Python function runs: ``process`` (worker
-    processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes, objects in this one).
-    ``agent_version`` is kept with the run, in place of a hash of the agent's source. ``cluster`` names a field of the
-    metadata (``metadata.customer``) by which cases are alike: intervals and tests are over its values, not over cases.
+    ``judge`` has settings of the judge that metrics may ask (``url``, ``model``, ``repeats``, ``max_spend_usd``,
+    ``judges`` for a panel, …; the key comes from ``AGENTUNIT_JUDGE_API_KEY``). Agents do not receive what they are
+    graded by (``expected_output``, the answer keys of metrics): ``grader_fields`` names more fields that only graders
+    read, ``agent_fields`` lists all the metadata that agents receive. ``isolation`` says where a Python function runs:
+    ``process`` (worker processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes,
+    objects in this one). ``agent_version`` is kept with the run, in place of a hash of the agent's source. ``cluster``
+    names a field of the metadata (``metadata.customer``) by which cases are alike: intervals and tests are over its
+    values, not over cases.
     """
 
     dataset: Any
@@ -193,6 +194,10 @@ def _as_gates(gates: Any) -> Sequence[str]:
 def _judge_section(received: Any) -> dict[str, Any]:
     if not isinstance(received, Mapping):
         raise SuiteError(f"Suite: judge must be a mapping of settings such as url and model; received {received!r:.80}")
+    judges = received.get("judges")
+    listed = judges if isinstance(judges, (list, tuple)) else ()
+    if any("api_key" in each for each in listed if isinstance(each, Mapping)):
+        raise SuiteError("Suite: a key must not stand in a suite; name its environment variable as api_key_env")
     if "api_key" in received:
         raise SuiteError("Suite: a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY in the environment")
     section = dict(received)

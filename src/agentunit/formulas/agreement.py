@@ -124,6 +124,35 @@ def cohen_kappa(labels: Sequence[int], predictions: Sequence[int]) -> float | No
     return _ratio(observed - expected, n * n - expected)
 
 
+def krippendorff_alpha(units: Sequence[Sequence[float]]) -> float | None:
+    """The agreement of any number of raters beyond chance; each unit holds what its raters said, in any order.
+
+    1 − D_o / D_e: the mean squared difference of two values within a unit (each unit weighted by its values, pairs by
+    1 / (m − 1)) against that of any two values. For values 0 and 1 this is the alpha of two categories. 1 is full
+    agreement, 0 is chance, below 0 is worse. Units with fewer than two values tell nothing; where none has two, or
+    all values are the same: None.
+    Source: Krippendorff, Content Analysis (1980), interval metric.
+
+    >>> krippendorff_alpha([[1, 1], [1, 0], [0, 0], [0, 0]])  # D_o = 2/8, D_e = 2·3·5/(8·7) = 30/56
+    0.5333333333333333
+    """
+    for unit in units:
+        _check_finite("krippendorff_alpha", "units", unit)
+    rated = [unit for unit in units if len(unit) > 1]
+    values = list(chain.from_iterable(rated))
+    n = len(values)
+    expected = _squared_differences(values) / (n * (n - 1)) if n else 0.0
+    if expected <= 0.0:
+        return None
+    return 1.0 - math.fsum(_squared_differences(unit) / (len(unit) - 1) for unit in rated) / n / expected
+
+
+def _squared_differences(values: Sequence[float]) -> float:
+    """The sum of (a − b)² over all ordered pairs."""
+    mean = math.fsum(values) / len(values)
+    return 2.0 * len(values) * math.fsum((value - mean) ** 2 for value in values)
+
+
 def spearman(xs: Sequence[float], ys: Sequence[float]) -> float | None:
     """How far two columns rise and fall together, whatever their scales.
 

@@ -58,7 +58,10 @@ class MetricInfo:
     measured figures take its place. Scores of the backends in ``informational`` are shown but not gated. ``probes``
     are what must be measured while the agent runs. ``amount`` names a key of the detail and its unit: what tables show
     in place of a score that says little by itself. ``aggregate`` is how a run adds up: the mean over its cases, or
-    the last value in dataset order, for a balance that each case changes.
+    the last value in dataset order, for a balance that each case changes. ``question`` is what a person is asked who
+    labels a case: "yes" is the value 1.0; where it is ``graded``, any share between is an answer, too. ``mean_of``
+    says what a mean is of where scores are a model's degrees and not verdicts ("support"): it is no rate then.
+    ``shown_share`` is the share of people's labels that a calibrated judge learned from: these are no evidence of it.
     """
 
     name: str
@@ -79,6 +82,15 @@ class MetricInfo:
     version: str = "1"
     metadata_inputs: Mapping[str, MetadataUse] = field(default_factory=dict)
     aggregate: Aggregate = "mean"
+    question: str = ""
+    graded: bool = False
+    mean_of: str = ""
+    shown_share: float = 0.0
+
+    @property
+    def asked(self) -> str:
+        """What a rater is asked; of a metric without a question of its own, whether its score should be high."""
+        return self.question or f"Should this score be high? {self.summary}".strip()
 
     def __post_init__(self) -> None:
         if self.aggregate not in get_args(Aggregate):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ from agentunit.backends.quality import LEXICAL, SERVICES, QualityBackend, Qualit
 from agentunit.core.results import MetricResult
 from agentunit.formulas.text import share_true
 from agentunit.metrics.base import ItemMetric, MetricInfo, describe_error
+from agentunit.metrics.calibration import Calibration, calibrated_info, calibration_of, models_asked
 from agentunit.metrics.evidence import NOT_MEASURED, Evidence, Piece, evidence_kinds, evidence_of, nearest_piece
 from agentunit.metrics.inputs import (
     InputProblem,
@@ -34,6 +35,7 @@ class _QualityMetric(ItemMetric):
     """What the four quality metrics share: the choice of backend, made once, and batches for backends that use them."""
 
     backend: str = "auto"
+    calibration: str | Calibration | None = field(default=None, kw_only=True)
     measure_asked: ClassVar[str]
     reads_earlier_turns: ClassVar[bool] = True
     """Whether the answer of a turn may rest on what the agent saw in earlier turns of the conversation."""
@@ -41,12 +43,28 @@ class _QualityMetric(ItemMetric):
     def __post_init__(self) -> None:
         if not isinstance(self.backend, str):
             raise ValueError(f"{type(self).__name__}: backend must be a name; received {self.backend!r}")
-        if self.backend not in ("auto", LEXICAL):
-            resolve_backend(self.backend, self.measure_asked, type(self).__name__)
+        found = self._calibration
+        if found is not None:
+            if self.backend not in ("auto", found.backend):
+                who = f"{type(self).__name__}: calibration"
+                raise ValueError(f"{who} must be of backend {self.backend!r}; received one of {found.backend!r}")
+            info = calibrated_info(type(self).info, found, models_asked(found.backend))
+            object.__setattr__(self, "info", info)
+        if self._backend_asked not in ("auto", LEXICAL):
+            resolve_backend(self._backend_asked, self.measure_asked, type(self).__name__)
+
+    @cached_property
+    def _calibration(self) -> Calibration | None:
+        return calibration_of(self.calibration, type(self).__name__, self.name)
+
+    @property
+    def _backend_asked(self) -> str:
+        """The backend that was named; a calibration is of one backend, and holds for no other."""
+        return self.backend if self._calibration is None else self._calibration.backend
 
     @cached_property
     def _resolved(self) -> QualityBackend | None:
-        return resolve_backend(self.backend, self.measure_asked, type(self).__name__)
+        return resolve_backend(self._backend_asked, self.measure_asked, type(self).__name__)
 
     @property
     def current_backend(self) -> str:
@@ -164,10 +182,20 @@ class _QualityMetric(ItemMetric):
         if verdict.value is None:
             detail.setdefault("reason", f"backend {backend.name!r} gave no verdict and no reason")
             return MetricResult(self.name, None, detail)
+        if isinstance(detail.get("judges"), list):
+            # What each judge of a panel said is told on the metric's scale, as its value is.
+            detail["judges"] = [
+                {**each, "value": None if each["value"] is None else self.scaled(each["value"])}
+                for each in detail["judges"]
+            ]
         value = -1.0 if isinstance(verdict.value, str) else float(verdict.value)
         if not 0 <= value <= 1:
             raise ValueError(f"backend {backend.name!r} must score from 0 to 1; received {verdict.value!r:.80}")
-        return MetricResult(self.name, self.scaled(value), detail)
+        scaled = self.scaled(value)
+        if self._calibration is not None:
+            detail["raw_value"] = scaled
+            scaled = self._calibration.value_of(scaled)
+        return MetricResult(self.name, scaled, detail)
 
 
 def _one_each(
@@ -280,6 +308,8 @@ class FaithfulnessMetric(_GroundedMetric):
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
         version="2",
+        question="Does what the agent saw support everything the answer says?",
+        mean_of="support",
     )
     name = info.name
 
@@ -311,6 +341,8 @@ class AnswerCorrectnessMetric(_QualityMetric):
         detail_keys=("expected", "answer"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
+        question="Is the answer right?",
+        mean_of="correctness",
     )
     name = info.name
 
@@ -356,6 +388,8 @@ class HallucinationRateMetric(_GroundedMetric):
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
         version="2",
+        question="Does the answer say anything that nothing the agent saw supports?",
+        mean_of="lack of support",
     )
     name = info.name
 
@@ -390,6 +424,9 @@ class RetrievalQualityMetric(_QualityMetric):
         detail_keys=("references", "answer"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
+        question="How much of the retrieved context is to the point?",
+        graded=True,
+        mean_of="relevance",
     )
     name = info.name
 

@@ -46,6 +46,7 @@ class TaskSuccessMetric(ItemMetric):
         detail_keys=("basis", "why"),
         backend="outcome",
         trust={"check": "exact", "state": "exact", "outcome": "recorded"},
+        question="Was the task done?",
     )
     name = info.name
 

@@ -12,7 +12,10 @@ from agentunit.metrics.base import MetricInfo
 FIGURES_FILE = "validity.json"
 # From which figure on a score is strong, and useful: for shares and AUROC, where 0.5 may be chance, and correlations.
 _SHARE_BOUNDS, _CORRELATION_BOUNDS = (0.8, 0.65), (0.6, 0.4)
+# A mean that is off by less may be read as a rate.
+_WORTH_A_WARNING = 0.1
 _CORRELATIONS = frozenset({"Spearman", "Pearson", "Kendall"})
+_MEASURED_HERE = ("strong, ", "useful, ", "weak, ")
 _OWN_WORDS = {
     "exact": "exact",
     "recorded": "exact, as recorded",
@@ -25,7 +28,8 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
     """One measured figure: the mean of a statistic over labeled sets, with its 95 % interval over cases where known.
 
     Only figures from data that no rule or model was tuned on are shipped. ``held_out`` is the date of a measurement
-    on rows that are kept away from development; such a figure holds for the version of that date.
+    on rows that are kept away from development; such a figure holds for the version of that date. ``mean_off`` is how
+    far the mean score was from the true rate at worst, over sets at their natural base rate.
     """
 
     metric: str
@@ -37,9 +41,16 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
     n_sets: int = 1
     n_cases: int | None = None
     held_out: str | None = None
+    mean_off: float | None = None
 
     def __str__(self) -> str:
-        return f"{self.word}, {self.statistic} {self.value:.2f}"
+        return f"{self.word}, {self.statistic} {self.value:.2f}{self.calibration}"
+
+    @property
+    def calibration(self) -> str:
+        """A warning that the mean is no rate, where it was measured to be off."""
+        off = 0.0 if self.mean_off is None else self.mean_off
+        return f"; mean off by up to {off:.1f}" if off >= _WORTH_A_WARNING else ""
 
     @property
     def word(self) -> str:
@@ -56,7 +67,7 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
         notes = [f"{self.n_cases:,} cases"] if self.n_cases else []
         notes += [f"measured {self.held_out}"] if self.held_out else []
         described = f" ({', '.join(notes)})" if notes else ""
-        return f"{self}{interval} on {sets}{described}"
+        return f"{self.word}, {self.statistic} {self.value:.2f}{interval} on {sets}{described}{self.calibration}"
 
 
 @lru_cache(maxsize=1)
@@ -78,8 +89,11 @@ def describe_trust(info: MetricInfo, backend: str, *, at_length: bool = False) -
     >>> describe_trust(MetricInfo("shape", "custom", "", trust={"trace": "descriptive"}), "trace")
     'unmeasured, descriptive'
     """
+    own = info.trust.get(backend, "not measured")
+    if own.startswith(_MEASURED_HERE):
+        # By the user's own labels, which say more about the user's cases than ours do.
+        return own
     figure = measured_figures().get((info.name, backend))
     if figure is not None:
         return figure.at_length() if at_length else str(figure)
-    own = info.trust.get(backend, "not measured")
     return _OWN_WORDS.get(own, own if own.startswith("exact") else f"unmeasured, {own}")

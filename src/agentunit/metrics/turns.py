@@ -131,6 +131,7 @@ def _joined(items: Sequence[Item], results: Sequence[MetricResult]) -> MetricRes
     spent = [each.detail["judge"] for each in results if isinstance(each.detail.get("judge"), dict)]
     if spent:
         detail["judge"] = _spent(spent)
+    detail |= _panel(results)
     detail["turns"] = turns
     if without is not None:
         detail["reason"] = f"turn {without + 1}: {shown.detail.get('reason') if failed is not None else 'no answer'}"
@@ -146,9 +147,28 @@ def _shown(number: int, item: Item, result: MetricResult) -> dict[str, Any]:
     return {"turn": number, "value": result.value, "query": item.case.query, **kept, "answer": item.answer}
 
 
+def _panel(results: Sequence[MetricResult]) -> dict[str, Any]:
+    """What each judge of a panel said over the turns, by the mean; nothing where one judge was asked."""
+    said: dict[str, list[float]] = {}
+    weights: dict[str, Any] = {}
+    for result in results:
+        for row in result.detail.get("judges") or ():
+            weights[row["judge"]] = row.get("weight")
+            said.setdefault(row["judge"], []).extend([] if row["value"] is None else [row["value"]])
+    if not said:
+        return {}
+    rows = [
+        {"judge": name, "value": fmean(values) if values else None, "weight": weights[name]}
+        for name, values in said.items()
+    ]
+    return {"judges": rows, "judges_disagree": any(result.detail.get("judges_disagree") for result in results)}
+
+
 def _spent(parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     models = [part["model"] for part in parts if part.get("model")]
     total: dict[str, Any] = {"model": models[-1] if models else None}
+    if any("models" in part for part in parts):
+        total["models"] = list(dict.fromkeys(model for part in parts for model in part.get("models") or ()))
     total |= {name: sum(part.get(name) or 0 for part in parts) for name in ("calls", "cached")}
     for name in _AMOUNTS:
         amounts = [part.get(name) for part in parts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -16,6 +17,7 @@ from agentunit.reports.agents_console import BOTTLENECK, agents_grid, lane_block
 from agentunit.reports.case_view import CaseView, Part, ScoreView, ToolCallView, TurnView, plain
 from agentunit.reports.figures import duration, quantity
 from agentunit.reports.printable import clipped, printable, printable_line
+from agentunit.store.labels import StoredLabel
 
 _TEXT_LENGTH = 1_200
 _PASSAGES_SHOWN = 8
@@ -51,6 +53,7 @@ def print_case(
     for name, text in view.printed.items():
         page.text(f"Printed ({printable_line(name)})", text)
     page.scores(view.scores)
+    page.labels(view.labels)
     page.judge_calls(view.scores)
     for name, data in (("State", view.state), ("Case", view.case_metadata), ("Trace", view.trace_metadata)):
         page.data(name, data)
@@ -222,6 +225,21 @@ class _Page:
                 Text(printable_line(score.metric), style=style or "bold"), Text(value, style=style), Group(*lines)
             )
         self._print_grid(grid, 0, "scores")
+
+    def labels(self, labels: Sequence[StoredLabel]) -> None:
+        """What people said of the answer, who and when."""
+        if not labels:
+            return
+        self._title("Labels")
+        grid = _grid(3)
+        for label in labels:
+            said = "skipped" if label.value is None else {1.0: "yes", 0.0: "no"}.get(label.value, f"{label.value:g}")
+            when = datetime.fromtimestamp(label.made_at).astimezone().strftime("%Y-%m-%d %H:%M")
+            about = Text(f"{printable_line(label.rater)}, {when}, {printable_line(label.source)}", style="dim")
+            if label.note:
+                about.append(f"\n{self._clip(label.note)}", style="not dim")
+            grid.add_row(Text(printable_line(label.metric), style="bold"), Text(said), about)
+        self._print_grid(grid, 0, "labels")
 
     def judge_calls(self, scores: Sequence[ScoreView]) -> None:
         """What a judge was asked and said, call by call; the instructions, always alike, only at full length."""

@@ -23,6 +23,7 @@ from agentunit.multiagent.lanes import Lanes, lanes_of
 from agentunit.multiagent.team import AgentRow, Network, agents_table, network_of
 from agentunit.reports.reported_run import ReportedCase
 from agentunit.reports.timeline import TimelineEntry, timeline_of
+from agentunit.store.labels import StoredLabel
 
 Part = tuple[str, bool]
 """A piece of text, and whether the other text has it too."""
@@ -170,6 +171,7 @@ class CaseView(Struct, omit_defaults=True):
     trace_metadata: dict[str, Any] = field(default_factory=dict)
     turns: list[TurnView] = field(default_factory=list)
     user_failure: str | None = None
+    labels: list[StoredLabel] = field(default_factory=list)
     recorded: bool = True
 
 
@@ -209,6 +211,7 @@ def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
         trace_metadata=metadata,
         turns=_turns(record, answer),
         user_failure=user_failure(record.trace),
+        labels=case.labels,
         recorded=case.recorded,
     )
     if not brief and answer is not None and expected:

@@ -30,6 +30,8 @@ from agentunit.reports.figures import (
     number,
     spread_rows,
 )
+from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
+from agentunit.reports.panel_view import describe_panel, panel_rows
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import resume_command
 from agentunit.store.opening import DEFAULT_PATH
@@ -37,7 +39,7 @@ from agentunit.store.opening import DEFAULT_PATH
 ROWS_SHOWN = 10
 _WORD_WIDTH = 20
 # The width of a window in which trust may wrap, and that of a score with its interval.
-_NARROW, _VALUE_WIDTH = 90, len("0.93 [0.82, 0.98]")
+_NARROW, _VALUE_WIDTH, _TRUST_WIDTH = 90, len("0.93 [0.82, 0.98]"), len("useful, AUROC 0.73;")
 _ERRORS_SHOWN = 10
 _REASONS_SHOWN = 10
 _CASES_NAMED = 2
@@ -107,6 +109,8 @@ def print_run(
             console.print(f"… and {left_out} (--all shows them)", style="dim", highlight=False)
         if clusters := describe_clusters(summary):
             print_line(printable_line(clusters), console, "dim")
+        for note in label_notes(shown):
+            print_line(printable_line(note), console, "dim")
         _print_informational(shown, console)
         _print_repeats(summary.metrics, infos, console)
         _print_judge(summary, infos, console)
@@ -138,22 +142,36 @@ def _first_rows(rows: list[MetricSummary], gated: Collection[str]) -> list[Metri
 
 def _table(rows: list[MetricSummary], infos: Mapping[str, MetricInfo], width: int) -> Table:
     headings = ("metric", INTERVAL_HEADING, "scored", "backend", "trust")
-    # In a narrow window the value needs the room.
-    fixed = ("metric", "scored", "backend", *(("trust",) if width >= _NARROW else ()))
-    table = plain_table(*headings, right=("scored",), fixed=fixed)
     shown = [(row, metric_cells(row, infos[row.metric])) for row in rows]
-    table.columns[1].min_width = min(_VALUE_WIDTH, max((len(cells.value) for _, cells in shown), default=0))
-    for row, cells in shown:
-        informational = " i" if row.status == "informational" else ""
+    names = [f"{row.metric}{cells.mark}{' i' if row.status == 'informational' else ''}" for row, cells in shown]
+    labeled_rows = [labeled_cells(row, infos[row.metric]) for row in rows]
+    every = [cells for _, cells in shown] + [cells for cells in labeled_rows if cells is not None]
+    values, scored, backends, trusts = ([cells[at] for cells in every] for at in range(1, 5))
+    labeled_name = [f"  {LABELED_ROW} ↑"] * any(labeled_rows)
+    others = sum(_longest(each) + 2 for each in ([*names, *labeled_name], [*scored, "scored"], [*backends, "backend"]))
+    # Values stay whole as long as trust has room to wrap in; in a narrow window both wrap.
+    room = width - others - _longest(values) - 2
+    are_whole = width >= _NARROW and room >= _TRUST_WIDTH
+    fixed = ("metric", "scored", "backend", *((INTERVAL_HEADING,) if are_whole else ()))
+    fixed += ("trust",) if room >= _longest(trusts) else ()
+    table = plain_table(*headings, right=("scored",), fixed=fixed)
+    table.columns[1].min_width = _longest(values) if are_whole else min(_VALUE_WIDTH, _longest(values))
+    for (row, cells), name, labeled in zip(shown, names, labeled_rows, strict=True):
         table.add_row(
-            Text(f"{printable_line(row.metric)}{cells.mark}{informational}"),
-            Text(cells.value),
+            Text(printable_line(name)),
+            Text(cells.value if are_whole else cells.value.replace("], ", "],\n")),
             Text(cells.scored, style="" if row.n_scored == row.n_cases else "yellow"),
             Text(printable_line(cells.backend)),
             Text(cells.trust),
             style=None if row.status == "ok" else "dim",
         )
+        if labeled is not None:
+            table.add_row(f"  {LABELED_ROW}{labeled.mark}", *map(Text, map(printable_line, labeled[1:])), style="bold")
     return table
+
+
+def _longest(texts: Iterable[str]) -> int:
+    return max(map(cell_len, texts), default=0)
 
 
 def _print_informational(rows: list[MetricSummary], console: Console) -> None:
@@ -200,6 +218,11 @@ def _print_judge(summary: RunSummary, infos: Mapping[str, MetricInfo], console: 
     for row, spread in spreads:
         spread_text = describe_spread(spread, infos[row.metric].unit)
         print_line("  " + printable_line(f"{row.metric}: {spread_text}"), console)
+    for metric, panel in panel_rows(summary.metrics):
+        first, *lines = describe_panel(panel)
+        console.print(Text("\nPanel of ", style="bold").append(printable_line(f"{metric}: {first}"), style="not bold"))
+        for line in lines:
+            print_line(f"  {printable_line(line)}", console)
     spent = describe_spending(summary)
     if spent:
         console.print("\n[bold]Spent[/bold]")

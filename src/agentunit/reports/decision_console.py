@@ -30,6 +30,7 @@ from agentunit.reports.figures import (
     describe_mean,
     with_interval,
 )
+from agentunit.reports.panel_view import describe_pairwise
 from agentunit.reports.printable import printable_line
 from agentunit.reports.run_facts import describe_known_failures
 
@@ -124,6 +125,10 @@ def print_comparison(comparison: Comparison, console: Console, *, all_rows: bool
         if each.reason and (each.gated or each.verdict == "not compared"):
             line = Text(f"  {name}: ", style="bold").append(printable_line(each.reason), style="not bold")
             console.print(line, soft_wrap=True)
+    if comparison.pairwise is not None:
+        console.print("\n[bold]By a judge, pair by pair[/bold]")
+        for said in describe_pairwise(comparison.pairwise):
+            print_line(f"  {printable_line(said, 400)}", console)
     if comparison.tools:
         console.print("\n[bold]Tools[/bold]")
     for change, tools in describe_tool_changes(comparison):

@@ -7,7 +7,14 @@ from dataclasses import replace
 from math import floor, fsum, log10
 from typing import NamedTuple
 
-from agentunit.core.results import AmountSummary, JudgeSpend, JudgeSpread, MetricSummary, RunSummary, Unscored
+from agentunit.core.results import (
+    AmountSummary,
+    JudgeSpend,
+    JudgeSpread,
+    MetricSummary,
+    RunSummary,
+    Unscored,
+)
 from agentunit.engine.decision import Reason, named_cases
 from agentunit.engine.gates import GateVerdict
 from agentunit.engine.scored_run import ScoredRun
@@ -69,6 +76,10 @@ def describe_value(row: MetricSummary, unit: str) -> str:
     >>> row = MetricSummary("cost", "recorded", "1", "ok", 2, 2, mean=0.0123, low=0.01, high=0.0146, p95=0.02)
     >>> describe_value(row, "USD")
     '$0.0123 ± 0.0023, p95 0.0200'
+    >>> support = MetricSummary("faithfulness", "local", "2", "ok", 9, 9, mean=0.59, mean_of="support")
+    >>> support.share_from_half = 2 / 3
+    >>> describe_value(support, "score")
+    '0.59, 67% ≥ 0.5'
     >>> row.amount = AmountSummary("Wh", 0.52, 0.5, 0.54, 0.61, 1.04, True)
     >>> describe_value(row, "score")
     '0.52 ± 0.02 Wh, p95 0.61'
@@ -80,6 +91,8 @@ def describe_value(row: MetricSummary, unit: str) -> str:
     if row.aggregate == "last":
         return f"{quantity(row.mean, unit)} at the end"
     value = with_interval(row.mean, row.low, row.high, unit)
+    if row.mean_of and row.share_from_half is not None:
+        return f"{value}, {row.share_from_half:.0%} ≥ 0.5"
     if unit == "score" or row.p95 is None:
         return value
     approximately = "" if row.exact_quantiles else "~"
@@ -232,7 +245,7 @@ def describe_spending(summary: RunSummary) -> list[tuple[str, str]]:
     by_agent = [("agent", ", ".join(agent))] if agent else []
     by_judge = [] if summary.judge is None else [("judge", describe_judge_spend(summary.judge))]
     played = summary.simulated_user
-    by_user = [] if played is None else [("simulated user", describe_judge_spend(played))]
+    by_user = [] if played is None else [("simulated user", describe_judge_spend(played, gives_verdicts=False))]
     return [*by_agent, *by_user, *by_judge, *([] if solved is None else [("agent for each solved case", solved)])]
 
 
@@ -256,8 +269,8 @@ def _each_solved(rows: Sequence[MetricSummary]) -> str | None:
     return f"{quantity(total / n_solved, 'USD')} ({n_solved:,} of {success.n_scored:,} solved)"
 
 
-def describe_judge_spend(spend: JudgeSpend) -> str:
-    """What a judge cost over a run.
+def describe_judge_spend(spend: JudgeSpend, *, gives_verdicts: bool = True) -> str:
+    """What a judge cost over a run; one that plays users gives no verdicts.
 
     >>> describe_judge_spend(JudgeSpend(["small"], 5, 1, 10, 2, 1200, 300, None, True))
     'price unknown, 1,500 tokens in 10 calls of small; 2 replies reused; 1 score failed'
@@ -275,6 +288,12 @@ def describe_judge_spend(spend: JudgeSpend) -> str:
         text += f"; {counted(spend.n_cached, 'reply', 'replies')} reused"
     if spend.n_failed:
         text += f"; {counted(spend.n_failed, 'score')} failed"
+    if gives_verdicts and has_price and spend.n_calls and spend.n_scores:
+        text += f"; {quantity((spend.cost_usd or 0.0) / spend.n_scores, 'USD')} a verdict"
+    if spend.n_quotes:
+        text += f"; quotes found {spend.n_quotes_found:,} of {spend.n_quotes:,}"
+    if spend.n_suspected:
+        text += f"; injection suspected in {counted(spend.n_suspected, 'score')}"
     if spend.n_unstated:
         text += f"; {counted(spend.n_unstated, 'call')} may have been billed unseen (broken off or unreadable)"
     return "; ".join([text, *spend.problems])

@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
 
+from msgspec import structs
+
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.engine.comparison import CaseDifference, Comparison
 from agentunit.engine.decision import Decision
@@ -43,6 +45,8 @@ from agentunit.reports.figures import (
     spread_rows,
 )
 from agentunit.reports.html_tables import case_link, html_table, html_text, several_section, slices_section
+from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
+from agentunit.reports.panel_view import describe_pairwise, describe_panel, panel_rows
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
@@ -221,7 +225,21 @@ def _comparison(comparison: Comparison | None) -> str:
     changes = describe_tool_changes(comparison)
     facts = "".join(f"<div><dt>{change}</dt><dd>{html_text(names)}</dd></div>\n" for change, names in changes)
     tools = f'<h3>Tools</h3>\n<dl class="facts">\n{facts}</dl>\n' if facts else ""
-    return f"{title}\n{''.join(said)}{table}{tools}"
+    return f"{title}\n{''.join(said)}{table}{_pairwise(comparison)}{tools}"
+
+
+def _pairwise(comparison: Comparison) -> str:
+    if comparison.pairwise is None:
+        return ""
+    lines = "".join(f"<li>{html_text(line)}</li>" for line in describe_pairwise(comparison.pairwise))
+    rows = "".join(
+        f"<tr><td>{case_link(each.case_id, comparison.candidate)}</td><td>{each.value:g}</td>"
+        f"<td>{html_text(' / '.join(each.why))}</td></tr>\n"
+        for each in comparison.pairwise.pairs
+    )
+    table = html_table(("case", "new answer", "why"), rows) if rows else ""
+    listed = f"<details><summary>Verdicts by case</summary>{table}</details>\n" if table else ""
+    return f'<h3 id="pairwise">By a judge, pair by pair</h3>\n<ul class="plain">{lines}</ul>\n{listed}'
 
 
 def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str:
@@ -230,8 +248,9 @@ def _metric_table(reported: ReportedRun, verdicts: Sequence[GateVerdict]) -> str
     headings = ["metric", INTERVAL_HEADING, "", "scored", "backend", "trust", *(["gate"] if verdicts else [])]
     head = "".join(f'<th scope="col"{" class=num" if each == "scored" else ""}>{each}</th>' for each in headings)
     body = "".join(_metric_row(row, reported.infos[row.metric], verdicts) for row in reported.summary.metrics)
-    notes = informational_notes(reported.summary.metrics)
-    note = "".join(f'<p class="soft">i: {html_text(each)}</p>\n' for each in notes)
+    notes = [*label_notes(reported.summary.metrics)]
+    notes += [f"i: {each}" for each in informational_notes(reported.summary.metrics)]
+    note = "".join(f'<p class="soft">{html_text(each)}</p>\n' for each in notes)
     if clusters := describe_clusters(reported.summary):
         note = f'<p class="soft">{html_text(clusters)}</p>\n{note}'
     table = f'<table class="metrics wide">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
@@ -258,7 +277,26 @@ def _metric_row(row: MetricSummary, info: MetricInfo, verdicts: Sequence[GateVer
         gates = [f"<code>{html_text(gate_rule(each))}</code> {_word(GATE_WORDS[each.verdict])}" for each in named]
         cells.append(f'<td data-name="gate">{"<br>".join(gates)}</td>' if gates else "<td></td>")
     aside = "" if row.status == "ok" else ' class="aside"'
-    return f"<tr{aside}>{''.join(cells)}</tr>\n"
+    return f"<tr{aside}>{''.join(cells)}</tr>\n{_labeled_row(row, info, gated=bool(verdicts))}"
+
+
+def _labeled_row(row: MetricSummary, info: MetricInfo, *, gated: bool) -> str:
+    """What people would say, below what the scores say."""
+    shown = labeled_cells(row, info)
+    if shown is None or row.labeled is None:
+        return ""
+    labeled = row.labeled
+    rate = structs.replace(row, mean=labeled.rate, low=labeled.low, high=labeled.high)
+    cells = [
+        f'<td>{html_text(LABELED_ROW)}<span aria-hidden="true">{shown.mark}</span></td>',
+        f'<td data-name="labeled">{html_text(shown.value)}</td>',
+        f"<td>{_interval_bar(rate, info)}</td>",
+        f'<td class="num">{shown.scored}</td>',
+        f"<td>{html_text(shown.backend)}</td>",
+        f"<td>{html_text(shown.trust)}</td>",
+        *(["<td></td>"] if gated else []),
+    ]
+    return f'<tr class="labeled">{"".join(cells)}</tr>\n'
 
 
 def _interval_bar(row: MetricSummary, info: MetricInfo) -> str:
@@ -294,6 +332,9 @@ def _judge(reported: ReportedRun) -> str:
         f"{html_text(describe_spread(spread, reported.infos[row.metric].unit))}</li>"
         for row, spread in spread_rows(summary.metrics)
     ]
+    for metric, panel in panel_rows(summary.metrics):
+        said = "<br>".join(map(html_text, describe_panel(panel)))
+        lines.append(f"<li>panel of <code>{html_text(metric)}</code>: {said}</li>")
     lines += [f"<li>spent by the {who}: {html_text(words)}</li>" for who, words in describe_spending(summary)]
     return f'<h2 id="judge">Judge</h2>\n<ul class="plain">{"".join(lines)}</ul>\n' if lines else ""
 

@@ -21,6 +21,7 @@ from agentunit.reports.case_view import CaseView, conversation_text, view_case
 from agentunit.reports.comparison_view import KIND_HEADINGS, describe_answers, describe_kinds, describe_scores
 from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import GATE_WORDS, describe_reason, quantity
+from agentunit.reports.label_figures import describe_labeled
 from agentunit.reports.printable import clipped, printable, printable_line, xml_safe
 from agentunit.reports.reported_run import ReportedCase, ReportedRun
 from agentunit.reports.reporters import whole_file
@@ -220,6 +221,8 @@ def _run_properties(reported: ReportedRun) -> dict[str, str]:
             status = "" if row.status == "ok" else f" ({row.status})"
             scored = f"scored {row.n_scored}/{row.n_cases}"
             properties[f"{row.metric}[{row.backend}].{row.aggregate}{status}"] = f"{row.mean:.6g}{interval}, {scored}"
+        if row.labeled is not None:
+            properties[f"{row.metric}[{row.backend}].labeled"] = describe_labeled(row.labeled)
     for table in reported.slices:
         for cells in slice_cells(table, reported.infos):
             rest = "too small" if cells.difference == "too small" else f"from the rest {cells.difference}"

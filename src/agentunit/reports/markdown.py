@@ -48,6 +48,8 @@ from agentunit.reports.figures import (
     quantity,
     spread_rows,
 )
+from agentunit.reports.label_figures import LABELED_ROW, label_notes, labeled_cells
+from agentunit.reports.panel_view import describe_pairwise, describe_panel, panel_rows
 from agentunit.reports.printable import printable, printable_line
 from agentunit.reports.reported_run import ReportedCase, ReportedRun, how_to_resume
 from agentunit.reports.run_facts import describe_known_failures, origin_facts
@@ -220,8 +222,13 @@ def _metric_table(reported: ReportedRun) -> str:
             named = [verdict for verdict in verdicts if is_about(verdict, row.metric, row.backend)]
             cells.append("<br>".join(_rule_and_word(verdict) for verdict in named))
         lines.append("| " + " | ".join(cells) + " |")
+        if labeled := labeled_cells(row, reported.infos[row.metric]):
+            said = [f"{LABELED_ROW}{labeled.mark}", *map(inline, labeled[1:]), *([""] if verdicts else [])]
+            lines.append("| " + " | ".join(said) + " |")
     if clusters := describe_clusters(reported.summary):
         lines += ["", inline(clusters)]
+    for note in label_notes(rows):
+        lines += ["", inline(note, _TEXT_LENGTH)]
     for note in informational_notes(rows):
         lines += ["", f"_i_: {inline(note)}"]
     return "\n".join(lines)
@@ -243,6 +250,8 @@ def _judge(reported: ReportedRun) -> Iterator[str]:
         f"- {code(row.metric)}: {inline(describe_spread(spread, reported.unit(row.metric)), 400)}"
         for row, spread in spread_rows(reported.summary.metrics)
     ]
+    for metric, panel in panel_rows(reported.summary.metrics):
+        lines.append(f"- panel of {code(metric)}: {inline('; '.join(describe_panel(panel)), 800)}")
     lines += [f"- spent by the {who}: {inline(words, 400)}" for who, words in describe_spending(reported.summary)]
     if lines:
         yield "\n".join(lines)
@@ -286,6 +295,9 @@ def _comparison(comparison: Comparison | None) -> Iterator[str]:
     if comparison.note:
         yield inline(comparison.note, 600)
     yield "\n".join(lines)
+    if comparison.pairwise is not None:
+        chosen = "\n".join(f"- {inline(line, 600)}" for line in describe_pairwise(comparison.pairwise))
+        yield f"**By a judge, pair by pair**\n\n{chosen}"
     if comparison.tools:
         tools = (f"- {change}: {inline(names, _TEXT_LENGTH)}" for change, names in describe_tool_changes(comparison))
         yield "\n".join(["**Tools**", "", *tools])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 from types import TracebackType
@@ -32,6 +32,7 @@ from agentunit.engine.table_run import scores_of
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, failure_groups
 from agentunit.reports.printable import clipped, printable_line
+from agentunit.store.labels import Place, StoredLabel, places_of
 from agentunit.store.opening import DEFAULT_PATH, shown_address
 from agentunit.store.parquet_table import rows_by_place
 from agentunit.store.portable import read_portable
@@ -51,7 +52,7 @@ _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
 
 
 class ReportedCase(Struct):
-    """One finished case of a run with its scores. ``repeat`` counts from 0, as in the store.
+    """One finished case of a run with its scores and labels. ``repeat`` counts from 0, as in the store.
 
     One of a score table is not ``recorded``: its record is empty but for the id of the case, and it may not be known
     how the agent ended (``agent_known``).
@@ -64,6 +65,7 @@ class ReportedCase(Struct):
     elapsed_s: float
     record: Record
     scores: dict[str, Score]
+    labels: list[StoredLabel] = msgspec.field(default_factory=list)
     recorded: bool = True
     agent_known: bool = True
 
@@ -150,7 +152,13 @@ class Mask:
             replace(each, baseline=masked(each.baseline), candidate=masked(each.candidate))
             for each in comparison.differences
         )
-        return replace(comparison, differences=tuple(differences))
+        pairwise = comparison.pairwise
+        if pairwise is not None:
+            why = self.data([list(each.why) for each in pairwise.pairs])
+            pairs = (replace(each, why=tuple(text)) for each, text in zip(pairwise.pairs, why, strict=True))
+            said = None if pairwise.failed_why is None else self.text(pairwise.failed_why)
+            pairwise = replace(pairwise, pairs=tuple(pairs), failed_why=said)
+        return replace(comparison, differences=tuple(differences), pairwise=pairwise)
 
     def slices(self, table: SliceTable) -> SliceTable:
         """A table whose slices are named by no personal data: a value of a field may be an e-mail address."""
@@ -299,7 +307,16 @@ class ReportedRun:
 
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed."""
-        return map(self.mask.case, self._cases())
+        return map(self._reported, self._cases())
+
+    def _reported(self, case: ReportedCase) -> ReportedCase:
+        labels = self._labels.get((case.position, case.repeat), ())
+        shown = [structs.replace(label, note=self.mask.text(label.note) if label.note else "") for label in labels]
+        return self.mask.case(structs.replace(case, labels=shown) if shown else case)
+
+    @cached_property
+    def _labels(self) -> Mapping[Place, list[StoredLabel]]:
+        return places_of(self.run.labels)
 
     def _cases(self) -> Iterator[ReportedCase]:
         if self._store is not None:
@@ -317,7 +334,7 @@ class ReportedRun:
             found = _from_table(self._path, case_id)
         else:
             found = (case for case in self._cases() if case.case_id == case_id)
-        return list(map(self.mask.case, found))
+        return list(map(self._reported, found))
 
     def case_ids(self) -> list[str]:
         """The ids of the finished cases, in dataset order."""
@@ -330,9 +347,10 @@ class ReportedRun:
         return self.run.read_records is None
 
 
-def open_run(reference: str, store: RunStore, *, show_personal_data: bool = False) -> ReportedRun:
+def open_run(reference: str, store: RunStore, *, show_personal_data: bool = False, labels: bool = True) -> ReportedRun:
     """A run of a store, by any of its names."""
-    return ReportedRun(run_from_store(store, reference), store=store, show_personal_data=show_personal_data)
+    run = run_from_store(store, reference, labels=labels)
+    return ReportedRun(run, store=store, show_personal_data=show_personal_data)
 
 
 def open_run_file(path: str | os.PathLike[str], *, show_personal_data: bool = False) -> ReportedRun:

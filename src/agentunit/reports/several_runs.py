@@ -14,6 +14,7 @@ from agentunit.reports.comparison_view import describe_scores
 from agentunit.reports.console import ROWS_SHOWN, plain_table, print_line, print_next
 from agentunit.reports.decision_console import VERDICT_STYLE, print_known_failures
 from agentunit.reports.figures import counted, counted_cases, describe_mean
+from agentunit.reports.panel_view import describe_pairwise
 from agentunit.reports.printable import printable_line
 
 NOT_THERE = "not in this run"
@@ -135,4 +136,7 @@ def print_several(
         print_line(f"\n{run}: {printable_line(said)}", console, style)
         if decision.comparison is not None and decision.comparison.note:
             print_line(printable_line(decision.comparison.note), console, "yellow")
+        if decision.comparison is not None and decision.comparison.pairwise is not None:
+            for line in describe_pairwise(decision.comparison.pairwise):
+                print_line(f"  {printable_line(line, 400)}", console)
     print_next(next_steps, console)

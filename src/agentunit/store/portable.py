@@ -18,6 +18,7 @@ from msgspec import Struct
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.results import Score, encode_json
 from agentunit.store.foreign import check_foreign
+from agentunit.store.labels import StoredLabel, frames_of_run, labels_of_run, places_of, subject_of
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RunHeader
 from agentunit.store.schema import StoreError
@@ -40,8 +41,11 @@ class PortableHeader(Struct):
     header: RunHeader
 
 
-class PortableCase(Struct):
-    """One finished case; the record is kept as it was written."""
+class PortableCase(Struct, omit_defaults=True):
+    """One finished case; the record is kept as it was written. ``labels`` are those that stood for its answer.
+
+    Where some of the run's labels were given on another run, ``frame`` is the run that this answer's were drawn from.
+    """
 
     position: int
     repeat: int
@@ -50,6 +54,8 @@ class PortableCase(Struct):
     elapsed_s: float
     record: msgspec.Raw
     scores: dict[str, Score]
+    labels: list[StoredLabel] = msgspec.field(default_factory=list)
+    frame: str | None = None
 
 
 _header_decoder = msgspec.json.Decoder(PortableHeader)
@@ -106,12 +112,16 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
     waiting: list[WrittenScore] = []
     for case in cases:
         line = bytes(case.record)
-        decode_record(line)
+        record = decode_record(line)
         store.add_lines([(run_id, case.position, case.repeat, case.case_id, int(case.failed), case.elapsed_s, line)])
         waiting += written_scores(run_id, case.position, case.repeat, case.scores)
         if len(waiting) >= _SCORES_AT_ONCE:
             store.add_written_scores(waiting)
             waiting = []
+        if case.labels:
+            # What a label is about is read from the record, not taken from the file's word.
+            subject = subject_of(record)
+            store.add_labels([label for label in case.labels if label.subject == subject])
     store.add_written_scores(waiting)
     store.set_status(run_id, header.status, finished_at=header.finished_at)
 
@@ -166,6 +176,8 @@ def _cases_of(store: RunStore, run_id: str) -> Iterator[PortableCase]:
     # Records and scores come in the same order, so one pass over each is enough.
     scores = store.scores(run_id)
     waiting = next(scores, None)
+    of_run = labels_of_run(store, run_id)
+    labels, frames = places_of(of_run), frames_of_run(store, run_id, of_run)
     for stored in store.records(run_id):
         of_case: dict[str, Score] = {}
         while waiting is not None and (waiting.position, waiting.repeat) == (stored.position, stored.repeat):
@@ -173,7 +185,15 @@ def _cases_of(store: RunStore, run_id: str) -> Iterator[PortableCase]:
             waiting = next(scores, None)
         raw = msgspec.Raw(encode_record(stored.record))
         yield PortableCase(
-            stored.position, stored.repeat, stored.case_id, stored.failed, stored.elapsed_s, raw, of_case
+            stored.position,
+            stored.repeat,
+            stored.case_id,
+            stored.failed,
+            stored.elapsed_s,
+            raw,
+            of_case,
+            list(labels.get((stored.position, stored.repeat), ())),
+            frames.get((stored.position, stored.repeat)),
         )
 
 

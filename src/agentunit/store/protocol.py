@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from agentunit.core.records import Record
 from agentunit.core.results import Score
+from agentunit.store.labels import StoredLabel
 from agentunit.store.runs import (
     RecordRow,
     RunHeader,
@@ -153,3 +154,17 @@ class RunStore(Protocol):
 
     def scores(self, run_id: str, *, case_id: str | None = None) -> Iterator[StoredScore]:
         """The scores of a run (or of one of its cases), in dataset order."""
+
+    # Labels
+
+    def add_labels(self, labels: Sequence[StoredLabel]) -> int:
+        """Keep labels, all of them or none; each takes the place of what its rater said of the same answer before.
+
+        One that is there already is left alone. Returns how many were not.
+        """
+
+    def withdraw_label(self, label_id: str) -> None:
+        """Take back a label. It stays in the store, and stands no more."""
+
+    def labels(self, metric: str | None = None, *, withdrawn: bool = False) -> list[StoredLabel]:
+        """The labels that stand, of one metric or of all, oldest first; with ``withdrawn`` also those taken back."""

@@ -102,6 +102,20 @@ MIGRATIONS: tuple[tuple[Step, ...], ...] = (
         move_scores,
         "DROP TABLE scores",
     ),
+    # Labels belong to answers, not to runs: deleting a run leaves them.
+    (
+        """CREATE TABLE labels (
+            id TEXT PRIMARY KEY,
+            subject TEXT NOT NULL,
+            metric TEXT NOT NULL,
+            case_id TEXT NOT NULL,
+            rater TEXT NOT NULL,
+            made_at REAL NOT NULL,
+            withdrawn_at REAL,
+            label TEXT NOT NULL
+        )""",
+        "CREATE INDEX labels_by_subject ON labels (subject, metric, rater)",
+    ),
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

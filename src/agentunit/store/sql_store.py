@@ -6,17 +6,19 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from agentunit.store.database import Database
+from agentunit.store.label_table import LabelTable
 from agentunit.store.record_table import RecordTable
 from agentunit.store.run_table import RunTable
 from agentunit.store.score_table import ScoreTable
 
 
-class SqlStore(RunTable, RecordTable):
+class SqlStore(RunTable, RecordTable, LabelTable):
     """Runs in a database (``protocol.RunStore``). Every ``add_*`` is durable when it returns."""
 
     def __init__(self, database: Database) -> None:
         RunTable.__init__(self, database)
         ScoreTable.__init__(self, database)
+        LabelTable.__init__(self, database)
 
     def __enter__(self) -> SqlStore:
         return self

@@ -142,11 +142,12 @@ def test_a_no_is_final(fault: Fault, problem: str) -> None:
 @pytest.mark.parametrize("reason", ["length", "MAX_TOKENS", "model_length"])
 def test_a_reply_that_was_cut_off_keeps_its_text_and_is_not_kept(tmp_path: object, reason: str) -> None:
     with JudgeServer(echo, faults={0: cut_off(reason)}) as server:
-        client = JudgeClient(settings_for(server, cache=str(tmp_path)))
+        client = JudgeClient(settings_for(server, cache=str(tmp_path), max_tokens=50))
         first, second = ask_all(client, [question()])[0], ask_all(client, [question()])[0]
         client.close()
 
-    assert (first.text, first.problem) == (ECHO, "the reply was cut off at its limit of tokens")
+    told = "the reply was cut off at its limit of tokens (max_tokens is set to 50: set more, or none)"
+    assert (first.text, first.problem, first.attempts) == (ECHO, told, 1)
     assert (second.text, second.problem, second.cached) == (ECHO, None, False)
 
 

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from judge_decisions import texts_of
 
-from agentunit.backends.judge.prompts import batches, fenced, pieces, suspicions
+from agentunit.backends.judge.injection import suspicions
+from agentunit.backends.judge.prompts import batches, fenced, pieces
 from agentunit.backends.judge.replies import quote_stands_in
 
 

@@ -11,8 +11,8 @@ from judge_decisions import decide, texts_of
 from scripted_judge import ScriptedJudge, body_of, reply_of
 
 from agentunit.backends.json_schema import violations
-from agentunit.backends.judge.claims import ANSWER_BUDGET, MOST_CLAIMS, PASSAGE_BUDGET
 from agentunit.backends.judge.judge_backend import MEASURES, JudgeBackend, judge_one
+from agentunit.backends.judge.prompts import ANSWER_BUDGET, MOST_CLAIMS, PASSAGE_BUDGET
 from agentunit.backends.quality import QualityQuestion, RubricQuestion, Verdict
 
 PARIS = "Paris is in France."
@@ -102,15 +102,16 @@ def test_a_quote_counts_for_the_passage_it_stands_in(named: int | None, decides:
 @pytest.mark.parametrize(
     ("quote", "found"), [("Paris is in Spain", False), ("aris is in Franc", False), (None, None), ("…", False)]
 )
-def test_a_supported_claim_whose_quote_stands_nowhere_is_asked_about_again_and_does_not_count(
+def test_a_supported_claim_whose_quote_stands_nowhere_is_asked_about_again_and_then_unknown(
     quote: str | None, found: bool | None
 ) -> None:
     bad = verdicts("supported", "supported", quote=quote)
     judge = ScriptedJudge([CLAIMS, bad, bad])
     verdict = judged("faithfulness", QUESTION, judge)
-    assert verdict.value == 0.5
+    assert (verdict.value, verdict.detail["error"]["type"]) == (None, "JudgeFailed")
+    assert verdict.detail["reason"] == "the judge shows no evidence for 1 of 2 claims, asked twice"
     claim = verdict.detail["claims"][0]
-    assert (claim["verdict"], claim["quote"], claim["quote_found"]) == ("unproven", quote, found)
+    assert (claim["verdict"], claim["quote"], claim["quote_found"]) == ("unknown", quote, found)
     assert "the quote of claim 1 stands in no passage" in judge.asked[-1].user
     # Both replies stay in the cache: asked again, the same question gets the same score without a call.
     assert judge.forgotten == []
@@ -122,6 +123,28 @@ def test_a_quote_that_is_found_at_the_second_attempt_counts() -> None:
     )
     verdict = judged("faithfulness", QUESTION, judge)
     assert (verdict.value, verdict.detail["claims"][0]["quote_found"]) == (1.0, True)
+
+
+def test_a_claim_that_the_answer_does_not_state_is_asked_about_again_and_then_unknown() -> None:
+    invented = {"claims": [{"claim": "Paris is large.", "quote": "large city"}, "It has 9 people."]}
+    on_the_rest = {"verdicts": [{"claim": 1, "verdict": "not_in_passages"}]}
+    judge = ScriptedJudge([invented, invented, on_the_rest])
+    verdict = judged("faithfulness", QUESTION, judge)
+    first = verdict.detail["claims"][0]
+    assert (verdict.value, first["verdict"], first["answer_quote_found"]) == (None, "unknown", False)
+    assert "the quote of claim 1 does not stand in it" in judge.asked[1].user
+    judge = ScriptedJudge([invented, CLAIMS, verdicts("supported", "supported")])
+    assert judged("faithfulness", QUESTION, judge).value == 1.0
+
+
+@pytest.mark.parametrize("said", [{"claims": []}, '```json\n{"mark": "<mark>", "claims": []}\n```'])
+def test_an_answer_without_claims_is_asked_about_again_before_it_has_no_score(said: Any) -> None:
+    judge = ScriptedJudge([said, said])
+    verdict = judged("faithfulness", QUESTION, judge)
+    assert (verdict.value, len(judge.asked)) == (None, 2)
+    assert verdict.detail["reason"] == "the judge found no claim in the answer, asked twice"
+    judge = ScriptedJudge([said, CLAIMS, verdicts("supported", "supported")])
+    assert judged("faithfulness", QUESTION, judge).value == 1.0
 
 
 def test_a_contradiction_without_its_quote_stays_one() -> None:
@@ -142,14 +165,6 @@ def test_evidence_in_a_later_batch_of_passages_counts() -> None:
     verdict = judged("faithfulness", QualityQuestion(None, context, "B is blue."), ScriptedJudge(reply))
     (claim,) = verdict.detail["claims"]
     assert (verdict.value, claim["verdict"], claim["passage"]) == (1.0, "supported", 2)
-
-
-@pytest.mark.parametrize("said", [{"claims": []}, '```json\n{"mark": "<mark>", "claims": []}\n```'])
-def test_an_answer_without_claims_has_no_score(said: Any) -> None:
-    verdict = judged("faithfulness", QUESTION, ScriptedJudge([said]))
-    assert verdict.value is None
-    assert verdict.detail["reason"] == "the judge found no claim in the answer"
-    assert "error" not in verdict.detail
 
 
 def test_a_blank_answer_is_not_sent() -> None:
@@ -207,10 +222,11 @@ def test_no_reply_is_an_error_and_is_not_asked_again() -> None:
 
 def test_a_reply_that_was_cut_off_is_not_used_even_if_it_reads_well() -> None:
     cut = reply_of(json.dumps({"mark": "<mark>", **CLAIMS}), "the reply was cut off at its limit of tokens")
-    judge = ScriptedJudge([cut, CLAIMS, verdicts("supported", "supported")])
-    assert judged("faithfulness", QUESTION, judge).value == 1.0
-    assert "cut off" in judge.asked[1].user
-    assert judge.asked[1].max_tokens == 4 * judge.asked[0].max_tokens
+    judge = ScriptedJudge([cut])
+    verdict = judged("faithfulness", QUESTION, judge)
+    # The client has given it all the room there is, so it is not asked and paid for once more.
+    assert (verdict.value, len(judge.asked)) == (None, 1)
+    assert "cut off" in verdict.detail["error"]["message"]
 
 
 def test_claims_named_by_their_text() -> None:

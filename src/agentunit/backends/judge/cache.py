@@ -2,7 +2,8 @@
 
 The file holds digests of requests, and replies; no request, no key, no address. Replies may quote what was judged, so
 only the user can read it. A cache that cannot be used makes calls, never errors. Replies are written by a thread of the
-cache's own, some at a time: a slow disk must not hold up the calls.
+cache's own, some at a time: a slow disk must not hold up the calls. Beyond a size limit, those that were not used for
+the longest time give way.
 """
 
 from __future__ import annotations
@@ -13,17 +14,21 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
+from agentunit.backends.judge.level_chances import Position
 from agentunit.core.sqlite import SqliteFile, transaction
 
 _FILE = "judge-replies-1.sqlite"
 _WAIT_FOR_LOCK_S = 5.0
 _BETWEEN_WRITES_S = 0.05
+# Where the limit is reached, so large a share of the replies goes at once.
+_EVICTED_SHARE = 0.1
+# The time of a reply is when it was last used; the name of its column is older than that.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS replies (
     digest BLOB PRIMARY KEY, reply BLOB NOT NULL, checksum BLOB NOT NULL, created_at REAL NOT NULL
@@ -40,6 +45,7 @@ class KeptReply(NamedTuple):
     model: str | None
     prompt_tokens: int | None
     completion_tokens: int | None
+    positions: tuple[Position, ...] | None = None
 
 
 def cache_folder(setting: str) -> Path:
@@ -61,9 +67,10 @@ class ReplyCache:
     A reply is found at once after ``keep``, and is on disk within a moment, or when ``close`` returns.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, max_bytes: int | None = None) -> None:
         self.problem: str | None = None
         self._file = folder / _FILE
+        self._max_bytes = max_bytes
         self._begin()
 
     def _begin(self) -> None:
@@ -72,6 +79,7 @@ class ReplyCache:
         self._reading: sqlite3.Connection | None = None
         # What is not on disk yet; None: to be deleted there.
         self._pending: dict[bytes, bytes | None] = {}
+        self._used: set[bytes] = set()
         self._has_pending = threading.Event()
         self._is_closing = threading.Event()
         self._writer: threading.Thread | None = None
@@ -85,6 +93,9 @@ class ReplyCache:
             else:
                 row = self._attempt(lambda: self._row(digest))
                 data = row[0] if row is not None and _checksum(digest, row[0]) == row[1] else None
+                if data is not None:
+                    # Noted on disk with the next replies that are written, or when the cache is closed.
+                    self._used.add(digest)
         try:
             return None if data is None else msgspec.json.decode(data, type=KeptReply)
         except msgspec.DecodeError:
@@ -101,6 +112,8 @@ class ReplyCache:
     def close(self) -> None:
         """Write what is left, and close the file. The cache can be used again."""
         if self._pid == os.getpid():
+            if self._used and self.problem is None:
+                self._start_writer()
             self._is_closing.set()
             self._has_pending.set()
             if self._writer is not None:
@@ -121,10 +134,13 @@ class ReplyCache:
             return
         with self._lock:
             self._pending[digest] = data
-            if self._writer is None:
-                self._writer = threading.Thread(target=self._write_on, name="agentunit-judge-cache", daemon=True)
-                self._writer.start()
+            self._start_writer()
         self._has_pending.set()
+
+    def _start_writer(self) -> None:
+        if self._writer is None:
+            self._writer = threading.Thread(target=self._write_on, name="agentunit-judge-cache", daemon=True)
+            self._writer.start()
 
     def _row(self, digest: bytes) -> tuple[bytes, bytes] | None:
         if self._reading is None:
@@ -140,9 +156,11 @@ class ReplyCache:
             is_last = self._is_closing.is_set()
             with self._lock:
                 batch = dict(self._pending)
-            if connection is not None and batch:
+                used, self._used = self._used, set()
+            if connection is not None and (batch or used):
                 writing = connection
-                self._attempt(lambda: _write(writing, batch))  # noqa: B023  # done before the batch changes
+                self._attempt(lambda: _write(writing, batch, used))  # noqa: B023  # done before they change
+                self._attempt(lambda: _evict(writing, self._max_bytes))  # noqa: B023
             with self._lock:
                 for digest, data in batch.items():
                     if self._pending.get(digest, data) is data:
@@ -174,13 +192,79 @@ class ReplyCache:
         return connection
 
 
-def _write(connection: sqlite3.Connection, batch: dict[bytes, bytes | None]) -> None:
+def _write(connection: sqlite3.Connection, batch: dict[bytes, bytes | None], used: Iterable[bytes]) -> None:
     now_s = time.time()
     kept = [(digest, data, _checksum(digest, data), now_s) for digest, data in batch.items() if data is not None]
     gone = [(digest,) for digest, data in batch.items() if data is None]
     with transaction(connection):
+        connection.executemany(
+            "UPDATE replies SET created_at = ? WHERE digest = ?", [(now_s, digest) for digest in used]
+        )
         connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?)", kept)
         connection.executemany("DELETE FROM replies WHERE digest = ?", gone)
+
+
+def _evict(connection: sqlite3.Connection, max_bytes: int | None) -> None:
+    """Delete the replies that were not used for the longest time while there is more than the limit allows."""
+    while max_bytes is not None and _n_bytes(connection) > max_bytes:
+        (n_replies,) = connection.execute("SELECT COUNT(*) FROM replies").fetchone()
+        if not n_replies:
+            return
+        n_evicted = max(1, int(n_replies * _EVICTED_SHARE))
+        with transaction(connection):
+            connection.execute(
+                "DELETE FROM replies WHERE digest IN (SELECT digest FROM replies ORDER BY created_at LIMIT ?)",
+                (n_evicted,),
+            )
+
+
+def _n_bytes(connection: sqlite3.Connection) -> int:
+    """What the replies take; pages that are free are used again."""
+    page_bytes, n_pages, n_free = (
+        int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_size", "page_count", "freelist_count")
+    )
+    return page_bytes * (n_pages - n_free)
+
+
+class CacheContents(NamedTuple):
+    """What a cache holds; the times are those of the replies that were used first and last, in seconds since 1970."""
+
+    file: Path
+    n_replies: int = 0
+    n_bytes: int = 0
+    oldest_s: float | None = None
+    newest_s: float | None = None
+
+
+def cache_contents(folder: Path) -> CacheContents:
+    """What the cache of a folder holds; ``OSError`` or ``sqlite3.Error`` when that cannot be read."""
+    file = folder / _FILE
+    if not file.exists():
+        return CacheContents(file)
+    connection = SqliteFile(file, wait_s=_WAIT_FOR_LOCK_S).connect_to_write(any_thread=True)
+    try:
+        connection.execute(_SCHEMA)
+        row = connection.execute("SELECT COUNT(*), MIN(created_at), MAX(created_at) FROM replies").fetchone()
+        return CacheContents(file, row[0], _n_bytes(connection) if row[0] else 0, row[1], row[2])
+    finally:
+        connection.close()
+
+
+def clear_cache(folder: Path) -> int:
+    """Delete all replies that the cache of a folder holds, and say how many there were."""
+    file = folder / _FILE
+    if not file.exists():
+        return 0
+    connection = SqliteFile(file, wait_s=_WAIT_FOR_LOCK_S).connect_to_write(any_thread=True)
+    try:
+        connection.execute(_SCHEMA)
+        n_deleted = connection.execute("DELETE FROM replies").rowcount
+        connection.commit()
+        connection.execute("VACUUM")
+        return int(n_deleted)
+    finally:
+        connection.close()
 
 
 def _checksum(digest: bytes, data: bytes) -> bytes:

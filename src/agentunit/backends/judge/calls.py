@@ -10,10 +10,19 @@ from typing import Any
 import msgspec
 
 from agentunit.backends.http_client import HttpClient, HttpFailure
-from agentunit.backends.judge.chat_completion import Attempt, Completion, Dialect, attempt
+from agentunit.backends.judge.chat_completion import (
+    Attempt,
+    Dialect,
+    attempt,
+    aws_credentials,
+    request_body,
+)
+from agentunit.backends.judge.completions import Completion
 from agentunit.backends.judge.limits import LONGEST_WAIT_S, Health, Pace, SpendCap, Tariff
 from agentunit.backends.judge.messages import JudgeRequest, JudgeUsage
+from agentunit.backends.judge.profiles import profile_named
 from agentunit.backends.judge.prompts import answers_another
+from agentunit.backends.judge.room import Room
 from agentunit.backends.judge.settings import JudgeSettings
 
 NO_TEMPERATURE = (
@@ -30,7 +39,8 @@ class Call:
     """What came of a question so far. ``attempts`` are plain data, for transcripts.
 
     ``was_stale``: a kept connection turned out to be closed, so a new one is used from then on. ``was_astray``: the
-    reply to another question came, which is asked about once more.
+    reply to another question came, which is asked about once more. ``max_tokens`` is the limit of the next attempt
+    (0: not known yet), ``cut_off`` the last limit that a reply reached, and that reply.
     """
 
     completion: Completion = field(default_factory=Completion)
@@ -41,6 +51,8 @@ class Call:
     n_unstated: int = 0
     was_stale: bool = False
     was_astray: bool = False
+    max_tokens: int = 0
+    cut_off: tuple[int, Completion] | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -51,6 +63,10 @@ class Caller:
         self.dialect = dialect
         self._settings = settings
         self._address = settings.address
+        self._profile = profile_named(self._address.profile)
+        is_signed = self._profile.name == "bedrock" and settings.key is None
+        self._credentials = aws_credentials() if is_signed else None
+        self._room = Room(settings)
         self._client = client
         self._usage = usage
         self._tariff = Tariff(settings)
@@ -78,6 +94,9 @@ class Caller:
             made = await self._turn(request, call, ticket)
             if made is None:
                 return call
+            if call.cut_off is not None and (made.completion.was_cut_off or made.status == 400):
+                call.problem, call.completion = self._room.why_cut_off(call.cut_off[0]), call.cut_off[1]
+                return call
             is_astray = request.mark is not None and answers_another(made.completion.text or "", request.mark)
             if made.kind == "answered" and not call.was_astray and is_astray:
                 call.was_astray = call.was_stale = True
@@ -103,6 +122,15 @@ class Caller:
             # Who was turned away waits for a turn like all others: the pace has been lowered for all.
             if made.kind != "turned_away":
                 await asyncio.sleep(self._backoff_s(n_failed))
+
+    def _another_limit(self, request: JudgeRequest, call: Call, made: Attempt) -> int | None:
+        """The limit of tokens to try next: more after a reply that was cut off, less after a refusal of so much."""
+        if made.completion.was_cut_off:
+            call.cut_off = call.max_tokens, made.completion
+            return self._room.after_cut_off(call.max_tokens)
+        if made.status != 400:
+            return None
+        return self._room.after_refusal(call.max_tokens, request.max_tokens, made.problem or "", call.cut_off)
 
     async def _turn(self, request: JudgeRequest, call: Call, ticket: int) -> Attempt | None:
         """What came of one turn; ``None`` when nothing was sent, with the reason in the call."""
@@ -148,16 +176,23 @@ class Caller:
             self._outage = None
 
     async def _understood(self, request: JudgeRequest, call: Call) -> Attempt | None:
-        """Send a request, and where the server refuses how it is put, put it in an easier way.
+        """Send a request, and where the server refuses how it is put, put it in an easier way, or with more room.
 
         Others are asked in that way only when the server has taken it.
         """
+        if not call.max_tokens:
+            # Not before its turn: what other calls needed meanwhile is known by then.
+            call.max_tokens = self._room.first(request.max_tokens)
         dialect = self.dialect
         refused: Attempt | None = None
         while True:
             made = await self._sent(request, call, dialect)
             if made is None:
                 return None
+            another_limit = self._another_limit(request, call, made)
+            if another_limit is not None:
+                call.max_tokens = another_limit
+                continue
             if made.status is not None and 200 <= made.status < 300:
                 self._remember(dialect, has_schema=request.schema is not None)
             is_no = made.kind == "final" and (made.status or 0) >= 400
@@ -177,20 +212,11 @@ class Caller:
     async def _sent(self, request: JudgeRequest, call: Call, dialect: Dialect) -> Attempt | None:
         """One attempt, and what it cost; ``None`` when it must not be made, with the reason in the call."""
         loop = asyncio.get_running_loop()
-        body = msgspec.json.encode(
-            dialect.body(
-                self._settings.model,
-                request.system,
-                request.user,
-                request.schema,
-                request.purpose,
-                request.max_tokens,
-                request.seed,
-            )
-        )
+        wanted = dialect.wanted(request, self._settings, call.max_tokens)
+        body = msgspec.json.encode(request_body(self._profile, wanted, self._settings.extra_body))
         most_usd = 0.0
         if self._settings.max_spend_usd is not None:
-            most_usd = self._tariff.most_usd(len(body), request.max_tokens) or 0.0
+            most_usd = self._tariff.most_usd(len(body), call.max_tokens) or 0.0
         if not await self._cap.set_aside(most_usd):
             call.problem = (
                 f"the spend cap is reached: {self._cap.spent_usd:.4f} of {self._cap.cap_usd:.4f} USD are spent, "
@@ -208,7 +234,7 @@ class Caller:
         self._usage.retries += bool(call.attempts)
         try:
             time_s = self._time_for_one()
-            made = await attempt(self._client, self._address, body, time_s, on_new=call.was_stale, mark=request.mark)
+            made = await self._attempt(request, body, time_s, on_new=call.was_stale)
             counted_usd = self._count(call, made, most_usd)
         finally:
             self._cap.settle(most_usd, counted_usd)
@@ -216,6 +242,17 @@ class Caller:
         call.attempts.append({"status": made.status, "problem": made.problem, "elapsed_s": round(elapsed_s, 4)})
         self._learn(made, started_at, elapsed_s)
         return made
+
+    async def _attempt(self, request: JudgeRequest, body: bytes, time_s: float, *, on_new: bool) -> Attempt:
+        return await attempt(
+            self._client,
+            self._address,
+            body,
+            time_s,
+            on_new=on_new,
+            mark=request.mark,
+            credentials=self._credentials,
+        )
 
     def _count(self, call: Call, made: Attempt, most_usd: float) -> float:
         """Add what an attempt took to the totals; the money is what it counts against the cap."""
@@ -269,6 +306,7 @@ class Caller:
             made.problem or "",
             had_schema=request.schema is not None,
             had_seed=request.seed is not None,
+            formats=self._profile.formats,
         )
         if found is None:
             return None

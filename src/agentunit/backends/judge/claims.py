@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agentunit.backends.judge.prompts import batches, fenced, list_schema, pieces
+from agentunit.backends.judge.prompts import (
+    ANSWER_BUDGET,
+    CLAIM_BUDGET,
+    MOST_CLAIMS,
+    OVERLAP,
+    PASSAGE_BUDGET,
+    batches,
+    fenced,
+    list_schema,
+    pieces,
+)
 from agentunit.backends.judge.questions import Asking, JudgeFailed, all_of
 from agentunit.backends.judge.replies import (
     UnprovenReply,
@@ -26,14 +36,9 @@ from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.formulas.text import factual_overlap, share_true
 
 SUPPORTED, CONTRADICTED, NOT_IN_PASSAGES = "supported", "contradicted", "not_in_passages"
-UNPROVEN = "unproven"
-"""What a judge calls supported, twice, with words that stand in no passage; it does not count as supported."""
-
-ANSWER_BUDGET = 3_000
-PASSAGE_BUDGET = 24_000
-CLAIM_BUDGET = 6_000
-MOST_CLAIMS = 20
-_OVERLAP = 400
+UNKNOWN = "unknown"
+"""A claim that a judge twice calls supported with words that stand in no passage, or takes from an answer that does not
+state it: there is no verdict on it, and so none on its answer."""
 
 _SPLIT_TASK = """\
 You split an answer into claims, so that each claim can be checked by itself.
@@ -72,7 +77,7 @@ _MEANINGS = {
     **dict.fromkeys(("no", "false", "0", "partially supported", "partly supported"), NOT_IN_PASSAGES),
 }
 # Of several batches of passages the one that says most about a claim decides.
-_WEIGHT = {NOT_IN_PASSAGES: 0, UNPROVEN: 1, CONTRADICTED: 2, SUPPORTED: 3}
+_WEIGHT = {NOT_IN_PASSAGES: 0, UNKNOWN: 1, CONTRADICTED: 2, SUPPORTED: 3}
 _RULE = f"a verdict must be {SUPPORTED}, {CONTRADICTED} or {NOT_IN_PASSAGES}"
 
 _SPLIT_SCHEMA = list_schema("claims", claim={"type": "string"}, quote={"type": "string"})
@@ -86,10 +91,11 @@ _VERDICT = {
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement, and the words of the answer it comes from."""
+    """One statement, the words of the answer it comes from, and whether they stand there."""
 
     text: str
     quote: str | None = None
+    quote_found: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -108,19 +114,29 @@ async def faithfulness(question: QualityQuestion, asking: Asking) -> Verdict:
         return Verdict(None, {"reason": "the answer is blank: it claims nothing", "claims": []})
     claims = await split_into_claims(question.question, question.answer, asking)
     if not claims:
-        return Verdict(None, {"reason": "the judge found no claim in the answer", "claims": []})
+        return Verdict(None, {"reason": "the judge found no claim in the answer, asked twice", "claims": []})
     checked = await check_claims(question.question, claims, question.context, asking)
-    value = share_true([each.verdict == SUPPORTED for each in checked])
-    return Verdict(value, {"claims": shown_claims(claims, checked, question.answer)})
+    detail: dict[str, Any] = {"claims": shown_claims(claims, checked)}
+    if any(each.verdict == UNKNOWN for each in checked):
+        return _unknown(detail, checked)
+    return Verdict(share_true([each.verdict == SUPPORTED for each in checked]), detail)
 
 
-def shown_claims(claims: Sequence[Claim], checked: Sequence[Checked], answer: str) -> list[dict[str, Any]]:
+def _unknown(detail: dict[str, Any], *checked: Sequence[Checked]) -> Verdict:
+    """A verdict whose evidence fails is none; nor is it a low score, because the fault is the judge's."""
+    every = [each for some in checked for each in some]
+    n_unknown = sum(each.verdict == UNKNOWN for each in every)
+    reason = f"the judge shows no evidence for {n_unknown} of {len(every)} claims, asked twice"
+    return Verdict(None, {**detail, "reason": reason, "error": {"type": JudgeFailed.__name__, "message": reason}})
+
+
+def shown_claims(claims: Sequence[Claim], checked: Sequence[Checked]) -> list[dict[str, Any]]:
     """Claims with their verdicts, as a detail shows them."""
     return [
         {
             "claim": claim.text,
             "answer_quote": claim.quote,
-            "answer_quote_found": None if claim.quote is None else quote_stands_in(claim.quote, answer),
+            "answer_quote_found": claim.quote_found,
             "verdict": each.verdict,
             "passage": each.passage,
             "quote": each.quote,
@@ -137,7 +153,8 @@ async def split_into_claims(question: str | None, answer: str, asking: Asking, p
     async def of_piece(piece: str) -> list[Claim]:
         data = fenced([*known, ("answer", piece)], _SPLIT_TASK)
         room = 1024 + len(piece)
-        return await asking.read(purpose, _SPLIT_TASK, data, _SPLIT_SCHEMA, _read_claims, max_tokens=room)
+        read = partial(_read_claims, answer=piece)
+        return await asking.read(purpose, _SPLIT_TASK, data, _SPLIT_SCHEMA, read, max_tokens=room)
 
     parts = await all_of(of_piece(piece) for piece in pieces(answer, ANSWER_BUDGET))
     # A claim that a judge lists twice would count twice.
@@ -147,13 +164,21 @@ async def split_into_claims(question: str | None, answer: str, asking: Asking, p
     return list(found.values())
 
 
-def _read_claims(reply: dict[str, Any]) -> list[Claim]:
+def _read_claims(reply: dict[str, Any], answer: str) -> list[Claim]:
+    """The claims of a reply. None at all, and words that do not stand in the answer, are asked about once more."""
     claims: list[Claim] = []
     for entry in entries_of(reply, "claims", ("claim", "statement")):
         said = text_of(entry) or text_of(field_of(entry, "claim", "statement", "text"))
         if said is None:
             raise UnreadableReply(f"a claim must be a text; received {entry!r:.60}")
-        claims.append(Claim(said, text_of(field_of(entry, "quote", "source"))))
+        quote = text_of(field_of(entry, "quote", "source"))
+        claims.append(Claim(said, quote, None if quote is None else quote_stands_in(quote, answer)))
+    if not claims and answer.strip():
+        raise UnprovenReply("it lists no claim; if the answer states anything at all, list it", claims)
+    invented = [str(number) for number, each in enumerate(claims, 1) if each.quote_found is False]
+    if invented:
+        rule = "a claim must quote words of the answer, copied exactly"
+        raise UnprovenReply(f"{rule}; the quote of claim {', '.join(invented)} does not stand in it", claims)
     return claims
 
 
@@ -167,14 +192,15 @@ async def check_claims(
     numbered = [
         (number, piece)
         for number, passage in enumerate(passages, 1)
-        for piece in pieces(passage, PASSAGE_BUDGET, _OVERLAP)
+        for piece in pieces(passage, PASSAGE_BUDGET, OVERLAP)
     ]
     shown = list(batches(numbered, lambda each: len(each[1]), PASSAGE_BUDGET, len(numbered)))
 
     async def of_batch(batch: Sequence[Claim]) -> list[Checked]:
-        found = [Checked(NOT_IN_PASSAGES)] * len(batch)
+        found = [Checked(UNKNOWN if claim.quote_found is False else NOT_IN_PASSAGES) for claim in batch]
         for some in shown:
-            open_claims = [at for at, each in enumerate(found) if each.verdict != SUPPORTED]
+            is_stated = [claim.quote_found is not False for claim in batch]
+            open_claims = [at for at, each in enumerate(found) if is_stated[at] and each.verdict != SUPPORTED]
             if not open_claims:
                 break
             asked = [batch[at] for at in open_claims]
@@ -211,7 +237,7 @@ def _read_verdicts(
     entries = entries_of(reply, "verdicts", ("verdict",))
     read = [(_claim_number(entry, numbers), _read_verdict(entry, passages)) for entry in entries]
     checked = by_number(read, len(claims), "claim")
-    unproven = [str(number) for number, each in enumerate(checked, 1) if each.verdict == UNPROVEN]
+    unproven = [str(number) for number, each in enumerate(checked, 1) if each.verdict == UNKNOWN]
     if unproven:
         rule = "a supported claim must quote words of a passage, copied exactly"
         raise UnprovenReply(f"{rule}; the quote of claim {', '.join(unproven)} stands in no passage", checked)
@@ -241,7 +267,7 @@ def _read_verdict(entry: Any, passages: Sequence[tuple[int, str]]) -> Checked:
     if found is not None:
         return Checked(verdict, found, quote, True)
     number = None if named is None else named[0]
-    return Checked(UNPROVEN if verdict == SUPPORTED else verdict, number, quote, None if quote is None else False)
+    return Checked(UNKNOWN if verdict == SUPPORTED else verdict, number, quote, None if quote is None else False)
 
 
 _PURPOSE = "facts"
@@ -300,9 +326,11 @@ async def _overlap(question: QualityQuestion, reference: str, asking: Asking) ->
     counts = {"tp": confirmed, "fp": len(answer_facts) - confirmed, "fn": missing}
     detail |= {
         "counts": counts,
-        "answer_facts": shown_claims(answer_facts, in_reference, question.answer),
-        "reference_facts": shown_claims(reference_facts, in_answer, reference),
+        "answer_facts": shown_claims(answer_facts, in_reference),
+        "reference_facts": shown_claims(reference_facts, in_answer),
     }
+    if any(each.verdict == UNKNOWN for each in (*in_reference, *in_answer)):
+        return _unknown(detail, in_reference, in_answer)
     value = factual_overlap(**counts)
     if value is None:
         detail["reason"] = "the judge found no fact in the answer, but every expected fact in it"

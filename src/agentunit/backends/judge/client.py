@@ -1,4 +1,4 @@
-"""The judge's client: asks an OpenAI-compatible server, many questions at once, within bounds.
+"""The judge's client: asks a server of any profile, many questions at once, within bounds.
 
 Replies come from the cache where the very same question was answered before, and the same question under way is asked
 once. Whatever the server does becomes a ``JudgeReply`` with a problem, never an exception.
@@ -19,11 +19,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from agentunit.backends.http_client import HttpClient
+from agentunit.backends.judge.batch_journal import BatchJournal
+from agentunit.backends.judge.batches import BatchCaller
 from agentunit.backends.judge.cache import KeptReply, ReplyCache, cache_folder
 from agentunit.backends.judge.calls import Call, Caller
-from agentunit.backends.judge.chat_completion import Dialect, client_for
+from agentunit.backends.judge.chat_completion import aws_credentials, client_for, initial_dialect
 from agentunit.backends.judge.limits import Tariff, why_cap_cannot_hold
 from agentunit.backends.judge.messages import JudgeReply, JudgeRequest, JudgeUsage, transcript
+from agentunit.backends.judge.profiles import profile_named
 from agentunit.backends.judge.settings import JudgeSettings
 
 __all__ = ["JudgeClient", "JudgeReply", "JudgeRequest", "JudgeUsage"]
@@ -42,16 +45,18 @@ class JudgeClient:
     def __init__(self, settings: JudgeSettings) -> None:
         self.settings = settings
         self.usage = JudgeUsage()
-        self._place = settings.address.shown
-        self._unusable = why_cap_cannot_hold(settings)
-        self._cache = None if settings.cache is None else ReplyCache(cache_folder(settings.cache))
+        self._place = settings.place
+        self._unusable = why_not_ready(settings)
+        max_bytes = round(settings.cache_max_mb * 1e6)
+        self._cache = None if settings.cache is None else ReplyCache(cache_folder(settings.cache), max_bytes)
         self._is_closed = False
         self._opening = threading.Lock()
         self._pid = -1
         self._thread: _LoopThread | None = None
-        self._dialect = Dialect()
+        self._dialect = initial_dialect(profile_named(settings.address.profile))
         self._caller: Caller | None = None
         self._http: HttpClient | None = None
+        self._journal: BatchJournal | None = None
         self._under_way: dict[bytes, asyncio.Future[JudgeReply | None]] = {}
         self._inherited: list[Any] = []
         atexit.register(_close, weakref.ref(self))
@@ -94,6 +99,11 @@ class JudgeClient:
             thread.close(self._http.close)
         if self._cache is not None:
             self._cache.close()
+        if self._journal is not None:
+            if isinstance(self._caller, BatchCaller):
+                self._caller.settle()
+            self._journal.close()
+            self._journal = None
 
     def _opened(self) -> _LoopThread | None:
         """The thread of the calls, started when it is needed first, and again in a forked process."""
@@ -106,7 +116,7 @@ class JudgeClient:
                 self._pid = os.getpid()
                 self._caller = None
                 self._under_way = {}
-                self._http = client_for(self.settings.address)
+                self._http = self._connecting()
                 self._thread = _LoopThread("agentunit-judge")
                 let_go = weakref.finalize(self, _let_go, self._thread, self._http, self._pid)
                 let_go.atexit = False
@@ -114,6 +124,22 @@ class JudgeClient:
                 load_prices = partial(Tariff(self.settings).cost_usd, 0, 0)
                 threading.Thread(target=load_prices, name="agentunit-judge-prices", daemon=True).start()
             return self._thread
+
+    def _new_caller(self) -> Caller:
+        assert self._http is not None
+        known = (self.settings, self._http, self.usage, self._dialect)
+        if not self.settings.batch or self.settings.cache is None:
+            return Caller(*known)
+        if self._journal is None:
+            self._journal = BatchJournal(cache_folder(self.settings.cache))
+        return BatchCaller(*known, self._journal)
+
+    def _connecting(self) -> HttpClient:
+        try:
+            return client_for(self.settings.address, self.settings, for_batches=self.settings.batch)
+        except (ValueError, OSError) as error:  # a proxy or a file of certificates that is none
+            self._unusable = f"the judge cannot be reached with these settings: {error}"
+            return client_for(self.settings.address)
 
     async def _asked(self, request: JudgeRequest) -> JudgeReply:
         started_s = time.perf_counter()
@@ -145,7 +171,8 @@ class JudgeClient:
         kept = None if self._cache is None else self._cache.find(digest)
         if kept is None:
             return None
-        return JudgeReply(kept.text, None, kept.model, kept.prompt_tokens, kept.completion_tokens, 0.0, cached=True)
+        tokens = kept.prompt_tokens, kept.completion_tokens
+        return JudgeReply(kept.text, None, kept.model, *tokens, 0.0, cached=True, positions=kept.positions)
 
     async def _called(self, request: JudgeRequest, digest: bytes, attempts: list[dict[str, Any]]) -> JudgeReply:
         if self._unusable is not None:
@@ -155,8 +182,7 @@ class JudgeClient:
         reply: JudgeReply | None = None
         try:
             if self._caller is None:
-                assert self._http is not None
-                self._caller = Caller(self.settings, self._http, self.usage, self._dialect)
+                self._caller = self._new_caller()
             caller = self._caller
             call = await caller.answer(request)
             self._dialect = caller.dialect
@@ -164,7 +190,8 @@ class JudgeClient:
             reply = _reply(call)
             is_own = request.mark is None or request.mark in (reply.text or "")
             if self._cache is not None and reply.text is not None and reply.problem is None and is_own:
-                kept = KeptReply(reply.text, reply.model, reply.prompt_tokens, reply.completion_tokens)
+                tokens = reply.prompt_tokens, reply.completion_tokens
+                kept = KeptReply(reply.text, reply.model, *tokens, reply.positions)
                 self._cache.keep(digest, kept)
             return reply
         finally:
@@ -219,6 +246,18 @@ class _LoopThread:
         self.loop.call_soon(self.loop.stop)
 
 
+def why_not_ready(settings: JudgeSettings) -> str | None:
+    """What the settings lack before anything can be asked; ``None`` when they lack nothing."""
+    lacks_keys = settings.address.profile == "bedrock" and settings.key is None and aws_credentials() is None
+    if lacks_keys and "Authorization" not in settings.address.headers:
+        return "AWS Bedrock wants AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a Bedrock API key; neither is set"
+    if settings.batch and profile_named(settings.address.profile).batches is None:
+        return f"servers of the profile {settings.address.profile!r} have no batches that are known here: unset batch"
+    if settings.batch and settings.cache is None:
+        return "batches need the cache, in which they are noted and collected: unset batch, or set cache"
+    return settings.why_unusable() or why_cap_cannot_hold(settings)
+
+
 def _unasked(problem: str | None) -> JudgeReply:
     """No call was made, so nothing was spent."""
     return JudgeReply(None, problem, None, 0, 0, 0.0)
@@ -236,6 +275,7 @@ def _reply(call: Call) -> JudgeReply:
         cost_usd=0.0 if is_free else call.cost_usd,
         attempts=len(call.attempts),
         unstated=call.n_unstated,
+        positions=said.positions,
     )
 
 

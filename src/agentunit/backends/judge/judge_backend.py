@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
+from functools import partial
 from statistics import fmean, stdev
 from typing import Any
 
 from agentunit.backends.judge.claims import answer_correctness, faithfulness
-from agentunit.backends.judge.client import JudgeClient, JudgeReply
-from agentunit.backends.judge.limits import why_cap_cannot_hold
+from agentunit.backends.judge.client import JudgeClient, JudgeReply, why_not_ready
+from agentunit.backends.judge.injection import suspicions
+from agentunit.backends.judge.pairwise import pairwise
+from agentunit.backends.judge.panel import Member, Vote, members_of, quorum_of, together
 from agentunit.backends.judge.passages import retrieval_quality
-from agentunit.backends.judge.prompts import suspicions
 from agentunit.backends.judge.questions import Asking, Judge, JudgeFailed, all_of, spent_on
 from agentunit.backends.judge.rubric import rubric
-from agentunit.backends.judge.settings import configured, why_not_configured
-from agentunit.backends.quality import QualityQuestion, RubricQuestion, Verdict
+from agentunit.backends.judge.settings import JudgeSettings, configured, why_not_configured
+from agentunit.backends.quality import PairQuestion, QualityQuestion, RubricQuestion, Verdict
 
 
 def over_repeats(verdicts: Sequence[Verdict]) -> Verdict:
@@ -54,6 +57,7 @@ MEASURES: dict[str, Measure] = {
     "answer_correctness": answer_correctness,
     "retrieval_quality": retrieval_quality,
     "rubric": rubric,
+    "pairwise": pairwise,
 }
 
 
@@ -66,7 +70,8 @@ class JudgeBackend:
 
     def __init__(self, client: JudgeClient | None = None) -> None:
         self._own_client = client
-        self._made: JudgeClient | None = None
+        self._made: list[tuple[Member, JudgeClient]] = []
+        self._made_for: JudgeSettings | None = None
         self._lock = threading.Lock()
 
     def unready(self) -> str | None:
@@ -77,21 +82,37 @@ class JudgeBackend:
             settings = configured()
         except ValueError as error:
             return str(error)
-        return why_not_configured() if settings is None else why_cap_cannot_hold(settings)
+        if settings is None:
+            return why_not_configured()
+        return next((why for each in members_of(settings) if (why := why_not_ready(each.settings))), None)
 
     @property
     def client(self) -> JudgeClient:
-        """The client for the settings as they are now."""
-        if self._own_client is not None:
-            return self._own_client
+        """The client for the settings as they are now; of a panel, that of its first judge."""
+        return self._own_client or self._panel()[0][1]
+
+    @property
+    def clients(self) -> list[JudgeClient]:
+        """The clients of all judges."""
+        return [self._own_client] if self._own_client is not None else [client for _, client in self._panel()]
+
+    def close(self) -> None:
+        """Close the clients that were made from settings; the next question makes new ones."""
+        with self._lock:
+            made, self._made, self._made_for = self._made, [], None
+        for _, client in made:
+            client.close()
+
+    def _panel(self) -> list[tuple[Member, JudgeClient]]:
         settings = configured()
         if settings is None:
             raise JudgeFailed(why_not_configured())
         with self._lock:
-            if self._made is None or self._made.settings != settings:
-                if self._made is not None:
-                    self._made.close()
-                self._made = JudgeClient(settings)
+            if self._made_for != settings:
+                for _, client in self._made:
+                    client.close()
+                self._made = [(member, JudgeClient(member.settings)) for member in members_of(settings)]
+                self._made_for = settings
             return self._made
 
     def judge(self, measure: str, questions: Sequence[QualityQuestion]) -> list[Verdict]:
@@ -107,8 +128,27 @@ class JudgeBackend:
 
     def start(self, measure: str, questions: Sequence[QualityQuestion]) -> Future[list[Verdict]]:
         """Begin to judge all questions at once; the future's result is what ``judge`` returns."""
-        client = self.client
-        return client.submit(judge_all(MEASURES[measure], questions, client, client.settings.repeats))
+        ask = partial(judge_all, MEASURES[measure], questions)
+        panel = [] if self._own_client is not None else self._panel()
+        if not panel or self._made_for is None or not self._made_for.judges:
+            client = self.client
+            return client.submit(ask(client, client.settings.repeats))
+        # A tie is no vote for either side, so choices between two answers are averaged.
+        vote: Vote = "mean" if measure == "pairwise" else self._made_for.vote
+        decide = partial(together, quorum=quorum_of(self._made_for), vote=vote)
+        return panel[0][1].submit(_panel_verdicts(ask, panel, decide))
+
+
+async def _panel_verdicts(
+    ask: Callable[[JudgeClient, int], Coroutine[Any, Any, list[Verdict]]],
+    panel: Sequence[tuple[Member, JudgeClient]],
+    decide: Callable[[Sequence[Member], Sequence[Verdict]], Verdict],
+) -> list[Verdict]:
+    """Every question to every judge at once, each in the event loop of its own client."""
+    asked = [asyncio.wrap_future(client.submit(ask(client, client.settings.repeats))) for _, client in panel]
+    said = await asyncio.gather(*asked)
+    members = [member for member, _ in panel]
+    return [decide(members, verdicts) for verdicts in zip(*said, strict=True)]
 
 
 async def judge_all(
@@ -158,6 +198,14 @@ def _places(question: QualityQuestion) -> list[tuple[str, str]]:
     sources = question.sources or [f"context[{at}]" for at in range(len(question.context))]
     places += zip(sources, question.context, strict=True)
     places += [(f"expected[{at}]", text) for at, text in enumerate(question.expected)]
+    if isinstance(question, PairQuestion):
+        places.append(("other answer", question.other))
     if isinstance(question, RubricQuestion):
         places += [(f"criteria[{at}]", text) for at, text in enumerate(question.criteria)]
+        # The last answer of a conversation stands among the places already.
+        places += [
+            (f"message[{at}]", text) for at, (_, text) in enumerate(question.messages) if text != question.answer
+        ]
+        places += [(f"step[{at}]", text) for at, text in enumerate(question.steps)]
+        places += [(f"example[{at}]", each.answer) for at, each in enumerate(question.examples)]
     return places

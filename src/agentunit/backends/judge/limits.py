@@ -210,19 +210,30 @@ class Health:
 _TOKENS_AROUND = 256
 
 
+BATCH_SHARE = 0.5
+"""What a call in a batch costs, as a share of the list price, at the providers that have batches."""
+
+
 class Tariff:
     """US dollars for tokens: the user's own prices, else list prices by the model's name, else unknown."""
 
     def __init__(self, settings: JudgeSettings) -> None:
         self._model = settings.model
         self._prices = settings.usd_per_million_input, settings.usd_per_million_output
+        self._share = BATCH_SHARE if settings.batch else 1.0
+        self._is_unknown = False
 
     def cost_usd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> float | None:
         """The price of a call; ``None`` when no price is known. The user's own price knows no rebate for a cache."""
         of_input, of_output = self._prices
         if of_input is not None and of_output is not None:
-            return (prompt_tokens * of_input + completion_tokens * of_output) / 1e6
-        return price_usd(self._model, prompt_tokens, completion_tokens, min(cached_tokens, prompt_tokens))
+            return self._share * (prompt_tokens * of_input + completion_tokens * of_output) / 1e6
+        if self._is_unknown:
+            return None
+        listed_usd = price_usd(self._model, prompt_tokens, completion_tokens, min(cached_tokens, prompt_tokens))
+        # Looked up for every call otherwise, and a model that is not listed stays so.
+        self._is_unknown = listed_usd is None
+        return None if listed_usd is None else self._share * listed_usd
 
     def most_usd(self, n_bytes: int, max_tokens: int) -> float | None:
         """The most that an attempt can cost: a token for every byte sent, and every token of the reply it may have."""

@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from agentunit.backends.judge.level_chances import Position
+
 _VERSION = 1
 
 
@@ -46,7 +48,8 @@ class JudgeReply:
     A reply that was cut off at its limit of tokens has both, its text as far as it goes. ``cached`` says that no call
     was made for it (kept from before, or the same question was under way); its tokens are those of the original call,
     its cost is 0. ``attempts`` counts the requests that were sent, ``unstated`` those among them that the server may
-    have billed without saying so. ``transcript`` is there if the settings ask for it.
+    have billed without saying so. ``transcript`` is there if the settings ask for it, ``positions``
+    (the tokens with their chances) if they ask for these and the server tells.
     """
 
     text: str | None
@@ -59,6 +62,7 @@ class JudgeReply:
     attempts: int = 0
     unstated: int = 0
     elapsed_s: float = 0.0
+    positions: tuple[Position, ...] | None = None
     transcript: dict[str, Any] | None = None
 
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agentunit.backends.judge.prompts import batches, fenced, list_schema, pieces
+from agentunit.backends.judge.prompts import (
+    MOST_PASSAGES,
+    OVERLAP,
+    PASSAGE_BUDGET,
+    batches,
+    fenced,
+    list_schema,
+    pieces,
+)
 from agentunit.backends.judge.questions import Asking, all_of
 from agentunit.backends.judge.replies import (
     by_number,
@@ -20,10 +28,6 @@ from agentunit.backends.judge.replies import (
 )
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit.formulas.text import average_precision
-
-PASSAGE_BUDGET = 24_000
-MOST_PASSAGES = 20
-_OVERLAP = 400
 
 _TASK = """\
 You judge retrieved passages. For each passage decide whether it is useful: whether it holds information that helps to \
@@ -60,7 +64,7 @@ async def retrieval_quality(question: QualityQuestion, asking: Asking) -> Verdic
     numbered = [
         (number, piece)
         for number, passage in enumerate(question.context)
-        for piece in pieces(passage, PASSAGE_BUDGET, _OVERLAP)
+        for piece in pieces(passage, PASSAGE_BUDGET, OVERLAP)
     ]
     judged = await all_of(
         _judge(question.question, answers, [piece for _, piece in batch], asking)

@@ -16,7 +16,6 @@ T = TypeVar("T")
 _ASKED_AGAIN = (
     "\n\nAn earlier reply to this could not be used: {error}. Reply with the JSON described above and nothing else."
 )
-_MORE_ROOM = 4
 
 
 class Judge(Protocol):
@@ -71,17 +70,15 @@ class Asking:
         request = JudgeRequest(purpose, system, data.message, schema, max_tokens, self._sample, data.mark, self._seed)
         reply = await self._reply(request)
         try:
-            return reader(own_object(_whole_text(reply), data.mark, data.judged))
+            return reader(own_object(reply.text or "", data.mark, data.judged))
         except UnreadableReply as error:
             if not isinstance(error, UnprovenReply):
                 self._judge.forget(request)
             asked_again = _ASKED_AGAIN.format(error=readable_text(str(error)))
-        # A reply that was cut off gets more room: models that think before they reply need it.
-        room = max_tokens * (_MORE_ROOM if reply.problem is not None else 1)
-        request = replace(request, user=request.user + asked_again, max_tokens=room)
+        request = replace(request, user=request.user + asked_again)
         reply = await self._reply(request)
         try:
-            return reader(own_object(_whole_text(reply), data.mark, data.judged))
+            return reader(own_object(reply.text or "", data.mark, data.judged))
         except UnprovenReply as error:
             return cast(T, error.otherwise)
         except UnreadableReply as error:
@@ -94,19 +91,15 @@ class Asking:
         self._replies.append(reply)
         if reply.text is None:
             raise JudgeFailed(reply.problem or "the judge gave neither a reply nor a reason")
+        if reply.problem is not None:
+            # Cut off, after the client has given it all the room there is: asking once more would be paid in vain.
+            raise JudgeFailed(reply.problem, readable_text(reply.text))
         return reply
 
     @property
     def replies(self) -> list[JudgeReply]:
         """All replies so far, failed ones included."""
         return list(self._replies)
-
-
-def _whole_text(reply: JudgeReply) -> str:
-    """The text of a reply; one that was cut off has a problem too."""
-    if reply.problem is not None:
-        raise UnreadableReply(reply.problem)
-    return reply.text or ""
 
 
 def spent_on(replies: list[JudgeReply]) -> dict[str, Any]:

@@ -8,114 +8,23 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
-from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit
+from typing import Any, Literal
 
-_SENSITIVE = re.compile(r"auth|key|token|secret|passw|credential|sig|code", re.IGNORECASE)
-_PORTS = {"http": 80, "https": 443}
-_ENDPOINT = "/chat/completions"
-# A shorter "secret" is a placeholder such as "none" or "EMPTY", which may be a word of a reply.
-_SHORTEST_SECRET = 8
+from agentunit.backends.judge.address import Address, address_of
+from agentunit.backends.judge.connection import (
+    check_headers,
+    check_proxy,
+    expanded,
+    unset_variables,
+    without_login,
+)
+from agentunit.backends.judge.profiles import profile_names
 
-
-@dataclass(frozen=True)
-class Address:
-    """Where requests go. ``target`` is path and query as sent, ``shown`` is fit for any message."""
-
-    host: str
-    port: int
-    is_tls: bool
-    target: str = field(repr=False)
-    shown: str
-    authorization: str | None = field(default=None, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
-
-    def hidden(self, body: bytes) -> bytes:
-        """What a server sent, without the secrets of this address."""
-        for secret in self.secrets:
-            body = body.replace(secret.encode(), b"***")
-        return body
-
-
-def address_of(url: str, api_key: str | None = None) -> Address:
-    """The address that a base URL stands for; ``ValueError`` with one sentence when it is none.
-
-    >>> address_of("http://127.0.0.1:8000/v1").target
-    '/v1/chat/completions'
-    >>> address_of("https://me:hush@judge.example/v1?api-version=2&api-key=abc").shown
-    'https://judge.example/v1?api-version=2&api-key=***'
-    """
-    parts = _split(url)
-    host = _plain_host(parts.hostname or "")
-    is_tls = parts.scheme == "https"
-    port = parts.port or _PORTS[parts.scheme]
-    path = parts.path.rstrip("/").removesuffix(_ENDPOINT)
-    query = parse_qsl(parts.query, keep_blank_values=True)
-    target = quote(path + _ENDPOINT, safe="/%:@!$&'()*+,;=~") + (f"?{urlencode(query)}" if query else "")
-    in_url = f"[{host}]" if ":" in host else host
-    place = f"{parts.scheme}://{in_url}" + (f":{port}" if port != _PORTS[parts.scheme] else "") + path
-    shown_query = "&".join(f"{name}={'***' if _SENSITIVE.search(name) else value}" for name, value in query)
-    return Address(
-        host=host,
-        port=port,
-        is_tls=is_tls,
-        target=target,
-        shown=place + (f"?{shown_query}" if query else ""),
-        authorization=_authorization(parts, api_key),
-        secrets=_secrets(parts, query, api_key),
-    )
-
-
-def _split(url: str) -> SplitResult:
-    rule = "JudgeSettings: url must be an http:// or https:// address such as 'http://127.0.0.1:8000/v1'"
-    try:
-        parts = urlsplit(url.strip())
-        usable = parts.scheme in _PORTS and bool(parts.hostname) and (parts.port is None or parts.port > 0)
-    except (AttributeError, ValueError):
-        raise ValueError(f"{rule}; received something that is no address") from None
-    if not usable or any(character.isspace() or not character.isprintable() for character in parts.geturl()):
-        received = f"{parts.scheme or 'no'} scheme, {'a' if parts.hostname else 'no'} host"
-        raise ValueError(f"{rule}; received one with {received} ({len(url)} characters)")
-    return parts
-
-
-def _plain_host(host: str) -> str:
-    """A name in letters of its own as the name system writes it."""
-    try:
-        return host if host.isascii() else host.encode("idna").decode()
-    except UnicodeError:
-        raise ValueError(
-            "JudgeSettings: url must have a host name that can be looked up; received one of other "
-            "letters that cannot be"
-        ) from None
-
-
-def _authorization(parts: SplitResult, api_key: str | None) -> str | None:
-    if api_key:
-        return f"Bearer {api_key}"
-    # Settings are read in every run, and the client is not loaded where no judge is named.
-    from agentunit.backends.http_client import basic_authorization
-
-    return basic_authorization(parts)
-
-
-def _secrets(parts: SplitResult, query: list[tuple[str, str]], api_key: str | None) -> tuple[str, ...]:
-    # A name without a password is a key.
-    hidden_part = parts.password or parts.username or ""
-    found = {api_key or "", hidden_part, unquote(hidden_part)}
-    found.update(value for name, value in query if _SENSITIVE.search(name))
-    found |= {quote(secret, safe="") for secret in found}
-    login = _authorization(parts, None)
-    found.add(login.removeprefix("Basic ") if login else "")
-    found |= {json.dumps(secret, ensure_ascii=is_ascii)[1:-1] for secret in found for is_ascii in (True, False)}
-    found |= {secret.replace("/", "\\/") for secret in found}
-    return tuple(sorted((secret for secret in found if len(secret) >= _SHORTEST_SECRET), key=len, reverse=True))
-
+__all__ = ["PREFIX", "Address", "JudgeSettings", "address_of", "configure_judge", "configured", "why_not_configured"]
 
 PREFIX = "AGENTUNIT_JUDGE_"
 _NO_CACHE = ("", "none", "off", "no", "false", "0")
@@ -125,11 +34,18 @@ _NO = ("", "0", "false", "no", "off")
 
 @dataclass(frozen=True, repr=False)
 class JudgeSettings:
-    """A judge behind an OpenAI-compatible server, and the bounds within which it is asked.
+    """A judge behind a server of one of the profiles, and the bounds within which it is asked.
 
-    ``url`` is the base (``http://127.0.0.1:8000/v1``). ``timeout_s`` is for one attempt of one call,
-    ``run_timeout_s`` for all calls of a run. ``max_spend_usd`` needs a price: the two ``usd_per_million_…``, or a model
-    that the price table knows. ``cache`` is a folder, ``"default"`` the user's cache folder, ``None`` no cache.
+    ``url`` is the base (``http://127.0.0.1:8000/v1``), ``profile`` how the server is spoken to (``None``: recognized
+    from the address). ``api_key_env`` names the variable of the environment that holds the key; ``headers`` and
+    ``proxy`` may name others as ``${NAME}``. ``proxy`` is an address, or ``"env"`` for the proxies of the environment.
+    ``max_tokens`` is the limit of every reply in place of our own, ``extra_body`` goes into every request.
+    ``timeout_s`` is for one attempt of one call, ``run_timeout_s`` for all calls of a run. ``max_spend_usd`` needs a
+    price: the two ``usd_per_million_…``, or a model that the price table knows. ``batch`` asks through the batch API.
+    ``cache`` is a folder, ``"default"`` the user's cache folder, ``None`` no cache.
+    With ``judges`` (models' names, or settings that differ from these) each is asked, ``quorum`` of them must answer
+    (else more than half), and ``vote`` says what their values make: ``mean`` (weighted) or ``majority``. ``logprobs``
+    asks how sure a rubric's scores are, where the server tells, and takes the expected one.
     The key appears in no ``repr``, and a password or key in the address neither.
     """
 
@@ -146,18 +62,36 @@ class JudgeSettings:
     repeats: int = 1
     cache: str | None = "default"
     transcripts: bool = False
+    profile: str | None = None
+    api_key_env: str | None = None
+    headers: Mapping[str, str] | None = None
+    organization: str | None = None
+    proxy: str | None = None
+    ca_file: str | None = None
+    max_tokens: int | None = None
+    reasoning_effort: str | None = None
+    extra_body: Mapping[str, Any] | None = None
+    batch: bool = False
+    cache_max_mb: float = 500.0
+    judges: tuple[dict[str, Any], ...] = ()
+    quorum: int | None = None
+    vote: Literal["mean", "majority"] = "mean"
+    logprobs: bool = False
 
     def __post_init__(self) -> None:
+        names = profile_names()
+        known = self.profile is None or self.profile in names
+        _check(known, "profile", f"be one of {', '.join(names)}", self.profile)
         address_of(self.url)
         _check(isinstance(self.model, str) and bool(self.model.strip()), "model", "be the name of a model", self.model)
         key = self.api_key
         if not (key is None or (isinstance(key, str) and key.isascii() and key.isprintable() and key == key.strip())):
             raise ValueError("JudgeSettings: api_key must be printable ASCII text without spaces around it")
-        for name in ("concurrency", "max_attempts", "repeats"):
+        for name in ("concurrency", "max_attempts", "repeats", "max_tokens"):
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool) and value >= 1
-            _check(whole, name, "be a whole number of at least 1", value)
-        for name in ("timeout_s", "run_timeout_s"):
+            _check(whole or (value is None and name == "max_tokens"), name, "be a whole number of at least 1", value)
+        for name in ("timeout_s", "run_timeout_s", "cache_max_mb"):
             _check_amount(name, getattr(self, name), may_be_zero=False, may_be_none=name == "run_timeout_s")
         for name in ("max_spend_usd", "usd_per_million_input", "usd_per_million_output"):
             _check_amount(name, getattr(self, name), may_be_zero=True, may_be_none=True)
@@ -165,7 +99,18 @@ class JudgeSettings:
         _check(both, "usd_per_million_input", "be given together with usd_per_million_output", "only one of them")
         usable = self.cache is None or (isinstance(self.cache, str) and bool(self.cache.strip()))
         _check(usable, "cache", "be a folder, 'default' or None", self.cache)
-        _check(isinstance(self.transcripts, bool), "transcripts", "be True or False", self.transcripts)
+        for name in ("transcripts", "batch", "logprobs"):
+            _check(isinstance(getattr(self, name), bool), name, "be True or False", getattr(self, name))
+        for name in ("api_key_env", "organization", "ca_file", "reasoning_effort"):
+            value = getattr(self, name)
+            is_text = value is None or (isinstance(value, str) and bool(value.strip()) and value.isprintable())
+            _check(is_text, name, "be a text", value)
+        extra = self.extra_body
+        is_object = extra is None or (isinstance(extra, Mapping) and all(isinstance(name, str) for name in extra))
+        _check(is_object, "extra_body", "be fields of a request by their names", extra)
+        check_headers(self.headers)
+        check_proxy(self.proxy)
+        _check_panel(self)
 
     def __repr__(self) -> str:
         return f"JudgeSettings({', '.join(f'{name}={value!r}' for name, value in self.described().items())})"
@@ -173,12 +118,88 @@ class JudgeSettings:
     @property
     def address(self) -> Address:
         """Where requests go."""
-        return address_of(self.url, self.api_key)
+        sent = {name: expanded(value) for name, value in (self.headers or {}).items()}
+        if self.organization is not None:
+            sent.setdefault("OpenAI-Organization", self.organization)
+        named = [value for name, value in sent.items() if (self.headers or {}).get(name, value) != value]
+        return address_of(
+            self.url, self.key, profile=self.profile, model=self.model, headers=sent, secrets=_words(named)
+        )
+
+    @property
+    def key(self) -> str | None:
+        """The key to send: the one that was given, or that of the variable which ``api_key_env`` names."""
+        if self.api_key is not None or self.api_key_env is None:
+            return self.api_key
+        return os.environ.get(self.api_key_env, "").strip() or None
+
+    @property
+    def place(self) -> str:
+        """What, besides the model and the question, decides what is answered: part of a reply's place in the cache."""
+        changes = {
+            "profile": self.profile,
+            "max_tokens": self.max_tokens,
+            "reasoning_effort": self.reasoning_effort,
+            "extra_body": None if self.extra_body is None else dict(self.extra_body),
+            "logprobs": self.logprobs or None,
+        }
+        set_here = {name: value for name, value in changes.items() if value is not None}
+        shown = self.address.shown
+        return f"{shown} {json.dumps(set_here, sort_keys=True, default=str)}" if set_here else shown
+
+    def why_unusable(self) -> str | None:
+        """Which variable or file these settings name that is not there; ``None`` when all are."""
+        wanted = [] if self.api_key_env is None or self.key is not None else [self.api_key_env]
+        wanted += unset_variables([*(self.headers or {}).values(), self.proxy or ""])
+        if wanted:
+            return f"the judge's settings name the environment variable {wanted[0]}, which is not set"
+        if self.ca_file is not None and not os.path.isfile(os.path.expanduser(self.ca_file)):
+            return f"the judge's ca_file {self.ca_file} is not there"
+        return None
 
     def described(self) -> dict[str, Any]:
         """The settings without secrets, fit for a run's record."""
-        found = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "api_key"}
-        return found | {"url": self.address.shown}
+        found = {
+            each.name: value
+            for each in fields(self)
+            if (value := getattr(self, each.name)) != each.default or each.name not in _SHOWN_WHERE_SET
+        }
+        if self.proxy is not None:
+            found["proxy"] = without_login(self.proxy)
+        if self.judges:
+            found["judges"] = [_described_judge(each) for each in self.judges]
+        return {name: value for name, value in found.items() if name != "api_key"} | {"url": self.address.shown}
+
+
+_SHOWN_WHERE_SET = frozenset(
+    {"profile", "api_key_env", "headers", "organization", "proxy", "ca_file", "max_tokens", "reasoning_effort"}
+    | {"extra_body", "batch", "cache_max_mb", "judges", "quorum", "vote", "logprobs"}
+)
+
+
+def _words(values: list[str]) -> list[str]:
+    return [word for value in values for word in (value, value.rpartition(" ")[2])]
+
+
+def _described_judge(judge: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a panel's judge, without secrets."""
+    found = {name: value for name, value in judge.items() if name != "api_key"}
+    if "url" in found:
+        found["url"] = address_of(found["url"]).shown
+    return found | ({"proxy": without_login(found["proxy"])} if found.get("proxy") else {})
+
+
+def _check_panel(settings: JudgeSettings) -> None:
+    from agentunit.backends.judge.panel import VOTES, checked_judges, members_of
+
+    object.__setattr__(settings, "judges", checked_judges(settings.judges))
+    n_judges, quorum = len(settings.judges), settings.quorum
+    whole = quorum is None or (isinstance(quorum, int) and not isinstance(quorum, bool) and quorum >= 1)
+    _check(whole and (not n_judges or (quorum or 1) <= n_judges), "quorum", "be from 1 to the number of judges", quorum)
+    _check(settings.vote in VOTES, "vote", f"be {' or '.join(VOTES)}", settings.vote)
+    if settings.judges:
+        # Whether prices are known is looked up when the judge is asked, not here: the table takes a while to load.
+        members_of(replace(settings, max_spend_usd=None, judges=()), settings.judges)
 
 
 def _check(holds: bool, name: str, rule: str, value: object) -> None:
@@ -221,15 +242,25 @@ def configure_judge(**settings: Any) -> None:
         _set.update(merged)
 
 
-def configured() -> JudgeSettings | None:
-    """The settings in force, or ``None`` when no address or no model was named; ``ValueError`` when one is wrong."""
+def configured_values() -> dict[str, Any]:
+    """The settings in force, one by one, also where they do not make a judge yet; ``ValueError`` when one is wrong."""
     found: dict[str, Any] = {}
     for name, read in _READERS.items():
         text = os.environ.get(PREFIX + name.upper())
         if text is not None:
             found[name] = _read(name, read, text)
     with _lock:
-        found.update(_set)
+        return {**found, **_set}
+
+
+def configured() -> JudgeSettings | None:
+    """The settings in force, or ``None`` when no address or no model was named; ``ValueError`` when one is wrong."""
+    found = configured_values()
+    first = next((each for each in found.get("judges") or () if each), None)
+    if first is not None:
+        # The first judge of a panel stands for it where one name is wanted.
+        named = {"model": first} if isinstance(first, str) else first
+        found = {name: named[name] for name in ("url", "model") if name in named} | found
     if not found.get("url") or not found.get("model"):
         return None
     return JudgeSettings(**found)
@@ -240,7 +271,7 @@ def why_not_configured() -> str:
     with _lock:
         missing = [name for name in ("url", "model") if not (_set.get(name) or os.environ.get(PREFIX + name.upper()))]
     variables = " and ".join(PREFIX + name.upper() for name in missing or ("url", "model"))
-    example = "(the base address of an OpenAI-compatible server, such as http://127.0.0.1:8000/v1, and a model's name; "
+    example = "(the base address of a server, such as http://127.0.0.1:8000/v1, and a model's name; "
     return f"no judge is configured: set {variables} {example}{PREFIX}API_KEY where the server wants a key)"
 
 
@@ -248,7 +279,8 @@ def _read(name: str, read: Callable[[str], Any], text: str) -> Any:
     try:
         return read(text.strip())
     except ValueError:
-        kind = {int: "a whole number", float: "a number"}.get(read, "yes or no")  # type: ignore[call-overload]
+        kinds = {int: "a whole number", float: "a number", _object: "a JSON object"}
+        kind = kinds.get(read, "yes or no")
         raise ValueError(f"{PREFIX}{name.upper()} must be {kind}; received {text!r}") from None
 
 
@@ -256,6 +288,17 @@ def _switch(text: str) -> bool:
     if text.lower() not in (*_YES, *_NO):
         raise ValueError(text)
     return text.lower() in _YES
+
+
+def _text(text: str) -> str | None:
+    return text or None
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    found = json.loads(text) if text else None
+    if found is not None and not isinstance(found, dict):
+        raise ValueError(text)
+    return found
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
@@ -272,4 +315,19 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "repeats": int,
     "cache": lambda text: None if text.lower() in _NO_CACHE else text,
     "transcripts": _switch,
+    "profile": _text,
+    "api_key_env": _text,
+    "headers": _object,
+    "organization": _text,
+    "proxy": _text,
+    "ca_file": _text,
+    "max_tokens": int,
+    "reasoning_effort": _text,
+    "extra_body": _object,
+    "batch": _switch,
+    "cache_max_mb": float,
+    "judges": lambda text: [name.strip() for name in text.split(",") if name.strip()],
+    "quorum": int,
+    "vote": str,
+    "logprobs": _switch,
 }

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from agentunit.backends.http_client import HttpClient, HttpFailure
-from agentunit.backends.judge.chat_completion import client_for, clipped, read_error, seconds_to_wait
+from agentunit.backends.judge.chat_completion import client_for
+from agentunit.backends.judge.completions import asked_wait_s, clipped, read_error
 from agentunit.backends.judge.questions import JudgeFailed
 from agentunit.backends.judge.settings import JudgeSettings
 from agentunit.backends.sentences import SHIPPED_MODEL, sentences_unready
@@ -87,7 +88,8 @@ class _ServerEmbeddings:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # the first use, or the first in a forked process
             self._loop = loop
-            self._http, self._turns = client_for(self._address), asyncio.Semaphore(self._settings.concurrency)
+            self._http = client_for(self._address, self._settings)
+            self._turns = asyncio.Semaphore(self._settings.concurrency)
             self._closing = loop.create_task(_closed_with_the_client(self._http))
         body = msgspec.json.encode({"model": self._model, "input": [text], "encoding_format": "float"})
         problem, pause_s = "", 0.0
@@ -110,7 +112,7 @@ class _ServerEmbeddings:
             problem = f"status {response.status}: {read_error(said)}"
             if response.status not in _WORTH_ANOTHER_TRY:
                 break
-            pause_s = max(pause_s, min(seconds_to_wait(response.headers.get("retry-after")) or 0.0, _LONGEST_PAUSE_S))
+            pause_s = max(pause_s, min(asked_wait_s(response.headers, response.body) or 0.0, _LONGEST_PAUSE_S))
         raise self._failed(problem)
 
     def _vector(self, body: bytes) -> list[float]:

@@ -14,6 +14,7 @@ from agentunit.backends.judge.client import JudgeClient
 from agentunit.backends.judge.judge_backend import JudgeBackend, Measure, judge_all
 from agentunit.backends.judge.prompts import readable_text
 from agentunit.backends.judge.questions import Asking, JudgeFailed, all_of
+from agentunit.backends.judge.settings import configured
 from agentunit.backends.quality import QualityQuestion, Verdict, load_backend
 from agentunit.backends.ragas.embeddings import RagasEmbeddings, chosen_embeddings
 from agentunit.backends.ragas.installed import Ragas, load_ragas, why_not_installed
@@ -49,6 +50,9 @@ class RagasBackend(JudgeBackend):
         reason = why_not_installed() or super().unready()
         if reason is not None:
             return reason
+        settings = None if self._own_client is not None else configured()
+        if settings is not None and settings.judges:
+            return "RAGAS asks one judge, and a panel is configured (backend 'judge' asks all of its judges)"
         loaded = load_ragas()
         return loaded if isinstance(loaded, str) else None
 

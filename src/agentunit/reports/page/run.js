@@ -230,6 +230,7 @@
     if (view.timeline) titled("Timeline", timeline(view.timeline), cut(view.timeline));
     for (const [name, printed] of Object.entries(view.printed || {})) titled("Printed (" + name + ")", text(printed, "mono"));
     if (view.scores) titled("Scores", scores(view.scores));
+    if (view.labels) titled("Labels", make("ul", "labels", ...view.labels.map(label)));
     for (const [title, data] of [["State", view.state], ["Case metadata", view.case_metadata], ["Trace metadata", view.trace_metadata]]) {
       if (data && Object.keys(data).length) out.push(folded(title, data));
     }
@@ -359,6 +360,11 @@
     }
     const head = make("thead", "", make("tr", "", ...["metric", "value", "backend", "why"].map((title) => make("th", title === "value" ? "num" : "", title))));
     return make("div", "card", make("table", "scores wide", head, body));
+  }
+  function label(each) {
+    const said = each.value === null ? "skipped" : each.value === 1 ? "yes" : each.value === 0 ? "no" : String(each.value);
+    const note = each.note ? text(each.note) : null;
+    return make("li", "", make("span", "mono", each.metric), " " + said + " ", make("span", "soft", "by " + each.rater), note);
   }
   function judgeCall(each) {
     const { system, user, reply, problem, schema, ...facts } = each;

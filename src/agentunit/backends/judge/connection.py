@@ -1,0 +1,97 @@
+"""How a judge's server is reached: headers and proxies that name variables of the environment, and certificates."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
+
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_SENSITIVE = re.compile(r"auth|key|token|secret|passw|credential|cookie", re.IGNORECASE)
+FROM_ENVIRONMENT = "env"
+"""The proxy that stands for ``HTTPS_PROXY``, ``HTTP_PROXY`` and ``NO_PROXY``."""
+
+
+def check_headers(headers: Any) -> None:
+    """``ValueError`` for headers that cannot be sent, or that hold a secret in place of the name of its variable."""
+    if headers is None:
+        return
+    if not isinstance(headers, Mapping):
+        raise ValueError(f"JudgeSettings: headers must be values by their names; received {type(headers).__name__}")
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"JudgeSettings: headers must have names of letters, digits and dashes; received {name!r}")
+        if not isinstance(value, str) or not value.isprintable() or not value.isascii():
+            raise ValueError(f"JudgeSettings: headers must be printable ASCII text; received another for {name!r}")
+        if _SENSITIVE.search(name) and not _VARIABLE.search(value):
+            raise ValueError(
+                f"JudgeSettings: headers must name the environment variable of a secret, such as "
+                f"'{name}: Bearer ${{MY_TOKEN}}'; received a value itself for {name!r}"
+            )
+
+
+def check_proxy(proxy: Any) -> None:
+    """``ValueError`` for what is no proxy."""
+    if proxy is None or proxy == FROM_ENVIRONMENT:
+        return
+    rule = "JudgeSettings: proxy must be 'env' or the address of an HTTP proxy such as 'http://proxy.example:3128'"
+    try:
+        parts = urlsplit(proxy)
+        usable = isinstance(proxy, str) and parts.scheme == "http" and bool(parts.hostname) and parts.port != 0
+    except (ValueError, AttributeError, TypeError):
+        usable = False
+    if not usable:
+        raise ValueError(f"{rule}; received another one")
+    if parts.password is not None and not _VARIABLE.search(proxy):
+        raise ValueError(f"{rule}, its password by the name of a variable, as ${{NAME}}; received the password itself")
+
+
+def expanded(text: str) -> str:
+    """A text with the values of the variables that it names; one that is not set is empty."""
+    return _VARIABLE.sub(lambda found: os.environ.get(found[1], "").strip(), text)
+
+
+def unset_variables(texts: Iterable[str]) -> list[str]:
+    """The variables that texts name and the environment does not have."""
+    return [name for text in texts for name in _VARIABLE.findall(text) if not os.environ.get(name, "").strip()]
+
+
+def without_login(address: str) -> str:
+    """An address without user and password.
+
+    >>> without_login("http://me:${PASSWORD}@proxy.example:3128")
+    'http://proxy.example:3128'
+    """
+    scheme, separator, rest = address.partition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
+def proxy_for(proxy: str | None, host: str, port: int, *, is_tls: bool) -> SplitResult | None:
+    """The proxy to go through; ``None``: straight to the host. ``ValueError`` when the environment names no address."""
+    if proxy is None:
+        return None
+    if proxy != FROM_ENVIRONMENT:
+        return urlsplit(expanded(proxy))
+    found = getproxies_environment()
+    address = found.get("https" if is_tls else "http") or found.get("all")
+    if not address or proxy_bypass_environment(f"{host}:{port}", found):
+        return None
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    if parts.scheme != "http" or not parts.hostname:
+        raise ValueError(f"the proxy of the environment must be an http:// address; received {without_login(address)}")
+    return parts
+
+
+def ca_file_for(setting: str | None) -> str | None:
+    """The file of certificates to trust: the setting, else ``REQUESTS_CA_BUNDLE``.
+
+    ``None``: the system's own, or what ``SSL_CERT_FILE`` names, which the TLS library reads itself.
+    """
+    if setting is not None:
+        return os.path.expanduser(setting)
+    bundle = os.environ.get("REQUESTS_CA_BUNDLE", "")
+    return bundle if not os.environ.get("SSL_CERT_FILE") and os.path.isfile(bundle) else None

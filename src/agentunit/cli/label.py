@@ -1,0 +1,153 @@
+"""``agentunit label``: people say what is right, one key a case."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from dataclasses import replace
+
+import click
+
+from agentunit.cli.label_screen import LineInput, ScreenInput, label_cases
+from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
+from agentunit.cli.references import names_traces, run_argument, unreadable_runs_fail
+from agentunit.cli.taken_in import run_of_traces
+from agentunit.engine.gate_expressions import nearest_name
+from agentunit.engine.labeled_rates import scored_rows
+from agentunit.engine.labeling import LabelSession
+from agentunit.engine.scored_run import ScoredRun, run_from_store
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.console import Terminal, print_line, print_next
+from agentunit.reports.figures import counted
+from agentunit.reports.label_figures import describe_labeled
+from agentunit.reports.reported_run import Mask, ReportedRun
+from agentunit.store.opening import DEFAULT_PATH, shown_address
+from agentunit.store.protocol import RunStore
+
+DEFAULT_WIDTH = 0.2
+
+
+@click.command()
+@run_argument
+@click.option(
+    "-m",
+    "--metric",
+    metavar="NAME",
+    help="What is judged: NAME or NAME[backend]. Default: the run's first quality metric.",
+)
+@click.option("--rater", metavar="NAME", help="Who labels.  [default: your user name]")
+@click.option(
+    "--width",
+    type=click.FloatRange(0.0, 1.0, min_open=True),
+    default=DEFAULT_WIDTH,
+    show_default=True,
+    help="How wide the 95 % interval of the labeled rate may be: says how many more labels that takes.",
+)
+@show_personal_data_option
+@store_option
+def label(
+    run_reference: str, metric: str | None, rater: str | None, width: float, show_personal_data: bool, store_path: str
+) -> None:
+    """Label cases of a run: one key says whether each answer is right.
+
+    Cases are drawn at random, and you see the score of one only after you labeled it. From a few dozen labels and all
+    scores follows the labeled rate: what people would say about all cases, with an interval that holds whatever the
+    scorer's bias. It stands in every table and report of the run, and gates may use it ('faithfulness labeled >= 0.8').
+
+    RUN is an id, the beginning of one, a name or 'last'; or a file of traces, which becomes a run. Each label is kept
+    at once: q stops, and the same command goes on. Without a terminal, answers are read line by line.
+
+    \b
+    agentunit label last --metric faithfulness
+    agentunit label traces.jsonl --metric faithfulness --width 0.1
+    agentunit label last --rater ben
+    agentunit import labels.csv --run last --metric faithfulness
+    """
+    named = (rater or _user_name()).strip()
+    if not named:
+        raise click.BadParameter("must name the person who labels", param_hint="--rater")
+    wanted, backend = _split(metric)
+    with unreadable_runs_fail():
+        if os.path.isfile(run_reference) or names_traces(run_reference, store_path):
+            run_reference = run_of_traces(run_reference, store_path, wanted)
+        with open_store(store_path) as store:
+            run = run_from_store(store, run_reference)
+            name = wanted or default_metric(run)
+            session = LabelSession(
+                store, run, labeled_info(run, name), named, backend=_backend(run, name, backend), width=width
+            )
+            _label(session, store, Mask(show_all=show_personal_data), store_path)
+
+
+def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) -> None:
+    console = Terminal()
+    raw = ReportedRun(session.run, store=store, show_personal_data=True)
+    is_terminal = sys.stdin.isatty() and console.is_terminal
+    rater = ScreenInput(console) if is_terminal else LineInput(console)
+    if not is_terminal:
+        click.echo("standard input is no terminal: type y, n, s, b, u or q and Enter", err=True)
+    n_before = session.n_asked
+    label_cases(session, raw, mask, rater)
+    if session.current is None:
+        print_line("no case is left to ask about", console)
+    n_new = session.n_asked - n_before
+    print_line(f"{counted(n_new, 'new label')} by {session.rater}, {session.n_asked:,} in all", console)
+    summary = session.summary()
+    if summary is not None:
+        print_line(f"{session.info.name}: {describe_labeled(summary)}", console, "bold")
+    run_id = session.run.header.id
+    where = (
+        ""
+        if store_path in (DEFAULT_PATH, os.environ.get("AGENTUNIT_STORE"))
+        else f" --store {shown_address(store_path)}"
+    )
+    print_next([f"agentunit show {run_id}{where}", f"agentunit validity {run_id}{where}"], console)
+
+
+def labeled_info(run: ScoredRun, metric: str) -> MetricInfo:
+    """The facts about a metric under the name that it has in the run: a rubric may have one of its own."""
+    return replace(run.info(metric), name=metric)
+
+
+def default_metric(run: ScoredRun) -> str:
+    """The metric whose question is asked when none is named: the first whose mean is no rate, else any with one."""
+    infos = {name: run.info(name) for name in run.metrics if scored_rows(run, name)}
+    ranked = (
+        [name for name, info in infos.items() if info.mean_of],
+        [name for name, info in infos.items() if info.question],
+        [name for name, info in infos.items() if info.unit == "score"],
+    )
+    for names in ranked:
+        if names:
+            return names[0]
+    raise InputFailure(f"run {run.header.label} has no scores from 0 to 1 to label by: score it with --metrics first")
+
+
+def _backend(run: ScoredRun, metric: str, asked: str | None) -> str:
+    if metric not in run.metrics:
+        raise InputFailure(
+            f"run {run.header.label} has no scores of {metric!r}; {nearest_name(metric, run.metrics)} "
+            f"('agentunit score {run.header.id} --metrics {metric}' adds them)"
+        )
+    scored = [row.backend for row in scored_rows(run, metric) if row.value is not None]
+    if not scored:
+        raise InputFailure(f"{metric} scored no case of run {run.header.label}: there is nothing to label")
+    backend = asked or max(dict.fromkeys(scored), key=scored.count)
+    if backend not in scored:
+        raise InputFailure(f"{metric} was not scored by {backend!r}; {nearest_name(backend, dict.fromkeys(scored))}")
+    return backend
+
+
+def _split(metric: str | None) -> tuple[str | None, str | None]:
+    if metric is None:
+        return None, None
+    name, _, backend = metric.strip().removesuffix("]").partition("[")
+    return name, backend or None
+
+
+def _user_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        return ""

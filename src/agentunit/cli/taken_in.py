@@ -1,0 +1,90 @@
+"""A file of recorded traces as a run of the store, so that its cases can be labeled, gated and compared."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from typing import Any
+
+import click
+
+import agentunit
+from agentunit.cli.options import InputFailure, open_store
+from agentunit.cli.trace_inputs import trace_files_from
+from agentunit.core.codec import encode_record
+from agentunit.core.records import Record
+from agentunit.engine.rescoring import score_run
+from agentunit.metrics.parameters import kept_here
+from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
+from agentunit.reports.figures import counted
+from agentunit.reports.printable import printable_line
+from agentunit.reports.progress import Progress
+from agentunit.store.portable import is_portable
+from agentunit.store.protocol import RunStore
+
+_FINGERPRINT = "traces_fingerprint"
+
+
+def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
+    """The id of the run that holds the records of a file; the same records are taken in once.
+
+    They are scored by the standard set, or by the metric that is asked for, on this machine: nobody was asked whether
+    a judge may see them.
+    """
+    if os.path.isfile(path) and is_portable(path):
+        raise InputFailure(f"{path} is an exported run: 'agentunit import {path}' takes it into the store first")
+    records = [each for each in trace_files_from([path], None, "trace") if isinstance(each, Record)]
+    if not records:
+        raise InputFailure(f"{path}: no record could be read ('agentunit doctor {path}' says what it holds)")
+    lines = [encode_record(record) for record in records]
+    fingerprint = hashlib.sha256(b"\n".join(lines)).hexdigest()[:32]
+    metrics = list(_kept_metrics(metric))
+    with open_store(store_path, must_exist=False) as store:
+        run_id = next((run.id for run in store.runs() if run.settings.get(_FINGERPRINT) == fingerprint), None)
+        if run_id is None:
+            run_id = _take_in(store, path, records, lines, fingerprint, metrics)
+        progress = Progress("cases", fraction=lambda: None)
+        try:
+            with redirect_stdout(sys.stderr):
+                score_run(store, run_id, metrics, on_case=progress.ticker())
+        finally:
+            progress.clear()
+    return run_id
+
+
+def _take_in(
+    store: RunStore, path: str, records: list[Record], lines: list[bytes], fingerprint: str, metrics: list[Any]
+) -> str:
+    name = os.path.basename(os.path.normpath(path))
+    settings = {_FINGERPRINT: fingerprint, "metrics": [metric.name for metric in metrics]}
+    repeats: dict[str, int] = {}
+    positions: dict[str, int] = {}
+    with store.transaction():
+        run_id = store.create_run(
+            name, agentunit_version=agentunit.__version__, settings=settings, n_planned=len(records)
+        ).id
+        for record, line in zip(records, lines, strict=True):
+            # Records of one case are its repeats.
+            position = positions.setdefault(record.case.id, len(positions))
+            repeat = repeats.get(record.case.id, 0)
+            repeats[record.case.id] = repeat + 1
+            store.add_lines([(run_id, position, repeat, record.case.id, 0, 0.0, line)])
+        store.set_status(run_id, "finished")
+    click.echo(f"{counted(len(records), 'record')} of {printable_line(path)} are run {run_id}", err=True)
+    return run_id
+
+
+def _kept_metrics(metric: str | None) -> Iterator[Any]:
+    try:
+        wanted = resolve_metrics([metric] if metric else DEFAULT_METRICS)
+    except (ValueError, TypeError, RuntimeError) as error:
+        raise click.BadParameter(str(error), param_hint="--metric") from None
+    for each in wanted:
+        kept = kept_here(each)
+        if kept is not None:
+            yield kept
+        elif metric:
+            raise InputFailure(f"{metric} asks a judge: score the run by it first (agentunit score RUN -m {metric})")

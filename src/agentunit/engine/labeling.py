@@ -1,0 +1,156 @@
+"""A rater's way through the cases of a run: which one comes next, what was said of it, and what is known by now."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from agentunit.core.results import LabeledSummary
+from agentunit.engine.labeled_rates import draw_seed, labeled_sample, labeled_summary, own_frame
+from agentunit.engine.scored_run import ScoredRun
+from agentunit.formulas.labeled import LabeledRate, draw_for_labeling, labels_needed
+from agentunit.metrics.base import MetricInfo
+from agentunit.store.labels import Place, StoredLabel
+from agentunit.store.protocol import RunStore
+from agentunit.store.runs import ScoreRow
+
+_FEWEST_LABELS = 10
+"""Before so many labels nobody can say how many more are needed."""
+
+
+class Asked(NamedTuple):
+    """A case that a rater is asked about; ``given`` is what this rater said of it before."""
+
+    place: Place
+    case_id: str
+    score: ScoreRow
+    stratum: int | None
+    probability: float | None
+    given: StoredLabel | None
+
+
+class Standing(NamedTuple):
+    """What the labels of all raters show: ``n_more`` labels would about give the wanted width; ``None``: not known."""
+
+    n_labels: int
+    n_cases: int
+    rate: LabeledRate | None
+    n_more: int | None
+
+
+class LabelSession:
+    """One rater labels the cases of a run for one metric. Every answer is in the store when its method returns.
+
+    The order of the cases is drawn once, the same for all raters: it goes on where this rater left off, and two raters
+    label the same cases. Answers that labels of another run speak for come last.
+    """
+
+    def __init__(
+        self, store: RunStore, run: ScoredRun, info: MetricInfo, rater: str, *, backend: str, width: float
+    ) -> None:
+        self.run = run
+        self.info = info
+        self.rater = rater
+        self.width = width
+        self.backend = backend
+        self._store = store
+        self._sample = labeled_sample(run, info.name, backend)
+        self._rows = {(row.position, row.repeat): row for row in run.metrics[info.name] if row.backend == backend}
+        self._queue = self._drawn()
+        self._mine = {label.place: label for label in run.labels if self._is_mine(label)}
+        self._at = self._next_open(0)
+        self._trail: list[int] = []
+
+    def _is_mine(self, label: StoredLabel) -> bool:
+        return label.metric == self.info.name and label.rater == self.rater
+
+    def _drawn(self) -> list[tuple[Place, int | None, float | None]]:
+        own = own_frame(self.run, self._sample)
+        rest = sorted(set(range(len(self._sample.places))) - set(own))
+        seed = draw_seed(self.run, self.info.name)
+        return [
+            # The chance that a case had of being among as many as were asked about when its turn came.
+            (self._sample.places[indices[at]], stratum, number / len(indices))
+            for indices in (own, rest)
+            for number, (at, stratum, _) in enumerate(
+                draw_for_labeling([self._sample.scores[index] for index in indices], len(indices), seed=seed), 1
+            )
+        ]
+
+    @property
+    def n_asked(self) -> int:
+        """How many cases this rater has answered or skipped."""
+        return len(self._mine)
+
+    @property
+    def current(self) -> Asked | None:
+        """The case to ask about; ``None`` when none is left."""
+        if self._at is None:
+            return None
+        place, stratum, probability = self._queue[self._at]
+        return Asked(place, self._rows[place].case_id, self._rows[place], stratum, probability, self._mine.get(place))
+
+    def give(self, value: float | None, subject: str, note: str = "") -> StoredLabel:
+        """Keep an answer to the current case, or with ``None`` that the rater cannot say, and go on."""
+        asked = self.current
+        assert asked is not None
+        label = StoredLabel(
+            subject,
+            self.info.name,
+            asked.case_id,
+            value,
+            self.rater,
+            question=self.info.asked,
+            note=note,
+            run_id=self.run.header.id,
+            position=asked.place[0],
+            repeat=asked.place[1],
+            draw=f"{self.run.header.id}/{self.info.name}",
+            stratum=asked.stratum,
+            probability=asked.probability,
+        )
+        self._store.add_labels([label])
+        self._refresh(self._mine.get(asked.place), label)
+        self._mine[asked.place] = label
+        self._trail.append(self._at or 0)
+        self._at = self._next_open((self._at or 0) + 1)
+        return label
+
+    def back(self) -> bool:
+        """Return to the case before; an answer given now takes the place of the earlier one."""
+        if not self._trail:
+            return False
+        self._at = self._trail.pop()
+        return True
+
+    def undo(self) -> StoredLabel | None:
+        """Withdraw the last answer of this session and return to its case."""
+        if not self.back() or self._at is None:
+            return None
+        label = self._mine.pop(self._queue[self._at][0], None)
+        if label is not None:
+            self._store.withdraw_label(label.id)
+            self._refresh(label, None)
+        return label
+
+    def standing(self) -> Standing:
+        """What all labels show by now."""
+        sample = self._sample
+        rate = sample.rate() if len(sample.labels) > 1 else None
+        few = len(sample.labels) < _FEWEST_LABELS
+        n_more = None if rate is None or few else labels_needed(rate, self.width)
+        return Standing(len(sample.labels), len(sample.places), rate, n_more)
+
+    def summary(self) -> LabeledSummary | None:
+        """What the labels come to, as reports show it."""
+        return labeled_summary(self.run, self.info.name, self.backend)
+
+    def _refresh(self, replaced: StoredLabel | None, label: StoredLabel | None) -> None:
+        kept = [each for each in self.run.labels if replaced is None or each.id != replaced.id]
+        self.run.labels = [*kept, label] if label is not None else kept
+        self._sample = labeled_sample(self.run, self.info.name, self.backend)
+
+    def _next_open(self, start: int) -> int | None:
+        places = [place for place, _, _ in self._queue]
+        later = (at for at in range(start, len(places)) if places[at] not in self._mine)
+        earlier = (at for at in range(min(start, len(places))) if places[at] not in self._mine)
+        return next(later, next(earlier, None))

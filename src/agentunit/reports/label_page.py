@@ -1,0 +1,148 @@
+"""One case as a rater sees it: what was asked, what came out with its doubtful words marked, and the evidence.
+
+No score is on the page: a rater who knows it would agree with it too often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct, field
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from agentunit.core.outcome import outcome_text
+from agentunit.metrics.base import MetricInfo
+from agentunit.reports.case_view import Part, ToolCallView, conversation_text, view_case
+from agentunit.reports.printable import printable, printable_line
+from agentunit.reports.reported_run import Mask, ReportedCase
+
+_DOUBTED_BELOW = 0.5
+_SUPPORTED = "supported"
+_VALUE_LENGTH = 400
+
+
+class LabelPage(Struct):
+    """What a rater reads of one case; ``answer`` is cut into parts, each with whether nothing in it is doubted."""
+
+    case_id: str
+    question: str
+    answer: list[Part]
+    expected: list[str] = field(default_factory=list)
+    criteria: list[str] = field(default_factory=list)
+    evidence: list[tuple[str, str]] = field(default_factory=list)
+
+
+def label_page(recorded: ReportedCase, info: MetricInfo, mask: Mask) -> LabelPage:
+    """The page of one case for one metric, masked; what the metric does not look at is left out."""
+    case = mask.case(recorded)
+    view = view_case(case, brief=True)
+    score = case.scores.get(info.name)
+    detail = {} if score is None else score.result.detail
+    answer = view.answer or ""
+    reads = " ".join(info.inputs)
+    texts, sources = _texts(detail.get("references")), _texts(detail.get("sources"))
+    if not texts and "expected_output" not in reads:
+        texts, sources = view.context, []
+        calls = [(f'tool "{call.name}"', _result_of(call)) for call in view.tool_calls]
+    else:
+        calls = []
+    named = [sources[at] if at < len(sources) else f"passage {at + 1}" for at in range(len(texts))]
+    return LabelPage(
+        case.case_id,
+        conversation_text(view.turns) if view.turns else view.query or "",
+        marked_doubts(answer, detail, outcome_text(recorded.record.outcome)),
+        view.expected if "expected_output" in reads or info.name == "task_success" else [],
+        _texts(detail.get("criteria")),
+        [*zip(named, texts, strict=True), *calls],
+    )
+
+
+def marked_doubts(answer: str, detail: Mapping[str, Any], scored: str | None = None) -> list[Part]:
+    """The answer cut where the scorer doubts it: its doubtful words, or a whole claim that nothing supports.
+
+    ``scored`` is the answer before personal data was masked, whose places the detail names: they are found again by
+    their words.
+
+    >>> claim = {"text": "It costs 9 €.", "probability": 0.2, "doubtful": [{"start": 14, "end": 17}]}
+    >>> marked_doubts("Yes. It costs 9 €.", {"claims": [claim]})
+    [('Yes. It costs ', True), ('9 €', False), ('.', True)]
+    """
+    doubted = bytearray(len(answer))
+    for start, end in _doubted_places(answer, detail.get("claims"), answer if scored is None else scored):
+        doubted[start:end] = b"\1" * (end - start)
+    parts: list[Part] = []
+    start = 0
+    for at in range(1, len(answer) + 1):
+        if at == len(answer) or doubted[at] != doubted[start]:
+            parts.append((answer[start:at], not doubted[start]))
+            start = at
+    return parts
+
+
+def _doubted_places(answer: str, claims: Any, scored: str) -> Iterator[tuple[int, int]]:
+    for claim in claims if isinstance(claims, list) else ():
+        if not isinstance(claim, dict):
+            continue
+        text = next((claim[key] for key in ("text", "answer_quote") if isinstance(claim.get(key), str)), "")
+        start = answer.find(text) if text else -1
+        if start < 0:
+            continue
+        end = start + len(text)
+        words = [scored[each["start"] : each["end"]] for each in claim.get("doubtful") or () if _has_place(each)]
+        found = [
+            (at, at + len(word)) for word in words if word and (at := answer.find(word, start, start + len(text))) >= 0
+        ]
+        probability, verdict = claim.get("probability"), claim.get("verdict")
+        is_doubted = probability < _DOUBTED_BELOW if isinstance(probability, (int, float)) else verdict != _SUPPORTED
+        if is_doubted:
+            yield from found or [(start, end)]
+
+
+def _has_place(part: Any) -> bool:
+    return isinstance(part, dict) and all(isinstance(part.get(end), int) for end in ("start", "end"))
+
+
+def page_blocks(page: LabelPage, *, signs: bool) -> Group:
+    """The page for a terminal. With ``signs``, where colors do not show, doubts are put in [? ?]."""
+    blocks: list[RenderableType] = []
+
+    def section(title: str, body: RenderableType) -> None:
+        blocks.extend([Text(title, style="bold"), Padding(body, (0, 0, 1, 2), expand=False)])
+
+    section("Question", Text(printable(page.question) or "(none)"))
+    answer = Text()
+    for part, is_sure in page.answer:
+        shown = printable(part)
+        if is_sure or not shown.strip():
+            answer.append(shown)
+        else:
+            answer.append(f"[?{shown}?]" if signs else shown, style="" if signs else "bold yellow underline")
+    section("Answer", answer or Text("(none)", style="dim"))
+    if page.expected:
+        section("Expected", Text("\nor  ".join(map(printable, page.expected)), style="green"))
+    if page.criteria:
+        section("Criteria", Text("\n".join(map(printable, page.criteria))))
+    for source, text in page.evidence:
+        section(f"Evidence: {printable_line(source, 60)}", Text(printable(text)))
+    return Group(*blocks)
+
+
+def rendered_lines(page: LabelPage, console: Console) -> list[str]:
+    """The page as lines of the console's width, to scroll through."""
+    signs = console.no_color or console.color_system is None
+    with console.capture() as captured:
+        console.print(page_blocks(page, signs=signs))
+    return [line.rstrip() for line in captured.get().rstrip().split("\n")]
+
+
+def _texts(value: Any) -> list[str]:
+    return [each for each in value if isinstance(each, str)] if isinstance(value, (list, tuple)) else []
+
+
+def _result_of(call: ToolCallView) -> str:
+    if call.error:
+        return f"error: {call.error}"
+    return printable_line(str(call.result if call.result is not None else call.status or "?"), _VALUE_LENGTH)

@@ -1,0 +1,251 @@
+"""What labels say about a run: the labeled rate, gates on it, differences by it, and what they say of the scorer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from labeled_runs import METRIC, add_run, label_of
+
+from agentunit.engine.compare import compare_runs
+from agentunit.engine.gates import evaluate_gates
+from agentunit.engine.label_validity import rater_agreement, scorer_validity
+from agentunit.engine.labeled_rates import labeled_summary
+from agentunit.engine.labeling import LabelSession
+from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
+from agentunit.engine.second_look import second_look
+from agentunit.store.labels import subject_of
+from agentunit.store.portable import export_run
+from agentunit.store.sqlite import Store
+
+# The scorer is too low by 0.3 on every case, and orders them well: people find 24 of 40 good.
+SCORES = [0.6 if position < 24 else 0.1 for position in range(40)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path / "runs.db")
+
+
+def labels_for(run_id: str, positions: range, n_good: int = 24) -> list[object]:
+    return [label_of(each, float(each < n_good), run_id=run_id, draw="d") for each in positions]
+
+
+def labeled(store: Store, run_id: str, positions: range, n_good: int = 24) -> ScoredRun:
+    store.add_labels(labels_for(run_id, positions, n_good))  # type: ignore[arg-type]
+    return run_from_store(store, run_id)
+
+
+def test_the_rate_is_of_all_cases_the_metric_is_about(store: Store) -> None:
+    run_id = add_run(store, [*SCORES, None])
+    assert run_from_store(store, run_id).summary().metrics[0].labeled is None
+    run = labeled(store, run_id, range(40))
+    row = run.summary().metrics[0]
+    assert row.mean_of == "support"
+    assert row.share_from_half == pytest.approx(0.6)
+    assert row.labeled is not None
+    assert (row.labeled.rate, row.labeled.n_labels, row.labeled.n_cases) == (pytest.approx(0.6), 40, 40)
+    assert not row.labeled.assumed_random
+
+
+def test_labels_of_another_question_or_without_a_word_do_not_count(store: Store) -> None:
+    run_id = add_run(store, SCORES)
+    other = label_of(0, 1.0)
+    other.metric = "answer_correctness"
+    store.add_labels([other, label_of(1, None)])
+    found = labeled_summary(run_from_store(store, run_id), METRIC)
+    assert found is not None
+    assert (found.rate, found.n_labels, found.n_skipped) == (None, 0, 1)
+    assert "skipped" in (found.reason or "")
+
+
+def test_raters_who_disagree_count_by_their_mean_and_it_is_said(store: Store) -> None:
+    run_id = add_run(store, SCORES)
+    run = labeled(store, run_id, range(40))
+    store.add_labels([label_of(0, 0.0, "ben"), label_of(1, 1.0, "ben")])
+    found = labeled_summary(run_from_store(store, run_id), METRIC)
+    assert found is not None
+    assert found.rate == pytest.approx(23.5 / 40)
+    assert (found.raters, found.n_disagreed) == (["ana", "ben"], 1)
+    assert run.summary().metrics[0].labeled is not None
+
+
+def test_labels_of_another_run_speak_for_the_answers_that_both_gave(store: Store, tmp_path: Path) -> None:
+    first = add_run(store, SCORES)
+    labeled(store, first, range(0, 40, 2))
+    same = add_run(store, SCORES)
+    shared = labeled_summary(run_from_store(store, same), METRIC)
+    assert shared is not None
+    assert shared.rate is not None
+    assert shared.n_labels == 20
+    # Of two that are new, the interval allows for either label; the rate is that of the others.
+    nearly = labeled_summary(run_from_store(store, add_run(store, SCORES, answers={0: "new", 1: "new"})), METRIC)
+    assert nearly is not None
+    assert nearly.low is not None
+    assert nearly.high is not None
+    assert nearly.reason == "2 of 40 answers are new since these labels were given"
+    assert nearly.high - nearly.low > (shared.high or 0.0) - (shared.low or 0.0)
+    # Ten answers are new: what the old labels say of the others says nothing about them.
+    changed = add_run(store, SCORES, answers=dict.fromkeys(range(10), "something new"))
+    unknown = labeled_summary(run_from_store(store, changed), METRIC)
+    assert unknown is not None
+    assert unknown.rate is None
+    assert "10 of 40 answers are new" in (unknown.reason or "")
+    store.add_labels([label_of(each, 0.0, answer="something new", run_id=changed, draw="d") for each in range(10)])
+    known = labeled_summary(run_from_store(store, changed), METRIC)
+    assert known is not None
+    assert known.rate is not None
+    assert known.rate < shared.rate
+    # A file says the same as the store that it came from.
+    export_run(store, changed, tmp_path / "run.json")
+    assert labeled_summary(run_from_file(tmp_path / "run.json"), METRIC) == known
+
+
+@pytest.mark.parametrize(
+    ("gate", "verdict", "words"),
+    [
+        ("faithfulness labeled >= 0.5", "pass", "labeled rate 0.6 meets >= 0.5 (40 labels of 40)"),
+        ("faithfulness labeled >= 0.7", "fail", "labeled rate 0.6 misses >= 0.7"),
+        ("faithfulness[local] labeled > 0.59", "pass", "meets"),
+    ],
+)
+def test_a_gate_may_ask_what_people_say(store: Store, gate: str, verdict: str, words: str) -> None:
+    run = labeled(store, add_run(store, SCORES), range(40))
+    (found,) = evaluate_gates(run, [gate])
+    assert (found.verdict, str(found.gate)) == (verdict, gate)
+    assert words in found.reason
+    assert ("q39" in found.cases) == (verdict == "fail")
+
+
+def test_a_gate_without_labels_cannot_tell_and_says_what_to_do(store: Store) -> None:
+    run_id = add_run(store, SCORES)
+    (found,) = evaluate_gates(run_from_store(store, run_id), ["faithfulness labeled >= 0.5"])
+    assert found.verdict == "cannot tell"
+    assert f"agentunit label {run_id} --metric faithfulness" in found.reason
+
+
+def test_a_gate_near_the_rate_says_that_more_labels_might_decide_otherwise(store: Store) -> None:
+    run = labeled(store, add_run(store, [0.5] * 400), range(10, 34))
+    (found,) = evaluate_gates(run, ["faithfulness labeled >= 0.5"])
+    assert found.near
+    assert "more labels might" in found.reason
+
+
+def test_runs_are_compared_by_labels_where_both_have_them(store: Store) -> None:
+    before = labeled(store, add_run(store, SCORES), range(40))
+    worse_id = add_run(store, SCORES, answers=dict.fromkeys(range(12), "worse"))
+    assert not [
+        each
+        for each in compare_runs(run_from_store(store, worse_id), add_unlabeled(store)).metrics
+        if "labeled" in each.metric
+    ]
+    store.add_labels([label_of(each, 0.0, answer="worse", run_id=worse_id, draw="d") for each in range(12)])
+    worse = run_from_store(store, worse_id)
+    (found,) = [each for each in compare_runs(worse, before).metrics if each.metric == "faithfulness labeled"]
+    assert found.verdict == "regression"
+    assert found.difference == pytest.approx(-12 / 40)
+    assert not found.gated
+    gated = compare_runs(worse, before, gates=["faithfulness labeled >= 0.1"])
+    assert [each.metric for each in gated.regressions] == ["faithfulness labeled"]
+
+
+def add_unlabeled(store: Store) -> ScoredRun:
+    return run_from_store(store, add_run(store, SCORES, answers=dict.fromkeys(range(40), "unseen")))
+
+
+def test_a_session_goes_on_where_it_was_left_and_undoes_honestly(store: Store) -> None:
+    run_id = add_run(store, SCORES)
+
+    def begin(rater: str = "ana") -> LabelSession:
+        run = run_from_store(store, run_id)
+        return LabelSession(store, run, run.info(METRIC), rater, backend="local", width=0.2)
+
+    def answer(session: LabelSession, value: float | None) -> str:
+        asked = session.current
+        assert asked is not None
+        [stored] = store.case(run_id, asked.case_id)
+        session.give(value, subject_of(stored.record))
+        return asked.case_id
+
+    session = begin()
+    asked = [answer(session, 1.0), answer(session, None), answer(session, 0.0)]
+    assert len(set(asked)) == 3
+    assert session.undo() is not None
+    assert session.current is not None
+    assert session.current.case_id == asked[2]
+    assert session.back()
+    assert session.current.case_id == asked[1]
+    again = begin()
+    assert again.n_asked == 2
+    assert again.current is not None
+    assert again.current.case_id == asked[2]
+    # Another rater is asked about the same cases, in the same order.
+    assert [answer(begin("ben"), 1.0) for _ in range(2)] == asked[:2]
+    kept = store.labels(withdrawn=True)
+    assert len(kept) == 5
+    assert [each.case_id for each in kept if each.withdrawn_at] == [asked[2]]
+    assert all(each.probability and each.draw for each in kept)
+
+
+def test_a_session_ends_with_the_cases(store: Store) -> None:
+    run_id = add_run(store, [0.2, 0.8])
+    run = run_from_store(store, run_id)
+    session = LabelSession(store, run, run.info(METRIC), "ana", backend="local", width=0.2)
+    for _ in range(2):
+        assert session.current is not None
+        session.give(1.0, label_of(session.current.place[0], 1.0).subject)
+    assert session.current is None
+    standing = session.standing()
+    assert standing.rate is not None
+    assert (standing.rate.rate, standing.rate.low, standing.rate.high) == (1.0, 1.0, 1.0)
+
+
+def test_a_scorer_is_measured_by_the_labels_of_its_run(store: Store) -> None:
+    run = labeled(store, add_run(store, SCORES), range(40), n_good=26)
+    found = scorer_validity(run, METRIC, "local", precision=0.9)
+    assert found is not None
+    assert found.agreement.agreement == pytest.approx(38 / 40)
+    assert found.kappa is not None
+    assert 0.85 < found.kappa < 0.95
+    assert found.threshold is not None
+    assert (found.threshold.threshold, found.threshold.precision) == (0.6, 1.0)
+    assert [(each.n, each.label_rate) for each in found.calibration] == [(16, 2 / 16), (24, 1.0)]
+    by = scorer_validity(run, METRIC, "local", by="metadata.category")
+    assert by is not None
+    assert {each.name: each.n_too_bad for each in by.slices} == {"even": 1, "odd": 1}
+
+
+def test_raters_who_disagree_more_than_the_scorer_are_a_warning(store: Store) -> None:
+    run_id = add_run(store, SCORES)
+    store.add_labels([label_of(each, float(each < 24), rater) for rater in ("ana", "cid") for each in range(40)])
+    store.add_labels([label_of(each, float(each % 2), "ben") for each in range(40)])
+    run = run_from_store(store, run_id)
+    found = scorer_validity(run, METRIC, "local")
+    assert found is not None
+    assert found.warning is not None
+    assert "raters agree with each other on" in found.warning
+    raters = rater_agreement(run.labels)
+    assert raters is not None
+    assert raters.kappas["ana, cid"] == 1.0
+    assert raters.alpha is not None
+    assert raters.alpha < 0.5
+
+
+def test_a_label_unlike_those_of_its_score_and_raters_who_disagree_are_listed(store: Store) -> None:
+    run_id = add_run(store, SCORES)
+    labels = [label_of(each, float(each < 24)) for each in range(40)]
+    labels[3] = label_of(3, 0.0)
+    store.add_labels([*labels, label_of(30, 1.0, "ben")])
+    found = second_look(run_from_store(store, run_id))
+    assert [(each.case_id, each.kind) for each in found] == [("q30", "raters disagree"), ("q3", "label against score")]
+
+
+def test_a_case_that_good_runs_fail_is_listed(store: Store) -> None:
+    runs = []
+    for strength in range(6):
+        values = [float(position < 2 * strength) for position in range(10)]
+        values.append(float(strength < 3))
+        runs.append(run_from_store(store, add_run(store, values)))
+    found = second_look(runs[-1], runs[:-1])
+    assert [(each.case_id, each.kind) for each in found] == [("q10", "good runs fail it")]
+    assert second_look(runs[0], runs[1:3]) == []
