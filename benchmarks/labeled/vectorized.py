@@ -112,6 +112,7 @@ def _weights(labels: Array, scores: Array, reach: tuple[float, float], sizes: Ar
     for fold in range(n_folds):
         others = whole - _power_sums(labels[:, fold::N_FOLDS], scores[:, fold::N_FOLDS])
         found[:, fold] = _best_weights(others, n, reach, critical, stretch)
+    found[~found.all(1)] = 0.0
     return found
 
 

@@ -54,6 +54,9 @@ def corrected_labels(
         held_out = zip(pseudo_labels[fold::N_FOLDS], pseudo_scores[fold::N_FOLDS], strict=True)
         others = [total - part for total, part in zip(whole, _power_sums(held_out), strict=True)]
         weights.append(_best_weight(others, n, score_range, stretch))
+    # A score that only some folds would use hangs on a few labels, which would be the ones that stay uncorrected.
+    if not all(weights):
+        return Corrected(list(labels), 0.0, 0.0)
     values = [
         label - weights[place % N_FOLDS] * score
         for place, (label, score) in enumerate(zip(labels, centered_scores, strict=True))
