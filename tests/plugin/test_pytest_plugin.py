@@ -1066,7 +1066,7 @@ def test_it_is_one_run():
         )
         assert server.n_calls == 4
     result.assert_outcomes(passed=3)
-    result.stdout.fnmatch_lines(["judge: price unknown, * tokens in 4 calls of judge-1"])
+    result.stdout.fnmatch_lines(["judge: price unknown, * tokens in 4 calls of judge-1; quotes found 3 of 3"])
 
 
 def test_a_backend_that_cannot_run_is_said_in_one_sentence(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:

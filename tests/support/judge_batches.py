@@ -23,7 +23,6 @@ class BatchShelf:
         self.skipped = self.failing = 0
         self.refuses: str | None = None
         self.submissions = 0
-        self.lose_the_next_answer = False
         self._files: dict[str, list[dict[str, Any]]] = {}
         self._batches: dict[str, dict[str, Any]] = {}
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -60,9 +62,22 @@ def test_every_setting_can_come_from_the_environment(monkeypatch: pytest.MonkeyP
         "repeats": 3,
         "cache": "/some/where",
         "transcripts": True,
+        "profile": "vllm",
+        "api_key_env": "MY_KEY",
+        "headers": {"X-Team": "a"},
+        "organization": "org",
+        "proxy": "env",
+        "ca_file": "/some/where.pem",
+        "max_tokens": 9,
+        "reasoning_effort": "low",
+        "extra_body": {"top_p": 1},
+        "batch": True,
+        "cache_max_mb": 7.0,
     }
+    assert set(wanted) == {each.name for each in fields(JudgeSettings)}
     for name, value in wanted.items():
-        monkeypatch.setenv(f"AGENTUNIT_JUDGE_{name.upper()}", str(value))
+        text = json.dumps(value) if isinstance(value, dict) else str(value)
+        monkeypatch.setenv(f"AGENTUNIT_JUDGE_{name.upper()}", text)
     assert configured() == JudgeSettings(**wanted)
 
 
