@@ -78,6 +78,13 @@ def test_labels_of_another_run_speak_for_the_answers_that_both_gave(store: Store
     assert shared is not None
     assert shared.rate is not None
     assert shared.n_labels == 20
+    # Of two that are new, the interval allows for either label; the rate is that of the others.
+    nearly = labeled_summary(run_from_store(store, add_run(store, SCORES, answers={0: "new", 1: "new"})), METRIC)
+    assert nearly is not None
+    assert nearly.low is not None
+    assert nearly.high is not None
+    assert nearly.reason == "2 of 40 answers are new since these labels were given"
+    assert nearly.high - nearly.low > (shared.high or 0.0) - (shared.low or 0.0)
     # Ten answers are new: what the old labels say of the others says nothing about them.
     changed = add_run(store, SCORES, answers=dict.fromkeys(range(10), "something new"))
     unknown = labeled_summary(run_from_store(store, changed), METRIC)

@@ -133,6 +133,8 @@ def test_strata_count_by_their_size_only_where_their_shares_differ():
     first = [int(not 15 <= place < 25) * int(place >= 20) for place in range(1000)]
     assert labeled_rate([None] * 1000, labels, strata=first).rate < 0.5
     assert labeled_rate([None] * 1000, labels, strata=uneven).rate == 0.5
+    # Nobody looked at the last stratum, half of all cases.
+    assert labeled_rate([None] * 1000, labels, strata=[int(place >= 500) for place in range(1000)]) is None
 
 
 def test_cases_of_a_cluster_count_as_one():
@@ -300,6 +302,8 @@ def test_a_width_that_is_there_needs_no_label_and_none_needs_all():
     [
         (([0.5], {1: 1.0}), "labels must be of positions from 0 to 0; received 1"),
         (([0.5], {0: 1.5}), "labels must be from 0 to 1; received 1.5 at position 0"),
+        (([0.5], {0: float("nan")}), "labels must be from 0 to 1; received nan at position 0"),
+        (([None, float("nan")], {0: 1.0}), "scores must be finite and below 1e\\+140 in size; received nan"),
     ],
 )
 def test_labels_must_fit_their_cases(arguments, message):

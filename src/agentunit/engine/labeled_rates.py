@@ -21,6 +21,9 @@ from agentunit.formulas.labeled import LabeledRate, labeled_rate
 from agentunit.store.labels import Place, StoredLabel, label_values, places_of, unshown_labels
 from agentunit.store.sqlite import ScoreRow
 
+_FEW_NEW = 0.05
+"""Up to this share of new, unlabeled answers the labels of the others give a rate, with a wider interval."""
+
 
 @dataclass
 class LabeledSample:
@@ -40,17 +43,19 @@ class LabeledSample:
     taught: dict[int, float] = field(default_factory=dict)
 
     def rate(self) -> LabeledRate | None:
-        """The labeled rate; ``None`` where there is no label, or none of some group."""
-        if self.unasked or not self.labels:
+        """The labeled rate; ``None`` where there is no label, or too many records are of a group without any."""
+        if not self.labels:
             return None
+        if self.unasked:
+            return None if self.taught else self._rate_with_new_answers()
+        everything = range(len(self.places))
         if not self.taught:
-            return self._rate_of(range(len(self.places)), self.labels)
+            return self._rate_of(everything, self.labels)
         # All labels without the scores are as good an answer: the narrower one counts, so that a judge which learned
         # from labels never makes them worth less than they are alone.
-        rest = [index for index in range(len(self.places)) if index not in self.taught]
         found = [
-            self._with_taught(self._rate_of(rest, self.labels)),
-            self._rate_of(range(len(self.places)), {**self.labels, **self.taught}, with_scores=False),
+            self._with_taught(self._rate_of([index for index in everything if index not in self.taught], self.labels)),
+            self._rate_of(everything, {**self.labels, **self.taught}, with_scores=False),
         ]
         return min((each for each in found if each is not None), key=lambda each: each.high - each.low, default=None)
 
@@ -62,7 +67,7 @@ class LabeledSample:
             {at: labels[index] for at, index in enumerate(indices) if index in labels},
             strata=None if self.strata is None else [self.strata[index] for index in indices],
             clusters=None if self.clusters is None else [self.clusters[index] for index in indices],
-            skipped={at for at, index in enumerate(indices) if index in self.skipped},
+            skipped=[at for at, index in enumerate(indices) if index in self.skipped],
         )
 
     def _with_taught(self, found: LabeledRate | None) -> LabeledRate | None:
@@ -73,6 +78,19 @@ class LabeledSample:
         known = share * fmean(self.taught.values())
         rate, low, high = (known + (1.0 - share) * each for each in (found.rate, found.low, found.high))
         return replace(found, rate=rate, low=low, high=high, n_cases=len(self.places))
+
+    def _rate_with_new_answers(self) -> LabeledRate | None:
+        """The rate where few answers are new and unlabeled: the interval allows for any label of theirs."""
+        n_cases = len(self.places)
+        if self.strata is None or self.unasked > _FEW_NEW * n_cases:
+            return None
+        asked = {self.strata[index] for index in self.labels}
+        kept = [index for index, stratum in enumerate(self.strata) if stratum in asked]
+        known = self._rate_of(kept, self.labels)
+        if known is None:
+            return None
+        share = len(kept) / n_cases
+        return replace(known, low=share * known.low, high=share * known.high + 1.0 - share, n_cases=n_cases)
 
 
 def scored_rows(run: ScoredRun, metric: str, backend: str | None = None) -> list[ScoreRow]:
@@ -151,12 +169,10 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
         n_taught=len(sample.taught) if rate is None or rate.n_labels == len(sample.labels) else 0,
         assumed_random=len(sample.labels) < len(sample.places) and any(label.draw is None for label in labels),
     )
-    if rate is None:
-        summary.reason = (
-            f"{sample.unasked:,} of {len(sample.places):,} answers are new since these labels were given"
-            if sample.labels
-            else "every case that was asked about was skipped"
-        )
+    if sample.unasked and sample.labels:
+        summary.reason = f"{sample.unasked:,} of {len(sample.places):,} answers are new since these labels were given"
+    elif rate is None:
+        summary.reason = "every case that was asked about was skipped"
     return summary
 
 

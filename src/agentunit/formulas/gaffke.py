@@ -160,7 +160,7 @@ def _saddlepoint_chance(coefficients: Sequence[float]) -> float:
     if abs(signed_root) < 1e-4:
         # At the mean both terms grow without bound and their difference is the skewness.
         third = 2.0 * math.fsum([ratio**3 for ratio in ratios])
-        return 0.5 - third / (6.0 * math.sqrt(2.0 * math.pi) * curvature**1.5)
+        return 0.5 - third / (6.0 * math.sqrt(2.0 * math.pi) * curvature * math.sqrt(curvature))
     density = math.exp(-0.5 * signed_root * signed_root) / math.sqrt(2.0 * math.pi)
     upper_tail = 0.5 * math.erfc(signed_root / math.sqrt(2.0))
     return min(1.0, max(0.0, upper_tail + density * (1.0 / scaled - 1.0 / signed_root)))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from agentunit.formulas.gaffke import pass_fail_bound, weighted_mean_bound
 from agentunit.formulas.score_correction import corrected_labels
-from agentunit.formulas.statistics import check_confidence
+from agentunit.formulas.statistics import check_confidence, finite_floats
 
 # Strata of a draw: enough that a few dozen labels follow the scores closely, few enough that each soon has one.
 N_STRATA = 10
@@ -71,8 +71,8 @@ def labeled_rate(
     drawn at random. `probabilities` are the chances that drawn positions had of being drawn, where they differ; without
     them `strata`, the group of every position, say within which groups labels are random. `clusters`, of every
     position, say which cases are alike, so that only clusters count as independent. `skipped` are drawn positions that
-    nobody could label: the interval allows for any label of theirs. All labeled: the mean, of zero width. No labels:
-    None.
+    nobody could label: the interval allows for any label of theirs. All labeled: the mean, of zero width. No labels,
+    or none of a stratum that should have several: None.
 
     >>> found = labeled_rate([None] * 1000, {place: 1.0 for place in range(30)})
     >>> round(found.rate, 2), round(found.low, 2), round(found.high, 2), found.method
@@ -80,7 +80,9 @@ def labeled_rate(
     """
     who = "labeled_rate"
     check_confidence(who, confidence)
+    finite_floats(who, "scores", [score for score in scores if score is not None])
     _check_labels(who, labels, len(scores))
+    _check_labels(who, dict.fromkeys(skipped, 0.0), len(scores))
     _check_groups(who, len(scores), strata=strata, clusters=clusters)
     if not labels:
         return None
@@ -89,6 +91,8 @@ def labeled_rate(
         return LabeledRate(mean, mean, mean, len(labels), len(scores), "all labeled", 0.0, confidence)
     unknown = sorted(set(skipped) - labels.keys())
     sizes = _sizes(who, [*labels, *unknown], len(scores), probabilities, strata)
+    if sizes is None:
+        return None
     alpha = (1.0 - confidence) / 2.0
     mirrored = {place: 1.0 - label for place, label in labels.items()}
     below, above = (
@@ -176,8 +180,8 @@ def _sizes(
     n_cases: int,
     probabilities: Mapping[int, float] | None,
     strata: Sequence[int] | None,
-) -> dict[int, float]:
-    """How many cases each drawn one stands for, up to a common factor."""
+) -> dict[int, float] | None:
+    """How many cases each drawn one stands for, up to a common factor; ``None`` where no drawn one can."""
     if probabilities is not None:
         chances = [probabilities[place] for place in places if place in probabilities]
         for chance in chances:
@@ -189,7 +193,9 @@ def _sizes(
         of_stratum, drawn = Counter(strata), Counter(strata[place] for place in places)
         # One label more or fewer than its share is how a draw breaks off, in a stratum that chance has chosen.
         fair = all(abs(drawn[key] - len(places) * size / n_cases) <= 1.0 for key, size in of_stratum.items())
-        if not fair and len(drawn) == len(of_stratum):
+        if not fair and len(drawn) < len(of_stratum):
+            return None
+        if not fair:
             return {place: of_stratum[strata[place]] / drawn[strata[place]] for place in places}
     return dict.fromkeys(places, 1.0)
 

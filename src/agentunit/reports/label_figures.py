@@ -48,6 +48,8 @@ def describe_labeled(labeled: LabeledSummary) -> str:
     if labeled.rate is None:
         return f"labeled rate: cannot tell, {labeled.reason} ({of})"
     notes = [of]
+    if labeled.reason is not None:
+        notes.append(f"{labeled.reason}: the interval allows for any label of theirs")
     if len(labeled.raters) > 1:
         notes.append(describe_raters(labeled))
     if labeled.n_disagreed:
