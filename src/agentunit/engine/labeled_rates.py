@@ -21,6 +21,8 @@ from agentunit.formulas.labeled import LabeledRate, labeled_rate
 from agentunit.store.labels import Place, StoredLabel, label_values, places_of, unshown_labels
 from agentunit.store.runs import ScoreRow
 
+_MOST_TAUGHT = 0.25
+"""The share of labels that a judge may have learned from for its scores still to be used beside the rest."""
 _FEW_NEW = 0.05
 """Up to this share of new, unlabeled answers the labels of the others give a rate, with a wider interval."""
 
@@ -48,16 +50,15 @@ class LabeledSample:
             return None
         if self.unasked:
             return self._rate_with_new_answers()
+        everything = range(len(self.places))
         if not self.taught:
-            return self._rate_of(range(len(self.places)), self.labels)
-        # All labels without the scores are as good an answer: the narrower one counts, so that a judge which learned
-        # from labels never makes them worth less than they are alone.
-        rest = [index for index in range(len(self.places)) if index not in self.taught]
-        found = [
-            self._with_taught(self._rate_of(rest, self.labels)),
-            self._rate_of(range(len(self.places)), {**self.labels, **self.taught}, with_scores=False),
-        ]
-        return min((each for each in found if each is not None), key=lambda each: each.high - each.low, default=None)
+            return self._rate_of(everything, self.labels)
+        # What taught a judge cannot correct its scores. Where that is much of the labels, all of them without the scores
+        # tell more. Their number decides, not the intervals: the narrower of two would hold less often than either.
+        if len(self.taught) > _MOST_TAUGHT * (len(self.taught) + len(self.labels)):
+            return self._rate_of(everything, {**self.labels, **self.taught}, with_scores=False)
+        rest = [index for index in everything if index not in self.taught]
+        return self._with_taught(self._rate_of(rest, self.labels))
 
     def _rate_of(
         self, indices: Sequence[int], labels: Mapping[int, float], *, with_scores: bool = True
@@ -67,7 +68,7 @@ class LabeledSample:
             {at: labels[index] for at, index in enumerate(indices) if index in labels},
             strata=None if self.strata is None else [self.strata[index] for index in indices],
             clusters=None if self.clusters is None else [self.clusters[index] for index in indices],
-            skipped={at for at, index in enumerate(indices) if index in self.skipped},
+            skipped=[at for at, index in enumerate(indices) if index in self.skipped],
         )
 
     def _rate_with_new_answers(self) -> LabeledRate | None:

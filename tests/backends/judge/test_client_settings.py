@@ -73,10 +73,14 @@ def test_every_setting_can_come_from_the_environment(monkeypatch: pytest.MonkeyP
         "extra_body": {"top_p": 1},
         "batch": True,
         "cache_max_mb": 7.0,
+        "judges": ({"model": "m"}, {"model": "n"}),
+        "quorum": 1,
+        "vote": "majority",
+        "logprobs": True,
     }
     assert set(wanted) == {each.name for each in fields(JudgeSettings)}
     for name, value in wanted.items():
-        text = json.dumps(value) if isinstance(value, dict) else str(value)
+        text = json.dumps(value) if isinstance(value, dict) else "m, n" if name == "judges" else str(value)
         monkeypatch.setenv(f"AGENTUNIT_JUDGE_{name.upper()}", text)
     assert configured() == JudgeSettings(**wanted)
 
