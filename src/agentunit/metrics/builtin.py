@@ -279,7 +279,7 @@ class FaithfulnessMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="2",
+        version="3",
     )
     name = info.name
 
@@ -355,7 +355,7 @@ class HallucinationRateMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="2",
+        version="3",
     )
     name = info.name
 
