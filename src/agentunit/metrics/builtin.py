@@ -167,6 +167,8 @@ class _QualityMetric(ItemMetric):
         value = -1.0 if isinstance(verdict.value, str) else float(verdict.value)
         if not 0 <= value <= 1:
             raise ValueError(f"backend {backend.name!r} must score from 0 to 1; received {verdict.value!r:.80}")
+        if isinstance(detail.get("threshold"), float):
+            detail["threshold"] = round(self.scaled(detail["threshold"]), 6)
         return MetricResult(self.name, self.scaled(value), detail)
 
 

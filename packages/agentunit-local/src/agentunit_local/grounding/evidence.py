@@ -43,9 +43,14 @@ class Context:
 
     def __init__(self, passages: Sequence[str]) -> None:
         self.sentences: list[ContextSentence] = []
-        # In the order of their texts: where two sentences do equally well, the order of passages must not decide.
-        for number in sorted(range(len(passages)), key=passages.__getitem__):
-            for sentence in split_sentences(passages[number]):
+        parted = [split_sentences(passage) for passage in passages]
+        # Where two sentences do equally well, the order of passages must not decide. But passages of one sentence may
+        # be a document that was given sentence by sentence, whose order means something.
+        order = sorted(
+            range(len(passages)), key=lambda n: (len(parted[n]) > 1, passages[n] if len(parted[n]) > 1 else "")
+        )
+        for number in order:
+            for sentence in parted[number]:
                 words = words_of(sentence.text)
                 stems = tuple(stem(word) for word in words)
                 content = frozenset(each for each, word in zip(stems, words, strict=True) if is_content(word))
@@ -117,8 +122,17 @@ class Context:
         return {number: held[number] for number, size in self._sizes.items() if size == 1 or held[number] >= least}
 
     def _in_order(self, chosen: Iterable[int], bearing: Mapping[int, int]) -> list[int]:
-        """Sentences in the order of their passage; passages that hold most of the claim first, wherever they stand."""
-        return sorted(chosen, key=lambda number: (-bearing[self.sentences[number].passage], number))
+        """Sentences in the order of their passage; passages that hold most of the claim first, wherever they stand.
+
+        Passages of one sentence stay together, in the order they were given.
+        """
+        alone = max((held for passage, held in bearing.items() if self._sizes[passage] == 1), default=0)
+
+        def place(number: int) -> tuple[int, int]:
+            passage = self.sentences[number].passage
+            return -(alone if self._sizes[passage] == 1 else bearing[passage]), number
+
+        return sorted(chosen, key=place)
 
     def _scores(self, wanted: Mapping[str, float], pairs: Mapping[tuple[str, str], float]) -> Floats:
         met = self._summed(wanted, self._with_word)
