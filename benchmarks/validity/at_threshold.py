@@ -1,4 +1,4 @@
-"""Figures of a score that is cut at one half into yes and no, which is where a gate would most often stand."""
+"""Figures of a score that is cut into yes and no: where the backend says for such a case, else at one half."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ AGREEMENT, BALANCED_ACCURACY, FAULT_F1 = "agreement", "balanced accuracy", "resp
 
 def says_good(scorer: Scorer, row: ScoredRow) -> int:
     """1 when the score is at the threshold or better."""
-    return int(row.value <= THRESHOLD if scorer.direction == "lower" else row.value >= THRESHOLD)
+    threshold = THRESHOLD if row.threshold is None else row.threshold
+    return int(row.value <= threshold if scorer.direction == "lower" else row.value >= threshold)
 
 
 def agreement_figure(scorer: Scorer, dataset: str, rows: Sequence[ScoredRow]) -> Figure:

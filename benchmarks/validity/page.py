@@ -29,7 +29,7 @@ is known. The data itself is not part of the project; `make validity` repeats th
 
 **How to read a figure.** *AUROC* is the chance that a case people called good scores better than one they called bad:
 1.00 is perfect, 0.50 is a coin toss. *Spearman* is the same idea for graded labels: 1 is the same order, 0 is no
-relation. *Agreement* is the share of cases on which the score, cut at 0.5, says what people said; *balanced accuracy*
+relation. *Agreement* is the share of cases on which the score, cut in two, says what people said; *balanced accuracy*
 is the same with good and bad cases counting alike, so that one fixed answer gets 0.50. *Recall*, *precision* and *F1*
 say how much of what is labelled was found, how much of what was found is right, and both in one. Behind each figure
 stands its 95 % interval, made by resampling; cases that share a source are resampled together. A backend that is slow
@@ -45,11 +45,11 @@ answer*: the share of cases that the commoner label has.
 worth its name. **Your own data is the better test**: `agentunit validity --labels mine.csv` does the same with yours.
 
 **The trust column of tables** shows only figures from data that no rule or model was tuned on: the held-out figures
-below, figures on text that was written for the purpose by someone who had not read the rules, and, for formulas of
-which nothing was tuned, figures on the development sets. Everything else on this page was measured on development
-sets: rules and models were tuned on them, so their figures flatter. Rows that a shipped model was trained on are
-marked. Labels have faults of their own: where it was measured (SummEdits), a person agrees with the label about nine
-times in ten.
+below, figures on sets that were left out of the training and the fit of a model (*left-out*), figures on text that was
+written for the purpose by someone who had not read the rules, and, for formulas of which nothing was tuned, figures on
+the development sets. Everything else on this page was measured on development sets: rules and models were tuned on
+them, so their figures flatter. Rows that a shipped model was trained on are marked. Labels have faults of their own:
+where it was measured (SummEdits), a person agrees with the label about nine times in ten.
 The column leads with one word: for shares and AUROC *strong* from 0.80, *useful* from 0.65, else *weak*; for
 correlations from 0.60 and 0.40; by the lower end of the interval where it is known. The figures of `faithfulness` and
 `hallucination_rate` were measured with given context: with tool results as evidence nobody has measured them.

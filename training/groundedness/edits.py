@@ -37,6 +37,9 @@ _EXCHANGES = [
     ("easy", "difficult"), ("good", "bad"), ("better", "worse"), ("best", "worst"), ("success", "failure"),
     ("supported", "opposed"), ("supports", "opposes"), ("possible", "impossible"), ("likely", "unlikely"),
     ("free", "expensive"), ("cheap", "expensive"), ("new", "old"), ("large", "small"), ("public", "private"),
+    ("left", "right"), ("explicit", "implicit"), ("internal", "external"), ("maximum", "minimum"), ("inside", "outside"),
+    ("positive", "negative"), ("upper", "lower"), ("earlier", "later"), ("previous", "next"), ("indoor", "outdoor"),
+    ("kilometers", "miles"), ("meters", "feet"), ("grams", "kilograms"), ("dollars", "euros"), ("percent", "points"),
 ]  # fmt: skip
 _SWAPS: dict[str, list[str]] = {}
 for _left, _right in _EXCHANGES:
@@ -143,6 +146,38 @@ class Editor:
             if step[1](made, source):
                 wanted -= 1
         return made if any(made.wrong) else None
+
+    def swapped(self, source: Source, number: int) -> tuple[Made, Made] | None:
+        """A supported sentence, and the same with one small thing changed; ``None`` when nothing could be changed."""
+        made = self.supported(source, number)
+        steps = [self._exchange, self._exchange_names, self._change_date, self._change_number, self._opposite]
+        self._rng.shuffle(steps)
+        for step in steps:
+            wrong = Made(list(made.tokens), list(made.wrong), list(made.steps))
+            if step(wrong, source) and any(wrong.wrong):
+                return made, wrong
+        return None
+
+    def bridged(self, source: Source) -> tuple[int, Made] | None:
+        """A claim that joins two sentences through a name they share, and the number of the sentence that bridges.
+
+        Without that sentence the rest of a text no longer supports the claim.
+        """
+        places: dict[str, list[int]] = {}
+        for number, sentence in enumerate(source.sentences):
+            # "Ann: yes" names who speaks, which bridges nothing.
+            if 5 <= len(sentence.split()) <= 25 and ":" not in sentence[:40]:
+                for name in Source.of([sentence]).names:
+                    places.setdefault(name, []).append(number)
+        joinable = [(name, numbers) for name, numbers in places.items() if len(numbers) == 2]
+        if not joinable:
+            return None
+        _, (first, second) = self._rng.choice(joinable)
+        text = f"{source.sentences[first].rstrip('.!? ')}, and {source.sentences[second]}"
+        tokens = _TOKEN.findall(text)
+        made = Made(tokens, [False] * len(tokens), ["bridged"])
+        self._same(made, source)
+        return self._rng.choice((first, second)), made
 
     def _style(self, made: Made) -> None:
         roll = self._rng.random()

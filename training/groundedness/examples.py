@@ -24,6 +24,8 @@ from training.groundedness.edits import Editor, Made, Source
 # The labelled sets whose licences allow training shipped weights; the others are for measurement only.
 TRAINABLE = ("frank_", "summedits_", "wice", "begin_", "halueval_")
 FOLDS = 5
+RANKED = "ranked:"
+"""How the kind of a group begins whose first claim should beat its second on the same evidence."""
 
 # How many of each source's pairs are used in one epoch, and what each counts.
 PAIR_SOURCES: dict[str, tuple[int, float]] = {
@@ -33,7 +35,7 @@ PAIR_SOURCES: dict[str, tuple[int, float]] = {
     "conjnli_adv_train": (8000, 0.7), "conjnli_devtest": (700, 0.7), "hans_generated": (4000, 0.4),
     "dnc_megaveridicality": (2000, 0.4), "dnc_function_words": (1500, 0.5), "help_conj": (3000, 0.5), "med": (3000, 0.5),
     "wikisplit_pos": (12000, 0.7), "qnli_dev": (5700, 1.0), "condaqa_yesno": (8000, 0.7), "ares_synth_qa": (4000, 1.0),
-    "narrativeqa_lt": (8000, 0.7), "boolq_lt": (12000, 0.7),
+    "narrativeqa_lt": (8000, 0.7), "boolq_lt": (12000, 0.7), "cg2c_doc": (2068, 1.0),
 }  # fmt: skip
 
 
@@ -101,6 +103,16 @@ def made_groups(kind: str, text: str, editor: Editor, rng: random.Random, most: 
         return
     source = Source.of([sentence.text for sentence in sentences])
     context = Context([text])
+    bridged = editor.bridged(source)
+    if bridged is not None:
+        bridge, claim = bridged
+        rest = Context([" ".join(each.text for each in [*sentences[:bridge], *sentences[bridge + 1 :]])])
+        yield _made_group(claim, context, 1.0, kind)
+        if not _is_said(claim, rest):
+            yield _made_group(claim, rest, 0.0, kind, everything=True)
+    swapped = editor.swapped(source, rng.choice(usable))
+    if swapped is not None:
+        yield _ranked_group(*swapped, context, kind)
     for number in rng.sample(usable, min(len(usable), most)):
         made = editor.supported(source, number)
         yield _made_group(made, context, 1.0, kind)
@@ -113,27 +125,42 @@ def made_groups(kind: str, text: str, editor: Editor, rng: random.Random, most: 
             rest = " ".join(sentence.text for sentence in left)
             absent = Context([rest])
             claim = editor.supported(source, number)
-            content = Context([claim.text])
-            words = {stem for sentence in content.sentences for stem in sentence.content}
-            # Repeated elsewhere in the text, it may be supported after all.
-            if max((len(words & each.content) / max(1, len(words)) for each in absent.sentences), default=0) < 0.6:
+            if not _is_said(claim, absent):
                 yield _made_group(claim, absent, 0.0, kind, everything=True)
+
+
+def _is_said(claim: Made, context: Context) -> bool:
+    """Whether one sentence of a context holds most words of a claim: it may be supported there after all."""
+    words = {stem for sentence in Context([claim.text]).sentences for stem in sentence.content}
+    return max((len(words & each.content) / max(1, len(words)) for each in context.sentences), default=0) >= 0.6
+
+
+def _ranked_group(made: Made, wrong: Made, context: Context, kind: str) -> Group:
+    """A true claim and the same with one small thing changed, on the evidence for the true one."""
+    evidence = " ".join(context.sentences[number].sentence.text for number in context.evidence_for(made.text))
+    pairs = [Pair(evidence, each.text, _wrong_places(each)) for each in (made, wrong)]
+    return Group(pairs, 0.0, 0.6, f"{RANKED}{kind}")
 
 
 def _made_group(made: Made, context: Context, label: float, kind: str, *, everything: bool = False) -> Group:
     claim = made.text
     evidence = " ".join(context.sentences[number].sentence.text for number in context.evidence_for(claim))
-    wrong: list[tuple[int, int]] = []
+    wrong = [(0, len(claim))] if everything else _wrong_places(made)
+    return Group([Pair(evidence, claim, wrong)], label, 0.6, f"made:{kind}")
+
+
+def _wrong_places(made: Made) -> list[tuple[int, int]]:
+    """Where the wrong tokens of a made sentence stand in its text."""
+    claim = made.text
+    places: list[tuple[int, int]] = []
     at = 0
     for token, is_wrong in zip(made.tokens, made.wrong, strict=True):
         found = claim.find(token, at)
         if found >= 0:
             if is_wrong:
-                wrong.append((found, found + len(token)))
+                places.append((found, found + len(token)))
             at = found + len(token)
-    if everything:
-        wrong = [(0, len(claim))]
-    return Group([Pair(evidence, claim, wrong)], label, 0.6, f"made:{kind}")
+    return places
 
 
 def answer_group(row: dict[str, Any]) -> Group:

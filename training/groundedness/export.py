@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from training.groundedness.model import CrossEncoder, Shape
+from training.groundedness.model import CrossEncoder, shape_of
 
 _SAMPLE = 192
 _SHARE = 0.9
@@ -77,7 +77,7 @@ def main(weights: Path, built: Path, out: Path) -> None:
 
     state = torch.load(weights, weights_only=True)
     depth = 1 + max(int(name.split(".")[1]) for name in state if name.startswith("layers."))
-    model = CrossEncoder(Shape(layers=depth))
+    model = CrossEncoder(shape_of(state, depth))
     model.load_state_dict({name: tensor.float() for name, tensor in state.items()})
     model.eval()
     even_out(model, sample_pairs(built))

@@ -1,7 +1,8 @@
-"""The cross-encoder: a small BERT with a head for the whole claim and one for each of its tokens."""
+"""The cross-encoder: a BERT or MPNet with a head for the whole claim and one for each of its tokens."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional
 
 @dataclass(frozen=True)
 class Shape:
-    """The sizes of the encoder."""
+    """The sizes of the encoder. ``relative`` are the buckets of MPNet's bias by distance (0: BERT, which has none)."""
 
     vocabulary: int = 30522
     positions: int = 512
@@ -20,6 +21,17 @@ class Shape:
     heads: int = 12
     inner: int = 1536
     kinds: int = 2
+    relative: int = 0
+
+    @property
+    def first_position(self) -> int:
+        """MPNet numbers positions from 2."""
+        return 2 if self.relative else 0
+
+    @property
+    def norm_eps(self) -> float:
+        """What the norms add to a variance."""
+        return 1e-5 if self.relative else 1e-12
 
 
 class Layer(nn.Module):
@@ -31,13 +43,13 @@ class Layer(nn.Module):
         self.dropout = dropout
         self.qkv = nn.Linear(shape.width, 3 * shape.width)
         self.out = nn.Linear(shape.width, shape.width)
-        self.norm = nn.LayerNorm(shape.width, eps=1e-12)
+        self.norm = nn.LayerNorm(shape.width, eps=shape.norm_eps)
         self.up = nn.Linear(shape.width, shape.inner)
         self.down = nn.Linear(shape.inner, shape.width)
-        self.last_norm = nn.LayerNorm(shape.width, eps=1e-12)
+        self.last_norm = nn.LayerNorm(shape.width, eps=shape.norm_eps)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """One layer; ``mask`` says which tokens may be looked at."""
+        """One layer; ``mask`` says which tokens may be looked at, or what is added to how much they are."""
         batch, length, width = x.shape
         parts = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
         attended = functional.scaled_dot_product_attention(
@@ -59,7 +71,11 @@ class CrossEncoder(nn.Module):
         self.words = nn.Embedding(shape.vocabulary, shape.width)
         self.places = nn.Embedding(shape.positions, shape.width)
         self.kinds = nn.Embedding(shape.kinds, shape.width)
-        self.norm = nn.LayerNorm(shape.width, eps=1e-12)
+        self.norm = nn.LayerNorm(shape.width, eps=shape.norm_eps)
+        if shape.relative:
+            self.distances = nn.Embedding(shape.relative, shape.heads)
+            buckets = distance_buckets(shape.positions - shape.first_position, shape.relative)
+            self.register_buffer("buckets", buckets, persistent=False)
         self.layers = nn.ModuleList(Layer(shape, dropout) for _ in range(shape.layers))
         self.claim_head = nn.Sequential(
             nn.Linear(3 * shape.width, shape.width), nn.GELU(), nn.Dropout(dropout), nn.Linear(shape.width, 1)
@@ -68,10 +84,14 @@ class CrossEncoder(nn.Module):
 
     def forward(self, ids: Tensor, kinds: Tensor, attention: Tensor) -> tuple[Tensor, Tensor]:
         """The logit that the claim is supported, and for each token the logit that it is not."""
-        places = torch.arange(ids.shape[1], device=ids.device)
+        length = ids.shape[1]
+        places = torch.arange(length, device=ids.device) + self.shape.first_position
         x = self.norm(self.words(ids) + self.places(places) + self.kinds(kinds))
         x = functional.dropout(x, self.dropout, self.training)
         mask = attention[:, None, None, :].bool()
+        if self.shape.relative:
+            bias = self.distances(self.buckets[:length, :length]).permute(2, 0, 1)[None]
+            mask = torch.where(mask, bias, torch.full_like(bias[:1, :1, :1, :1], -30000.0)).to(x.dtype)
         for layer in self.layers:
             x = layer(x, mask)
         said = (kinds > 0).to(x.dtype) * attention.to(x.dtype)
@@ -79,6 +99,62 @@ class CrossEncoder(nn.Module):
         most = (x - (1.0 - said[..., None]) * 30000.0).amax(1)
         claim = self.claim_head(torch.cat([x[:, 0], mean, most], dim=-1)).squeeze(-1)
         return claim, self.token_head(x).squeeze(-1)
+
+
+def distance_buckets(length: int, n_buckets: int, farthest: int = 128) -> Tensor:
+    """Which bucket each distance between two tokens falls in: near ones by themselves, far ones by their logarithm."""
+    places = torch.arange(length)
+    behind = places[:, None] - places[None, :]
+    half = n_buckets // 2
+    exact = half // 2
+    distance = behind.abs()
+    far = exact + (torch.log(distance.clamp(min=1) / exact) / math.log(farthest / exact) * (half - exact)).long()
+    return torch.where(distance < exact, distance, far.clamp(max=half - 1)) + (behind < 0).long() * half
+
+
+def shape_of(weights: dict[str, Tensor], layers: int) -> Shape:
+    """The shape that a start or a trained state has, with so many layers."""
+    words = next(weights[name] for name in ("words.weight", *_WORDS) if name in weights)
+    inner = next(
+        tensor for name, tensor in weights.items() if name.endswith(("intermediate.dense.weight", "up.weight"))
+    )
+    distances = next((weights[name] for name in ("distances.weight", _DISTANCES) if name in weights), None)
+    positions = next(weights[name] for name in ("places.weight", *_PLACES) if name in weights)
+    return Shape(
+        vocabulary=words.shape[0],
+        positions=positions.shape[0],
+        width=words.shape[1],
+        layers=layers,
+        heads=12 if distances is None else distances.shape[1],
+        inner=inner.shape[0],
+        relative=0 if distances is None else distances.shape[0],
+    )
+
+
+_DISTANCES = "encoder.relative_attention_bias.weight"
+_WORDS = ("embeddings.word_embeddings.weight", "bert.embeddings.word_embeddings.weight")
+_PLACES = ("embeddings.position_embeddings.weight", "bert.embeddings.position_embeddings.weight")
+# How MPNet names what BERT names otherwise.
+_MPNET_NAMES = {
+    "attention.self.query": "attention.attn.q",
+    "attention.self.key": "attention.attn.k",
+    "attention.self.value": "attention.attn.v",
+    "attention.output.dense": "attention.attn.o",
+    "attention.output.LayerNorm": "attention.LayerNorm",
+}
+
+
+def load_mpnet(model: CrossEncoder, weights: dict[str, Tensor]) -> None:
+    """Start from the weights of an MPNet; what tells claim from evidence starts at zero."""
+    renamed = {}
+    for name, tensor in weights.items():
+        for bert, mpnet in _MPNET_NAMES.items():
+            name = name.replace(f".{mpnet}.", f".{bert}.")
+        renamed[name] = tensor
+    renamed["embeddings.token_type_embeddings.weight"] = torch.zeros_like(model.kinds.weight)
+    load_bert(model, renamed)
+    with torch.no_grad():
+        model.distances.weight.copy_(weights[_DISTANCES])
 
 
 def load_bert(model: CrossEncoder, weights: dict[str, Tensor]) -> None:

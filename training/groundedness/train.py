@@ -15,15 +15,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.groundedness.agreement import auroc, rank_correlation
-from training.groundedness.model import CrossEncoder, Shape, load_bert, load_deeper
+from training.groundedness.examples import RANKED
+from training.groundedness.model import CrossEncoder, load_bert, load_deeper, load_mpnet, shape_of
 
 
 @dataclass
 class Recipe:
-    """What a training run may vary. ``fold`` is left out of training (-1: nothing is).
+    """What a training run may vary. ``fold`` is left out of training (-1: nothing is), and so are sets whose names begin
+    with ``leave_out``. ``rank_loss`` is what it counts when the second claim of a ranked pair beats the first.
 
     ``teacher`` is a file with the logits that a larger model gave all pairs (``predict`` writes one); the student learns
-    those beside the labels.
+    those beside the labels. Logits of several teachers are averaged and stretched by ``stretch``: the mean of several is
+    fainter than each of them.
     """
 
     name: str = "plain"
@@ -42,6 +45,9 @@ class Recipe:
     teacher: str = ""
     teacher_share: float = 0.5
     predict: bool = False
+    leave_out: str = ""
+    rank_loss: float = 0.5
+    stretch: float = 1.0
 
 
 class Data:
@@ -57,13 +63,13 @@ class Data:
         self.longest = np.maximum.reduceat(self.arrays["lengths"], self.first_pair[:-1])
         self.recipe, self.device = recipe, device
         teachers = [np.load(name) for name in recipe.teacher.split(",") if name]
-        self.teacher = np.mean(teachers, axis=0).astype(np.float32) if teachers else None
+        self.teacher = (recipe.stretch * np.mean(teachers, axis=0)).astype(np.float32) if teachers else None
 
     def training_groups(self, rng: np.random.Generator) -> np.ndarray:
         """The groups of one epoch."""
         kind, fold = self.arrays["kind"], self.arrays["fold"]
         groups = np.arange(len(kind))
-        made = np.char.startswith(kind, "made:")
+        made = np.char.startswith(kind, "made:") | np.char.startswith(kind, RANKED)
         correctness = kind == "correctness"
         answers = (fold >= 0) & ~correctness
         pairs = (fold == -1) & ~made
@@ -72,6 +78,8 @@ class Data:
             rng.permutation(groups[made])[: int(self.recipe.made_share * made.sum())],
         ]
         trained = answers & (fold != self.recipe.fold)
+        if self.recipe.leave_out:
+            trained &= ~np.char.startswith(kind, self.recipe.leave_out)
         chosen += [groups[trained]] * self.recipe.answer_repeats
         if self.recipe.correctness:
             chosen.append(groups[correctness & (fold != self.recipe.fold)])
@@ -117,10 +125,17 @@ class Data:
         tensors = {
             "ids": ids, "types": types, "wrong": wrong, "attention": attention, "owner": owner,
             "label": self.arrays["label"][groups], "weight": self.arrays["weight"][groups],
+            "ranked": np.char.startswith(self.arrays["kind"][groups], RANKED),
         }  # fmt: skip
         if self.teacher is not None:
             tensors["teacher"] = self.teacher[pairs]
         return {name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in tensors.items()}
+
+
+def rank_loss(claims: Tensor, owner: Tensor, ranked: Tensor) -> Tensor:
+    """How far the second claim of a ranked group beats its first, on the same evidence; such a group has two."""
+    logits = claims.float()[ranked[owner]]
+    return functional.softplus(logits[1::2] - logits[0::2]).sum() / ranked.sum().clamp(min=1)
 
 
 def group_logits(claims: Tensor, owner: Tensor, n_groups: int, softness: float) -> Tensor:
@@ -137,11 +152,11 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     torch.manual_seed(recipe.seed)
     rng = np.random.default_rng(recipe.seed)
     data = Data(built, recipe, device)
-    model = CrossEncoder(Shape(layers=recipe.layers)).to(device)
-    if weights.suffix == ".pt":
-        load_deeper(model, torch.load(weights, weights_only=True))
-    else:
-        load_bert(model, load_weights(weights))
+    start = torch.load(weights, weights_only=True) if weights.suffix == ".pt" else load_weights(weights)
+    model = CrossEncoder(shape_of(start, recipe.layers))
+    load = load_deeper if weights.suffix == ".pt" else load_mpnet if model.shape.relative else load_bert
+    load(model, start)
+    model.to(device)
     batches: list[np.ndarray] = []
     for epoch in range(math.ceil(recipe.epochs)):
         some = data.batches(data.training_groups(rng), rng)
@@ -167,6 +182,7 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
         label = batch["label"] * 0.96 + 0.02
         losses = functional.binary_cross_entropy_with_logits(logits, label, reduction="none")
         loss = (losses * batch["weight"]).sum() / batch["weight"].sum()
+        loss = loss + recipe.rank_loss * rank_loss(claims, batch["owner"], batch["ranked"])
         if data.teacher is not None:
             taught = functional.binary_cross_entropy_with_logits(claims.float(), torch.sigmoid(batch["teacher"]))
             loss = (1 - recipe.teacher_share) * loss + recipe.teacher_share * taught
@@ -235,7 +251,12 @@ def measure(model: CrossEncoder, data: Data, out: Path) -> dict[str, float]:
         for g in groups
     ]  # fmt: skip
     (out / "scores.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    left_out = [row for row in rows if row["fold"] in (-2, data.recipe.fold)]
+    without = data.recipe.leave_out
+    left_out = [
+        row
+        for row in rows
+        if row["fold"] in (-2, data.recipe.fold) or (without and str(row["kind"]).startswith(without))
+    ]
     scores = {}
     for kind in sorted({row["kind"] for row in left_out}):
         some_rows = [row for row in left_out if row["kind"] == kind]
@@ -252,7 +273,9 @@ def measure(model: CrossEncoder, data: Data, out: Path) -> dict[str, float]:
 
 
 def load_weights(path: Path) -> dict[str, Tensor]:
-    """Weights of a starting model: safetensors, or rows of int8 with a scale each (a quarter of the size)."""
+    """Weights of a starting model: safetensors, rows of int8 with a scale each, or a folder of parts of these."""
+    if path.is_dir():
+        return {name: tensor for part in sorted(path.glob("*.npz")) for name, tensor in load_weights(part).items()}
     if path.suffix == ".safetensors":
         from safetensors.torch import load_file
 

@@ -16,7 +16,15 @@ from benchmarks.validity.at_threshold import BALANCED_ACCURACY
 from benchmarks.validity.baselines import ALWAYS_BAD, ANSWER_BIGRAMS_IN_CONTEXT, ANSWER_WORDS_IN_CONTEXT
 from benchmarks.validity.data import LabelledData
 from benchmarks.validity.family import Family
-from benchmarks.validity.measure import Figure, LabelledCase, Scorer, score_sets, set_figure, trust_figures
+from benchmarks.validity.measure import (
+    Figure,
+    LabelledCase,
+    Scorer,
+    left_out_trust,
+    score_sets,
+    set_figure,
+    trust_figures,
+)
 from benchmarks.validity.quality_backends import Sets, beyond_lexical
 from benchmarks.validity.quality_figures import (
     SMALL_EDITS,
@@ -25,7 +33,7 @@ from benchmarks.validity.quality_figures import (
     score_slowly,
     small_edit_means,
 )
-from benchmarks.validity.rows.faithfulness_words import AS_RATE, CAN, CANNOT, MEASURED, REMARKS, SIGNS
+from benchmarks.validity.rows.faithfulness_words import AS_RATE, CAN, CANNOT, MEASURED, REMARKS, SIGNS, SINCE_MEASURED
 from benchmarks.validity.sampling import sampled
 from benchmarks.validity.seen_in_training import left_out_figures, plain_mean, was_seen
 
@@ -60,8 +68,8 @@ def measure(data: LabelledData) -> Family:
 
     def figures_of(backend: str, samples: Sets) -> list[Figure]:
         of_backend = score_slowly(backend, samples, FaithfulnessMetric, [ANSWER_WORDS_IN_CONTEXT])
-        unseen = [name for name in in_mean if not was_seen(backend, name)]
-        return [*grounding_figures(of_backend), *mean_aurocs(of_backend, unseen, UNSEEN)]
+        names = [name for name in in_mean if not was_seen(backend, name)]
+        return [*grounding_figures(of_backend), *mean_aurocs(of_backend, names, UNSEEN)]
 
     lexical = [[FaithfulnessMetric(backend="lexical"), HallucinationRateMetric(backend="lexical")]]
     scored = score_sets(sets, lexical, BASELINES)
@@ -69,6 +77,7 @@ def measure(data: LabelledData) -> Family:
     trusted = mean_aurocs(scored, in_mean, f"mean of {len(in_mean)} sets")
     headline = [*trusted, *small_edit_means(scored)]
     marks = _below_plain(figures, figures)
+    unseen: list[Figure] = []
     slow = beyond_lexical(KEY, "faithfulness", sets_for, figures_of, use_recorded=data.use_recorded)
     for backend, found in slow.figures.items():
         of_sets = [figure for figure in found if figure.scorer.kind == "metric" and figure.dataset in sets]
@@ -78,7 +87,7 @@ def measure(data: LabelledData) -> Family:
         marks |= _below_plain(of_sets, found) | _below_plain(left_out, figures)
         seen = [figure for figure in of_sets if was_seen(backend, figure.dataset)]
         marks |= {(figure.scorer, figure.dataset, figure.statistic): "‡" for figure in seen}
-        trusted += means
+        unseen += means
         plain = {scorer: rows_of for scorer, rows_of in scored.items() if scorer.kind == "baseline"}
         headline += [*means, *mean_aurocs(plain, [name for name in in_mean if not was_seen(backend, name)], UNSEEN)]
         headline += _left_out_means(left_out, [each for each in of_sets if each not in seen], in_mean)
@@ -94,10 +103,10 @@ def measure(data: LabelledData) -> Family:
         baselines=BASELINES,
         headline=[*headline, *(figure for figure in figures if figure.statistic == "Spearman")],
         figures=figures,
-        trust=trust_figures(trusted),
+        trust=[*trust_figures(trusted), *left_out_trust(unseen)],
         outside_mean=OUTSIDE_MEAN,
         released=_released(rows),
-        remarks=(*signs, *REMARKS, *([AS_RATE] if slow.figures else []), *slow.remarks),
+        remarks=(*signs, *REMARKS, *([SINCE_MEASURED, AS_RATE] if slow.figures else []), *slow.remarks),
         marks=marks,
         files=slow.files,
     )

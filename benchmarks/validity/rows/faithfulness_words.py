@@ -7,9 +7,9 @@ MEASURED = (
     "A good score is high where they found nothing made up. The sets cover summaries of news (FRANK, CLIFF), "
     "of news, meetings, sales mails and chats with small edits (SummEdits) and of passages that detectors "
     "find hard (FaithBench), dialogue (BEGIN), questions over retrieved passages (RAGTruth), claims from "
-    "Wikipedia (WiCE) and biographies (FActScore). *Balanced accuracy* cuts the score at 0.5 and counts good and bad "
-    "rows alike, so that one fixed answer gets 0.5. *Response-level F1* is how well cutting at 0.5 finds the answers "
-    "with something made up."
+    "Wikipedia (WiCE) and biographies (FActScore). *Balanced accuracy* cuts the score at the threshold that the "
+    "backend names for such a case (else at 0.5) and counts good and bad rows alike, so that one fixed answer gets "
+    "0.5. *Response-level F1* is how well the same cut finds the answers with something made up."
 )
 CAN = {
     "lexical": (
@@ -17,8 +17,8 @@ CAN = {
         "short passage and answers quote it whole, it notices; that is all."
     ),
     "local": (
-        "The local model reads sentence by sentence and ranks answers: over a few hundred cases a difference in its "
-        "mean is a difference in groundedness, and the sentences it scores lowest are the ones to read first. The "
+        "The local model reads claim by claim and ranks answers: over a few hundred cases a difference in its "
+        "mean is a difference in groundedness, and the claims it scores lowest are the ones to read first. The "
         "figure to go by is the one on sets that its training never saw."
     ),
 }
@@ -46,5 +46,10 @@ REMARKS = (
     "resampled together.",
     "The mean weighs every set alike and never pools them: pooled sets that differ in how often answers are "
     "faithful reward a score for recognizing the set.",
+)
+SINCE_MEASURED = (
+    "Rows left out of training were scored with version 2 of the metrics, by a model that was trained without them; "
+    "the shipped one was trained on all. Version 3 reads claims and puts them together otherwise "
+    "(docs/local.md says what that changed, set by set)."
 )
 AS_RATE = "Beyond the lexical backend the hallucination rate is 1 minus faithfulness, so that its figures are the same."

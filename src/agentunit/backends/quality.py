@@ -92,7 +92,11 @@ class PairQuestion(QualityQuestion):
 
 @dataclass(frozen=True)
 class Verdict:
-    """A backend's answer: a score of 0 to 1 (higher is better), or ``None`` with a reason in the detail."""
+    """A backend's answer: a score of 0 to 1 (higher is better), or ``None`` with a reason in the detail.
+
+    A score that should be shown but decide nothing has the reason in its detail, as ``informational``. ``threshold``
+    there is the score from which the backend calls such an answer good; a metric turns it as it turns the score.
+    """
 
     value: float | None
     detail: dict[str, Any] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from agentunit.core.results import AmountSummary, JudgeSpread, MetricSummary, Sc
 from agentunit.engine.columns import numbers_of
 from agentunit.engine.judging import JudgeTally
 from agentunit.engine.margins import are_shares, possible_range
+from agentunit.engine.worst_cases import CASES_NAMED, WorstCases
 from agentunit.formulas.repeats import JudgeVariance, between_within_variance
 from agentunit.formulas.running import ClusterTotals, RunningStatistics
 from agentunit.metrics.base import MetricInfo
@@ -28,59 +29,6 @@ if TYPE_CHECKING:
 _MOST_REASONS = 100
 HALF = 0.5
 """From here on a score from 0 to 1 says yes rather than no."""
-CASES_NAMED = 5
-
-
-class WorstCases:
-    """The few cases with the worst values of a metric, the first to come where they tie; none that is perfect."""
-
-    def __init__(self, info: MetricInfo) -> None:
-        # Badness grows with the value where lower is better, and falls with it where higher is.
-        self.sign = {"higher": -1.0, "lower": 1.0, "none": 0.0}[info.direction]
-        perfect = {"higher": info.range[1], "lower": info.range[0], "none": 0.0}[info.direction]
-        self.best = -inf if perfect is None else self.sign * perfect
-        self.n_below_best = 0
-        self._floor = self.best
-        self._worst: list[tuple[float, str]] = []
-
-    def add(self, case_id: str, value: float) -> bool:
-        """Take one more value; true when its case is among the worst so far."""
-        badness = self.sign * value
-        self.n_below_best += badness > self.best
-        if badness <= self._floor:
-            return False
-        # Two cases may have one id: the worse of them counts.
-        known = next((entry for entry in self._worst if entry[1] == case_id), None)
-        if known is not None:
-            if badness <= known[0]:
-                return False
-            self._worst.remove(known)
-        self._worst.append((badness, case_id))
-        self._worst.sort(key=lambda entry: -entry[0])
-        del self._worst[CASES_NAMED:]
-        if len(self._worst) == CASES_NAMED:
-            self._floor = self._worst[-1][0]
-        return True
-
-    def could_take(self, value: float) -> bool:
-        """Whether a value is bad enough to be among the worst so far."""
-        return self.sign * value > self._floor
-
-    def add_all(self, values: Sequence[float], case_id_of: Callable[[int], str]) -> None:
-        """Take values one after the other; ``case_id_of`` tells the case of one that may be among the worst."""
-        sign, floor = self.sign, self._floor
-        below_best = len([value for value in values if sign * value > self.best])
-        candidates = [number for number, value in enumerate(values) if sign * value > floor]
-        self.n_below_best += below_best - len(candidates)
-        for number in candidates:
-            if sign * values[number] > self._floor:
-                self.add(case_id_of(number), values[number])
-            else:
-                self.n_below_best += 1
-
-    def case_ids(self) -> list[str]:
-        """The worst first."""
-        return [case_id for _, case_id in self._worst]
 
 
 class _Backend:

@@ -162,9 +162,12 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         backend=backend,
         unit="score" if gate.aggregate in ("all", "any") or gate.aggregate.startswith("pass") else info.unit,
     )
-    is_informational = any(row.status == "informational" for row in scored)
+    n_informational = sum(row.status == "informational" for row in scored)
+    is_informational = n_informational > 0
     if is_informational:
-        verdict = replace(verdict, note=f"informational: {describe_trust(info, backend)}")
+        whole = backend in info.informational
+        part = f"{n_informational} of {len(scored)} scores are of text that {backend} was not measured on"
+        verdict = replace(verdict, note=f"informational: {describe_trust(info, backend) if whole else part}")
     if gate.aggregate == LABELED:
         return _by_labels(verdict, run, info, min_coverage)
     by_case = _by_case(scored)

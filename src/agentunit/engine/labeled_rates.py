@@ -53,7 +53,7 @@ class LabeledSample:
         everything = range(len(self.places))
         if not self.taught:
             return self._rate_of(everything, self.labels)
-        # What taught a judge cannot correct its scores. Where that is much of the labels, all of them without the scores
+        # What taught a judge cannot correct its scores. Where that is much of the labels, all labels without the scores
         # tell more. Their number decides, not the intervals: the narrower of two would hold less often than either.
         if len(self.taught) > _MOST_TAUGHT * (len(self.taught) + len(self.labels)):
             return self._rate_of(everything, {**self.labels, **self.taught}, with_scores=False)

@@ -170,7 +170,7 @@ class Scorer:
             failed = "error" in detail and not self._composite
             return Score(result, "error" if failed else "not_applicable", backend, info.version, elapsed)
         result.value = float(result.value)
-        informational = backend in info.informational
+        informational = backend in info.informational or "informational" in detail
         if self._composite:
             backend, informational = self._metric.provenance(result)
             result = MetricResult(result.name, result.value, detail)

@@ -42,11 +42,15 @@ _CHANCE = {"AUROC": 0.5, "Spearman": 0.0}
 
 
 class ScoredRow(NamedTuple):
-    """One case with both: what people said, and what the metric said."""
+    """One case with both: what people said, and what the metric said.
+
+    ``threshold`` is the value from which the backend itself calls such a case good, where it names one.
+    """
 
     label: float
     value: float
     group: Hashable | None = None
+    threshold: float | None = None
 
 
 class Agreement(Struct, frozen=True):
@@ -212,7 +216,7 @@ def score_labelled(
     >>> case = {"id": "q1", "expected_output": "4"}
     >>> scored = score_labelled([({"case": case, "outcome": "4"}, Label(1.0))], ["answer_correctness"])
     >>> scored.rows
-    {('answer_correctness', 'lexical'): [ScoredRow(label=1.0, value=1.0, group=None)]}
+    {('answer_correctness', 'lexical'): [ScoredRow(label=1.0, value=1.0, group=None, threshold=None)]}
     """
     labels: list[Label] = []
     run: Run = score(_records_of(labelled, labels), metrics, batch_size=batch_size, jobs=jobs)
@@ -221,7 +225,7 @@ def score_labelled(
         label = labels[case.index]
         for name, each in case.scores.items():
             if each.value is not None:
-                row = ScoredRow(label.value, each.value, label.group)
+                row = ScoredRow(label.value, each.value, label.group, each.result.detail.get("threshold"))
                 rows.setdefault((name, each.backend), []).append(row)
     return LabelledScores(rows, {metric.name: describe(metric) for metric in run.metrics}, run.summary())
 

@@ -154,7 +154,7 @@ class ItemMetric(Metric):
     def provenance(self, result: MetricResult) -> tuple[str, bool]:
         """What produced a result: the backend, and whether its scores are informational only."""
         backend = result.detail.get("backend", self.info.backend)
-        return backend, backend in self.info.informational
+        return backend, backend in self.info.informational or "informational" in result.detail
 
     def unscored(self, reason: str, *, error: Exception | None = None, **known: Any) -> MetricResult:
         """A result without a value: every declared detail key, what is known, and why."""
@@ -450,7 +450,7 @@ def provenance(metric: Any, result: MetricResult) -> tuple[str, bool]:
         return metric.provenance(result)
     info = describe(metric)
     backend = str(result.detail.get("backend", info.backend))
-    return backend, backend in info.informational
+    return backend, backend in info.informational or "informational" in result.detail
 
 
 def fresh(metric: Any) -> Any:

@@ -191,6 +191,8 @@ class _QualityMetric(ItemMetric):
         value = -1.0 if isinstance(verdict.value, str) else float(verdict.value)
         if not 0 <= value <= 1:
             raise ValueError(f"backend {backend.name!r} must score from 0 to 1; received {verdict.value!r:.80}")
+        if isinstance(detail.get("threshold"), float):
+            detail["threshold"] = round(self.scaled(detail["threshold"]), 6)
         scaled = self.scaled(value)
         if self._calibration is not None:
             detail["raw_value"] = scaled
@@ -307,7 +309,7 @@ class FaithfulnessMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="2",
+        version="3",
         question="Does what the agent saw support everything the answer says?",
         mean_of="support",
     )
@@ -387,7 +389,7 @@ class HallucinationRateMetric(_GroundedMetric):
         detail_keys=("answer", "references"),
         backend=LEXICAL,
         informational=frozenset({LEXICAL}),
-        version="2",
+        version="3",
         question="Does the answer say anything that nothing the agent saw supports?",
         mean_of="lack of support",
     )

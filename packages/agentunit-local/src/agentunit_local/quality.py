@@ -10,8 +10,9 @@ from typing import Any
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit_local.answer_matching import correctness, match_features
 from agentunit_local.grounding.calibration import shipped_calibration
-from agentunit_local.grounding.claims import claims_of
+from agentunit_local.grounding.claims import claims_of, why_no_claims
 from agentunit_local.grounding.cross_encoder import CrossEncoder, opened
+from agentunit_local.grounding.languages import MEASURED, language_of
 from agentunit_local.grounding.relevance import passage_relevance
 from agentunit_local.grounding.support import Support, SupportJudge
 from agentunit_local.onnx_text import ModelFilesError
@@ -58,9 +59,10 @@ class LocalBackend:
             question.question, question.context, question.answer
         )
         if support is None:
-            empty = "the context holds no sentence" if claims_of(question.answer) else "the answer holds no claim"
+            has_claims = bool(claims_of(question.answer, question.question))
+            empty = "the context holds no sentence" if has_claims else why_no_claims(question.answer)
             return Verdict(None, {"reason": f"nothing to compare: {empty}", "model": model.name})
-        return Verdict(support.value, {**described(support), "model": model.name})
+        return Verdict(support.value, {**described(support), **_language(question), "model": model.name})
 
     def _correctness(self, question: QualityQuestion) -> Verdict:
         answer = question.answer
@@ -105,6 +107,8 @@ def correctness_pair(question: QualityQuestion) -> tuple[str, str]:
 def described(support: Support) -> dict[str, Any]:
     """An answer's support as the detail of a score: a row a claim, with places for highlighting."""
     return {
+        "kind": support.kind,
+        "threshold": support.threshold,
         "claims": [
             {
                 "text": each.claim.text,
@@ -122,6 +126,17 @@ def described(support: Support) -> dict[str, Any]:
         "evidence_tokens_left_out": support.n_evidence_tokens_left_out,
         "claim_tokens_left_out": support.n_claim_tokens_left_out,
     }
+
+
+def _language(question: QualityQuestion) -> dict[str, Any]:
+    """The language of answer and context, and that scores in it were not measured, where that is so."""
+    found = [language_of([question.answer]), language_of(question.context)]
+    unmeasured = [each for each in found if each is not None and each not in MEASURED]
+    detail: dict[str, Any] = {"language": next((each for each in [*unmeasured, *found] if each is not None), None)}
+    if unmeasured:
+        measured = ", ".join(sorted(MEASURED))
+        detail["informational"] = f"text in {unmeasured[0]!r}: scores were measured only on text in {measured}"
+    return detail
 
 
 def _safely(judged: Callable[[QualityQuestion], Verdict], question: QualityQuestion) -> Verdict:

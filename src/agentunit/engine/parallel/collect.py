@@ -8,10 +8,11 @@ from typing import Any
 
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.results import CaseScores, InputError, Score, Status, encode_scores
-from agentunit.engine.aggregate import CASES_NAMED, WorstCases, amount_of, reason_of, reason_text
+from agentunit.engine.aggregate import amount_of, reason_of, reason_text
 from agentunit.engine.case_fields import field_values
 from agentunit.engine.columns import Block, MetricColumns, ReasonColumn, SliceColumns, SliceScores, ValueColumn
 from agentunit.engine.slices import MOST_FIELDS, other_fields
+from agentunit.engine.worst_cases import CASES_NAMED, WorstCases
 from agentunit.metrics.base import MetricInfo
 
 LINE_START = b'{"index":0'

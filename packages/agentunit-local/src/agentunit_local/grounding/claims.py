@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-from agentunit_local.grounding.segments import split_sentences, words_of
+from agentunit_local.grounding.remarks import declines, is_remark, without_lead_in, without_marker
+from agentunit_local.grounding.segments import Sentence, is_content, split_sentences, words_of
 
 _SHORT_WORDS = 6
+_ITEM_WORDS = 8
+_END_MARKS = ".!?…。！？"
+_AROUND = " \t*_"
+_ANNOUNCED = re.compile(r"(?:here(?:'s|’s| is| are)|below (?:is|are)|the following (?:is|are))?\s*", re.IGNORECASE)
+
+NO_CLAIM = "the answer holds no claim"
+DECLINED = "the answer declines to answer, so it claims nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence of the answer, where it stands, and the text that is compared with the context."""
+    """A sentence of the answer, where it stands, and the text that is compared with the context.
+
+    ``asked`` ends as ``text`` does: before it may stand the question of a bare answer or the heading of a list.
+    """
 
     text: str
     start: int
@@ -20,15 +32,65 @@ class Claim:
 
 
 def claims_of(answer: str, question: str | None = None) -> list[Claim]:
-    """The claims of an answer. A bare answer ("In 1969") says something only together with its question.
+    """The claims of an answer, without numbering, announcements and courtesies.
+
+    A bare answer ("In 1969") says something only together with its question, a bare item of a list only with its
+    heading. What a claim is depends on nothing that follows it: a longer answer has the claims of a shorter one that it
+    begins with.
 
     >>> [claim.asked for claim in claims_of("In 1969", "When was it?")]
     ['When was it? In 1969']
-    >>> [claim.text for claim in claims_of("It was in 1969. Armstrong was the first man there.")]
-    ['It was in 1969.', 'Armstrong was the first man there.']
+    >>> [claim.asked for claim in claims_of("Sure! The shop sells:\\n1. Bread\\n2. Fresh milk\\nI hope this helps!")]
+    ['The shop sells: Bread', 'The shop sells: Fresh milk']
     """
-    sentences = split_sentences(answer)
-    bare = len(sentences) == 1 and question and len(words_of(answer)) <= _SHORT_WORDS
-    return [
-        Claim(each.text, each.start, each.end, f"{question} {each.text}" if bare else each.text) for each in sentences
-    ]
+    found: list[Claim] = []
+    heading = ""
+    is_item = False
+    for sentence in split_sentences(answer):
+        start = without_marker(answer, sentence.start)
+        is_item = is_item or start > sentence.start
+        if start >= sentence.end:
+            # The splitter parts "1." from its item.
+            continue
+        claim = _behind_lead_in(answer, start, sentence.end)
+        if is_remark(claim.text) or declines(claim.text):
+            is_item = False
+            continue
+        if claim.text.rstrip(_AROUND).endswith((":", "：")):
+            heading = _heading(claim.text)
+            is_item = False
+            continue
+        bare = len(words_of(claim.text)) <= _SHORT_WORDS
+        asked = claim.text
+        if heading and (is_item or bare) and _is_fragment(claim.text):
+            asked = f"{heading}: {claim.text}"
+        elif question and bare and not found and question.rstrip().endswith("?"):
+            asked = f"{question} {claim.text}"
+        if not is_item:
+            heading = ""
+        is_item = False
+        found.append(Claim(claim.text, claim.start, claim.end, asked))
+    return found
+
+
+def why_no_claims(answer: str) -> str:
+    """Why an answer has no claims: it declines to answer, or says nothing about the subject."""
+    return DECLINED if any(declines(each.text) for each in split_sentences(answer)) else NO_CLAIM
+
+
+def _behind_lead_in(answer: str, start: int, end: int) -> Sentence:
+    text = answer[start:end]
+    start += without_lead_in(text)
+    return Sentence(answer[start:end], start, end)
+
+
+def _heading(text: str) -> str:
+    """A heading as it stands before its items; empty where it only announces them."""
+    bare = text.rstrip(_AROUND).rstrip(":：")
+    bare = bare[_ANNOUNCED.match(bare).end() :]  # type: ignore[union-attr]
+    return bare if any(is_content(word) for word in words_of(bare)) else ""
+
+
+def _is_fragment(text: str) -> bool:
+    bare = text.rstrip(_AROUND)
+    return bare[-1:] not in _END_MARKS or len([word for word in words_of(bare) if is_content(word)]) <= _ITEM_WORDS // 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
@@ -18,6 +18,8 @@ EVIDENCE_WORDS = 220
 _BIGRAM_WEIGHT = 0.5
 _NEIGHBOUR_SHARE = 0.35
 _OPENING_SCORE = 0.05
+# A passage bears on a claim that holds this share of the claim's words that the best passage holds.
+_BEARING_SHARE = 0.5
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -40,10 +42,15 @@ class Context:
     """The passages of one case, read once for all sentences of the answer."""
 
     def __init__(self, passages: Sequence[str]) -> None:
-        self.passages = list(passages)
         self.sentences: list[ContextSentence] = []
-        for number, passage in enumerate(self.passages):
-            for sentence in split_sentences(passage):
+        parted = [split_sentences(passage) for passage in passages]
+        # Where two sentences do equally well, the order of passages must not decide. But passages of one sentence may
+        # be a document that was given sentence by sentence, whose order means something.
+        order = sorted(
+            range(len(passages)), key=lambda n: (len(parted[n]) > 1, passages[n] if len(parted[n]) > 1 else "")
+        )
+        for number in order:
+            for sentence in parted[number]:
                 words = words_of(sentence.text)
                 stems = tuple(stem(word) for word in words)
                 content = frozenset(each for each, word in zip(stems, words, strict=True) if is_content(word))
@@ -52,42 +59,32 @@ class Context:
                 self.sentences.append(ContextSentence(sentence, number, spelt, stems, content, bigrams))
         self._with_word = _places(sentence.content for sentence in self.sentences)
         self._with_pair = _places(sentence.bigrams for sentence in self.sentences)
-        n_sentences = len(self.sentences)
-        self._weights = {each: log(1 + n_sentences / len(places)) for each, places in self._with_word.items()}
-        self.stems = frozenset(each for sentence in self.sentences for each in sentence.stems)
         self.bigrams = frozenset(self._with_pair)
-        self.n_words = sum(len(sentence.stems) for sentence in self.sentences)
+        self._sizes = Counter(sentence.passage for sentence in self.sentences)
         # A long sentence meets more words by chance.
         self._dampers = np.array([(len(sentence.stems) + 8) ** 0.3 for sentence in self.sentences])
         owners = np.array([sentence.passage for sentence in self.sentences], np.intp)
         self._continues = owners[1:] == owners[:-1]
 
-    def weight(self, word: str) -> float:
-        """How telling a word of the context is: the rarer in it, the more."""
-        return self._weights.get(word, 0.0)
-
-    def closest(self, wanted: Iterable[str]) -> tuple[int, ContextSentence | None]:
-        """How many of some stems the sentence with the most of them holds, and that sentence (the first of equals)."""
-        counts = self._summed(dict.fromkeys(wanted, 1.0), self._with_word)
-        best = int(counts.argmax()) if len(counts) else 0
-        return (int(counts[best]), self.sentences[best]) if counts.any() else (0, None)
-
     def evidence_for(self, claim: str, budget: int = EVIDENCE_WORDS) -> list[int]:
-        """The numbers of the sentences that bear most on a claim, in the order of the context, within ``budget`` words.
+        """The numbers of the sentences that bear most on a claim, within ``budget`` words, as the model reads them.
 
-        Each sentence chosen is the one that adds most: words of the claim that are not covered yet count in full,
+        Passages that hold little of the claim are left out: beside others they would only be in the way. Each sentence
+        chosen is the one that adds most: words of the claim that are not covered yet count in full,
         covered ones by half. Neighbours of telling sentences and the opening of a passage come next: they say who
         "she" is.
         """
-        if self.n_words <= budget:
-            return list(range(len(self.sentences)))
         words = words_of(claim)
         stems = [stem(word) for word in words]
-        wanted = {each: self.weight(each) for each, word in zip(stems, words, strict=True) if is_content(word)}
-        wanted = {each: weight for each, weight in wanted.items() if weight}
+        content = frozenset(each for each, word in zip(stems, words, strict=True) if is_content(word))
+        bearing = self._bearing(content)
+        open_to = np.array([each.passage in bearing for each in self.sentences])
+        if sum(len(each.stems) for each, is_open in zip(self.sentences, open_to, strict=True) if is_open) <= budget:
+            return self._in_order(np.flatnonzero(open_to).tolist(), bearing)
+        wanted = self._weights([each for each in dict.fromkeys(stems) if each in content], open_to)
         pairs = {each: _BIGRAM_WEIGHT for each in itertools.pairwise(stems) if each in self.bigrams}
-        scores = self._scores(wanted, pairs)
-        shares = self._with_neighbours(scores)
+        scores = np.where(open_to, self._scores(wanted, pairs), 0.0)
+        shares = np.where(open_to, self._with_neighbours(scores), 0.0)
         chosen: list[int] = []
         left = budget
         while left > 0:
@@ -104,9 +101,38 @@ class Context:
                     wanted[each] *= 0.5
                 pairs = {each: weight for each, weight in pairs.items() if each not in sentence.bigrams}
                 touched = np.concatenate([self._with_word[each] for each in covered])
-                scores[touched] = self._scores(wanted, pairs)[touched]
-                shares = self._with_neighbours(scores)
-        return sorted(chosen)
+                scores[touched] = np.where(open_to, self._scores(wanted, pairs), 0.0)[touched]
+                shares = np.where(open_to, self._with_neighbours(scores), 0.0)
+        return self._in_order(chosen, bearing)
+
+    def _weights(self, words: Iterable[str], open_to: NDArray[np.bool_]) -> dict[str, float]:
+        """How telling each word is: the rarer in the sentences that are open to choice, the more."""
+        counts = {each: int(open_to[self._with_word[each]].sum()) for each in words if each in self._with_word}
+        return {each: log(1 + int(open_to.sum()) / count) for each, count in counts.items() if count}
+
+    def _bearing(self, content: frozenset[str]) -> dict[int, int]:
+        """The passages that bear on a claim, with how many of its words each holds.
+
+        A passage of one sentence is kept: a document may have been given sentence by sentence.
+        """
+        held: Counter[int] = Counter()
+        for each in content & self._with_word.keys():
+            held.update({self.sentences[number].passage for number in self._with_word[each]})
+        least = _BEARING_SHARE * max(held.values(), default=0)
+        return {number: held[number] for number, size in self._sizes.items() if size == 1 or held[number] >= least}
+
+    def _in_order(self, chosen: Iterable[int], bearing: Mapping[int, int]) -> list[int]:
+        """Sentences in the order of their passage; passages that hold most of the claim first, wherever they stand.
+
+        Passages of one sentence stay together, in the order they were given.
+        """
+        alone = max((held for passage, held in bearing.items() if self._sizes[passage] == 1), default=0)
+
+        def place(number: int) -> tuple[int, int]:
+            passage = self.sentences[number].passage
+            return -(alone if self._sizes[passage] == 1 else bearing[passage]), number
+
+        return sorted(chosen, key=place)
 
     def _scores(self, wanted: Mapping[str, float], pairs: Mapping[tuple[str, str], float]) -> Floats:
         met = self._summed(wanted, self._with_word)

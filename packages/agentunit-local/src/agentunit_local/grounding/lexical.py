@@ -1,87 +1,61 @@
-"""What can be said of a sentence's support by comparing words, numbers and names with the context."""
+"""What can be said of a claim's support by comparing its words and numbers with the evidence for it."""
 
 from __future__ import annotations
 
 import itertools
-from math import log1p
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from agentunit_local.grounding.evidence import Context
+from agentunit_local.grounding.evidence import ContextSentence
+from agentunit_local.grounding.figures import figures_of, share_stated
 from agentunit_local.grounding.segments import is_content, stem, words_of
 
-FEATURES = (
-    "content_precision",
-    "bigram_precision",
-    "trigram_precision",
-    "number_precision",
-    "name_precision",
-    "best_sentence_coverage",
-    "longest_copy",
-    "negation_differs",
-    "log_words",
-)
-_DENYING = "not no never none nobody nothing neither without cannot n't refuse deny fail unable"
-_NEGATIONS = frozenset(_DENYING.split())
-_COUNTED = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen twenty"
-)
-_NUMBER_WORDS = {word: str(value) for value, word in enumerate(_COUNTED.split())}
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The shares of a claim that its evidence holds, each 0 to 1.
+
+    ``content`` counts words, ``triples`` runs of three, ``one_sentence`` the words in the sentence that has most of
+    them, ``figures`` numbers, dates and times (1 where the claim has none: nothing in it is unsupported).
+    """
+
+    content: float
+    triples: float
+    one_sentence: float
+    figures: float
+
+    @property
+    def words(self) -> float:
+        """The three shares of words in one."""
+        return (self.content + self.triples + self.one_sentence) / 3
 
 
-def lexical_features(claim: str, context: Context) -> tuple[float, ...]:
-    """The features of ``FEATURES`` for one sentence of an answer, each 0 to 1 but the last.
+def compared(claim: str, evidence: Sequence[ContextSentence]) -> Compared:
+    """How far the words and numbers of a claim stand in the sentences that bear on it.
 
-    A sentence without numbers has a number precision of 1.0, likewise for names: nothing in it is unsupported.
+    Names are words here: telling them by their capitals would make a score depend on letter case.
 
-    >>> features = dict(zip(FEATURES, lexical_features("Ann paid 30 euros.", Context(["Ann paid 20 euros."]))))
-    >>> features["content_precision"], features["number_precision"], features["name_precision"]
-    (0.75, 0.0, 1.0)
+    >>> from agentunit_local.grounding.evidence import Context
+    >>> found = compared("Ann paid 30 euros.", Context(["Ann paid 20 euros."]).sentences)
+    >>> found.content, found.figures
+    (0.75, 0.0)
     """
     words = words_of(claim)
     if not words:
-        return (0.0,) * len(FEATURES)
+        return Compared(0.0, 0.0, 0.0, 0.0)
     stems = [stem(word) for word in words]
     content = [each for each, word in zip(stems, words, strict=True) if is_content(word)] or stems
-    known = context.stems
-    pairs = list(itertools.pairwise(stems))
-    triples = list(zip(stems, stems[1:], stems[2:], strict=False))
-    pairs_known = [pair in context.bigrams for pair in pairs]
+    known = frozenset(itertools.chain.from_iterable(each.stems for each in evidence))
+    known_pairs = frozenset(itertools.chain.from_iterable(each.bigrams for each in evidence))
+    pairs = [pair in known_pairs for pair in itertools.pairwise(stems)]
     # A triple counts as known when both its pairs are: exact triples would need an index of their own.
-    triples_known = [first and second for first, second in itertools.pairwise(pairs_known)]
-    numbers = [each for each in stems if each[0].isdigit() or each in _NUMBER_WORDS]
-    names = [
-        each
-        for position, (each, word) in enumerate(zip(stems, words, strict=True))
-        if position and word[0].isupper() and is_content(word)
-    ]
+    triples = [first and second for first, second in itertools.pairwise(pairs)] or pairs or [False]
     wanted = frozenset(content)
-    n_met, best_sentence = context.closest(wanted)
-    negated = _is_negated(claim, stems)
-    differs = best_sentence is not None and negated != _is_negated(best_sentence.sentence.text, best_sentence.stems)
-    return (
+    most = max((len(wanted & each.content) for each in evidence), default=0)
+    stated = share_stated(figures_of(claim), (figures_of(each.sentence.text) for each in evidence))
+    return Compared(
         sum(each in known for each in content) / len(content),
-        sum(pairs_known) / len(pairs) if pairs else float(stems[0] in known),
-        sum(triples_known) / len(triples) if triples else (sum(pairs_known) / len(pairs) if pairs else 0.0),
-        sum(_number_known(each, known) for each in numbers) / len(numbers) if numbers else 1.0,
-        sum(each in known for each in names) / len(names) if names else 1.0,
-        n_met / len(wanted),
-        _longest_run(pairs_known) / len(pairs) if pairs else 0.0,
-        float(differs),
-        log1p(len(words)),
+        sum(triples) / len(triples),
+        most / len(wanted),
+        1.0 if stated is None else stated,
     )
-
-
-def _number_known(number: str, known: frozenset[str]) -> bool:
-    return number in known or _NUMBER_WORDS.get(number, "") in known
-
-
-def _is_negated(text: str, stems: tuple[str, ...] | list[str]) -> bool:
-    return any(each in _NEGATIONS or each.endswith("n't") for each in stems) or "n’t" in text
-
-
-def _longest_run(flags: list[bool]) -> int:
-    longest = run = 0
-    for flag in flags:
-        run = run + 1 if flag else 0
-        longest = max(longest, run)
-    return longest

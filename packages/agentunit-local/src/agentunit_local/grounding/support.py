@@ -11,20 +11,23 @@ from typing import Any
 from agentunit_local.grounding.claims import Claim, claims_of
 from agentunit_local.grounding.cross_encoder import LARGEST_LOGIT, CrossEncoder, PairScore
 from agentunit_local.grounding.evidence import Context
-from agentunit_local.grounding.lexical import FEATURES, lexical_features
+from agentunit_local.grounding.kinds import kind_of
+from agentunit_local.grounding.lexical import Compared, compared
 from agentunit_local.grounding.segments import stem, words_of
 
 _COPIED_WORDS = 4
 _MARKS_AROUND = " .!?…。！？\"'“”‘’()[]*•▪"
+_MEAN_POWER, _VOTE_POWER = 4, 8
+_UNSUPPORTED = -1.0
+"""From this score down a claim counts as unsupported; the mean over claims takes all such claims alike."""
 
 
 @dataclass(frozen=True)
 class Mix:
     """How the parts of a claim's score are put together, and how scores become probabilities.
 
-    Each part is centred and scaled by what it is on the development sets, then weighted. An answer's score takes the
-    model's part from its least supported third of claims (two thirds) and the least supported one (one third), and the
-    comparison's part from all claims: one wrong claim among many shows, but does not hide the others.
+    Each part is centred and scaled by what it is on the development sets, then weighted. ``thresholds`` say from which
+    value on an answer of a kind counts as supported.
     """
 
     centres: dict[str, float]
@@ -32,20 +35,19 @@ class Mix:
     weights: dict[str, float]
     slope: float
     intercept: float
+    thresholds: dict[str, float]
 
-    def model_part(self, score: PairScore) -> float:
-        """What the model says of a claim."""
-        part = self._scaled("logit", score.logit)
-        if score.worst_logit is not None:
-            part += self._scaled("token", -score.worst_logit)
-        return part
+    def claim_score(self, score: PairScore, comparison: Compared) -> float:
+        """What the model and the comparison say of a claim; 0 is an average claim of the development sets."""
+        total = self._scaled("logit", score.logit) + self._scaled("words", comparison.words)
+        total += self._scaled("figures", comparison.figures)
+        return total if score.worst_logit is None else total + self._scaled("token", -score.worst_logit)
 
-    def compared_part(self, features: Sequence[float]) -> float:
-        """What the comparison of words, numbers and names says of a claim."""
-        known = dict(zip(FEATURES, features, strict=True))
-        words = (known["content_precision"] + known["trigram_precision"] + known["best_sentence_coverage"]) / 3
-        facts = (known["number_precision"] + known["name_precision"]) / 2
-        return self._scaled("words", words) + self._scaled("facts", facts)
+    @property
+    def highest(self) -> float:
+        """The score of a claim of which nothing is doubted."""
+        certain = {"logit": LARGEST_LOGIT, "token": LARGEST_LOGIT, "words": 1.0, "figures": 1.0}
+        return sum(self._scaled(part, value) for part, value in certain.items())
 
     def _scaled(self, part: str, value: float) -> float:
         return self.weights[part] * (value - self.centres[part]) / self.scales[part]
@@ -54,12 +56,20 @@ class Mix:
         """A score as a probability."""
         return 1 / (1 + exp(-max(-30.0, min(30.0, self.slope * score + self.intercept))))
 
-    def answer_score(self, model_parts: Sequence[float], compared_parts: Sequence[float]) -> float:
-        """The score of an answer from the parts of its claims."""
-        least = sorted(model_parts)
-        third = least[: -(-len(least) // 3)]
-        judged = (2 * sum(third) / len(third) + least[0]) / 3
-        return judged + sum(compared_parts) / len(compared_parts)
+    def answer_score(self, claims: Sequence[float]) -> float:
+        """The score of an answer from those of its claims; that of one claim is its own, unless it is unsupported.
+
+        A claim's doubt is what it lacks to the highest score. Half of the answer's doubt is the mean over its claims
+        (of fourth powers, no claim counting worse than unsupported), half is what all doubts add up to (their norm of
+        power 8: the largest, and a little more for each further one). **A claim that is unsupported, or more doubtful
+        than the mean, never raises the score**: it raises both halves of the doubt.
+        """
+        highest = self.highest
+        doubts = [max(0.0, highest - each) for each in claims]
+        powers = [min(each, highest - _UNSUPPORTED) ** _MEAN_POWER for each in doubts]
+        mean = (sum(powers) / len(powers)) ** (1.0 / _MEAN_POWER)
+        vote = sum([each**_VOTE_POWER for each in doubts], 0.0) ** (1.0 / _VOTE_POWER)
+        return float(highest - (mean + vote) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +86,14 @@ class SupportedClaim:
 
 @dataclass(frozen=True)
 class Support:
-    """An answer's support: the value, the claims, and how much of the context was read closely."""
+    """An answer's support: the value, the claims, and how much of the context was read closely.
+
+    ``kind`` is the kind of the answer, ``threshold`` the value from which an answer of that kind counts as supported.
+    """
 
     value: float
+    kind: str
+    threshold: float
     claims: list[SupportedClaim]
     n_context_sentences: int
     n_evidence_tokens_left_out: int
@@ -99,32 +114,53 @@ class SupportJudge:
         if not claims or not context.sentences:
             return None
         chosen = [context.evidence_for(claim.asked) for claim in claims]
-        copied = [is_copied(claim.text, context) for claim in claims]
         whole = frozenset(same_sentence(each.sentence.text) for each in context.sentences)
         verbatim = [same_sentence(claim.text) in whole for claim in claims]
-        asked = [n for n in range(len(claims)) if not copied[n] and not verbatim[n]]
-        pairs = [(_joined(context, chosen[number]), claims[number].asked) for number in asked]
-        scores = [PairScore(LARGEST_LOGIT, -LARGEST_LOGIT)] * len(claims)
-        for number, score in zip(asked, self._model.score(pairs), strict=True):
-            scores[number] = score
-        model_parts = [self._mix.model_part(score) for score in scores]
-        compared = [self._mix.compared_part(lexical_features(claim.text, context)) for claim in claims]
-        found = [
+        copied = [verbatim[n] or is_copied(claim.text, context) for n, claim in enumerate(claims)]
+        pairs = self._asked(claims, context, chosen, copied)
+        scores = [
+            self._mix.highest if verbatim[n] else self._mix.claim_score(pairs[n], compared(claim.text, found))
+            for n, claim in enumerate(claims)
+            for found in [[context.sentences[number] for number in chosen[n]]]
+        ]
+        described = [
             self._described(
                 claims[n],
-                1.0 if verbatim[n] else self._mix.probability(model_parts[n] + compared[n]),
-                scores[n],
+                1.0 if verbatim[n] else self.claim_probability(scores[n]),
+                pairs[n],
                 context,
                 chosen[n],
-                copied[n] or verbatim[n],
+                copied[n],
             )
             for n in range(len(claims))
         ]
         # The mix never reaches 1: an answer that only repeats sentences of the context is fully grounded by definition.
-        value = 1.0 if all(verbatim) else self._mix.probability(self._mix.answer_score(model_parts, compared))
-        left_out = sum(score.n_evidence_tokens_left_out for score in scores)
-        unread = sum(score.n_claim_tokens_left_out for score in scores)
-        return Support(round(value, 6), found, len(context.sentences), left_out, unread)
+        value = 1.0 if all(verbatim) else self._mix.probability(self._mix.answer_score(scores))
+        kind = kind_of(question, len(claims))
+        return Support(
+            round(value, 6),
+            kind,
+            self._mix.thresholds[kind],
+            described,
+            len(context.sentences),
+            sum(pair.n_evidence_tokens_left_out for pair in pairs),
+            sum(pair.n_claim_tokens_left_out for pair in pairs),
+        )
+
+    def claim_probability(self, score: float) -> float:
+        """The probability that a claim is supported: that of an answer which is this claim alone."""
+        return self._mix.probability(self._mix.answer_score([score]))
+
+    def _asked(
+        self, claims: Sequence[Claim], context: Context, chosen: Sequence[Sequence[int]], copied: Sequence[bool]
+    ) -> list[PairScore]:
+        """What the model says of each claim; it is not asked about copied ones."""
+        asked = [number for number in range(len(claims)) if not copied[number]]
+        found = [PairScore(LARGEST_LOGIT, -LARGEST_LOGIT)] * len(claims)
+        pairs = [(_joined(context, chosen[number]), claims[number].asked) for number in asked]
+        for number, score in zip(asked, self._model.score(pairs), strict=True):
+            found[number] = score
+        return found
 
     def _described(
         self, claim: Claim, probability: float, pair: PairScore, context: Context, chosen: list[int], copied: bool

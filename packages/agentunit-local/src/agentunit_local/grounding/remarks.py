@@ -1,0 +1,137 @@
+"""What in an answer claims nothing: numbering, announcements, courtesies, and sentences that decline to answer.
+
+The patterns are narrow on purpose: a claim that is taken for a courtesy would never be checked.
+"""
+
+from __future__ import annotations
+
+import re
+
+
+def _pattern(*choices: str, after: str = "") -> re.Pattern[str]:
+    """Any of some choices, in which a blank stands for white space and an apostrophe for either kind of it."""
+    joined = "|".join(choices).replace("'", "['’]").replace(" ", r"\s+")
+    return re.compile(f"(?:{joined}){after}", re.IGNORECASE)
+
+
+_REST = r"[^.!?\n]*"
+_GIVEN = "given|provided|above|following|supplied|available|retrieved|presented|original|source|two|three"
+_TEXTS = (
+    "passages?|contexts?|texts?|articles?|documents?|information|details|sources?|excerpts?|search results|"
+    "materials?|paragraphs?|snippets?"
+)
+_SOURCE = (
+    rf"(?:(?:the|these|those|this|your|all|both) )?(?:(?:{_GIVEN}) )*(?:{_TEXTS})"
+    r"(?: (?:\d+|provided|given|above|you (?:provided|gave|shared)|in the (?:passages?|prompt|question)))*"
+)
+_FORM = (
+    "summary|overview|answer|response|explanation|list|outline|recap|rundown|version|breakdown|points?|takeaways?|"
+    "facts?|steps?|details?|findings?|highlights?|information|ways?|things?|possibilities|reasons?|examples?"
+)
+_PLAIN = (
+    "a|an|the|some|my|your|and|of|short|brief|concise|quick|detailed|possible|potential|main|key|few|core|important"
+)
+_HERE = rf"(?:here(?:'s| is| are)|below (?:is|are)|the following (?:is|are)|this is)(?: (?:{_PLAIN}))* (?:{_FORM})\b"
+_AGREED = "sure(?: thing)?|certainly|of course|absolutely|okay|ok|great question|good question"
+
+# The number of a list item, a bullet or the sign of a heading: "1.", "b)", "-", "##", "Step 2:".
+_MARKER = re.compile(
+    r"(?:[-–—*•▪·‣]+|#+|\(?\d{1,3}[.)]|\(?(?:[a-z]|[ivx]{1,4})\)|step\s+\d{1,3}\s*[.:)-])(?:\s+|$)|\*\*(?=\S)",
+    re.IGNORECASE,
+)
+# Words in front of a sentence, which is left whole behind them.
+_LEAD_INS = (
+    rf"(?:{_AGREED})\s*[,!.:] ",
+    rf"(?:based (?:(?:solely|only) )?(?:up)?on|according to|as (?:stated|mentioned|described|noted) in|as per|from|in)"
+    rf" {_SOURCE}\s*[,:] ",
+    rf"{_HERE}[^.:!?\n]{{0,80}}: ",
+    r"(?:in (?:summary|conclusion|short|brief)|to (?:summari[sz]e|conclude|sum up)|overall)\s*[,:] ",
+    r"(?:please )?note that ",
+    r"it(?:'s| is)(?: also)? (?:worth (?:noting|mentioning)|important to (?:note|mention|remember)) that ",
+    r"(?:summary|answer|response|overview|note|conclusion)\s*: ",
+    r"did you know(?: that)? ",
+)
+_LEAD_IN = _pattern(*_LEAD_INS)
+# Whole sentences that say nothing about the subject.
+_REMARK = _pattern(
+    _AGREED,
+    rf"{_HERE}{_REST}",
+    rf"(?:the )?(?:(?:{_PLAIN}) )*(?:{_FORM}) (?:include|includes|are|is)(?: as follows| the following)?",
+    rf"(?:(?:{_AGREED})\s*[,!] )?i(?:'d|'ll| would| will| am|'m)(?: be)? (?:happy|glad) to (?:help|assist)\b{_REST}",
+    rf"(?:please )?(?:let me know (?:if|whether|what|how)|feel free to|(?:do not|don't) hesitate to)\b{_REST}",
+    rf"if you (?:have|need|want|would like|'d like)\b{_REST}(?:let me know|feel free|ask|glad to help)\b{_REST}",
+    r"(?:i )?hope (?:this|that|it)(?: (?:information|answer|summary))? "
+    r"(?:helps(?: you)?|(?:is|was) helpful|answers your question)",
+    r"(?:thank you|thanks)(?: (?:so|very) much| a lot)?(?: for (?:asking|reaching out|sharing|waiting|your "
+    r"(?:question|patience|time|interest|message|understanding)|the (?:question|information|context)))?",
+    "you(?:'re| are) (?:very |most )?welcome",
+    rf"(?:is there anything|do you have any(?: (?:other|more|further))? questions?)\b{_REST}",
+    rf"(?:would you like me to|do you want me to|shall i|can i help|how (?:else )?(?:can|may) i help)\b{_REST}",
+    "(?:have|enjoy) a (?:great|nice|good|lovely|wonderful) (?:day|time|weekend|evening)",
+    "(?:great|good|excellent) question|good luck|hello|hi(?: there)?|hey|greetings|good (?:morning|afternoon|evening)",
+    "(?:best|kind|warm) (?:regards|wishes)|sincerely",
+    after=r"\s*[.!?:,…)*]*",
+)
+_SORRY = r"i(?:'m| am) (?:sorry|afraid)|sorry|unfortunately|my apologies|i apologi[sz]e"
+_UNABLE = (
+    "cannot|can't|can not|could not|couldn't|(?:am|was) (?:unable|not able) to|'m (?:unable|not able) to|won't|will not"
+)
+_DECLINES = _pattern(
+    rf"(?:(?:{_SORRY})(?: about that)?\s*[,:]? (?:but )?)?(?:{'|'.join(_LEAD_INS)})?"
+    rf"(?:(?:i|we) (?:(?:do not|don't) (?:know|have (?:enough|any|sufficient|that|this|the|access))|(?:(?:{_UNABLE})"
+    r" (?:answer|help|assist|provide|determine|find|tell|say|comply|do that|give|confirm))|am not sure)\b[^.,;!?\n]*"
+    r"|i'm not sure\b[^.,;!?\n]*)",
+    rf"(?:i(?:'m| am) )?(?:unable|not able) to (?:answer|help|assist|provide|determine|find)\b{_REST}",
+    rf"(?:{_SORRY})(?: about that)?",
+    "no (?:answer|information) (?:is |was )?(?:found|available|given)",
+    "(?:the )?answer (?:is )?(?:unknown|not (?:found|available|known|given))",
+    "not (?:stated|mentioned|available)|unknown|n/?a",
+    after=rf"(?: (?:in|from|based on|by|within) {_SOURCE})?\s*[.!…]*".replace(" ", r"\s+"),
+)
+_AROUND = " \t\r\n*_\"“”'`"
+
+
+def without_marker(text: str, start: int) -> int:
+    """Where an item's text begins behind its number or bullet.
+
+    >>> text = "2) Bread"
+    >>> text[without_marker(text, 0):]
+    'Bread'
+    """
+    marker = _MARKER.match(text, start)
+    return marker.end() if marker else start
+
+
+def without_lead_in(text: str) -> int:
+    """How many characters of a sentence announce what comes: the sentence behind them is left whole.
+
+    >>> text = "Sure! Here is a concise summary: The film is from 2014."
+    >>> text[without_lead_in(text):]
+    'The film is from 2014.'
+    """
+    end = 0
+    while (found := _LEAD_IN.match(text, end)) and any(sign.isalnum() for sign in text[found.end() :]):
+        end = found.end()
+    return end
+
+
+def is_remark(text: str) -> bool:
+    """Whether a sentence says nothing about the subject: an announcement, a courtesy, an offer of help.
+
+    What states a number is a claim, unless it announces a list.
+
+    >>> [is_remark(text) for text in ("Key points include:", "I hope this helps!", "The key is under the mat.")]
+    [True, True, False]
+    """
+    bare = text.strip(_AROUND)
+    announces = bare.endswith((":", "："))
+    return bool(_REMARK.fullmatch(bare)) and (announces or not any(sign.isdigit() for sign in bare))
+
+
+def declines(text: str) -> bool:
+    """Whether a sentence declines to answer, so that it claims nothing about the subject.
+
+    >>> [declines(text) for text in ("Unable to answer based on given passages.", "He did not know the way.")]
+    [True, False]
+    """
+    return bool(_DECLINES.fullmatch(text.strip(_AROUND)))

@@ -1,0 +1,163 @@
+"""The training of the groundedness model in miniature: built, packed, trained, exported and opened, on the CPU."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytestmark = pytest.mark.optional
+torch = pytest.importorskip("torch")
+
+ROOT = Path(__file__).resolve().parents[3]
+TOKENIZER = ROOT / "packages/agentunit-local/src/agentunit_local/weights/groundedness/tokenizer.json"
+TEXT = (
+    "Maren Holt opened the bakery on Monday. The bakery sold 120 loaves before noon. Tomas Reyes bought the bakery in "
+    "May. Tomas Reyes hired two new bakers after the sale. The old ovens were sent to a museum in March. The shop is "
+    "closed today."
+)
+WIDTH, HEADS, LAYERS = 48, 4, 3
+
+
+@pytest.fixture(autouse=True)
+def _at_root(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+
+
+def written(folder, name, rows):
+    path = folder / f"{name}.jsonl.gz"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress("\n".join(map(json.dumps, rows)).encode(), mtime=0))
+
+
+@pytest.fixture
+def data(tmp_path):
+    from training.groundedness.examples import PAIR_SOURCES
+
+    folder = tmp_path / "data"
+    for source in PAIR_SOURCES:
+        rows = [{"premise": TEXT, "hypothesis": f"The bakery sold {n} loaves.", "label": label, "source": source}
+                for n, label in ((120, "entailment"), (90, "neutral"))]  # fmt: skip
+        written(folder, f"train/{source}", rows)
+    written(folder, "train/texts", [{"source": "own|MIT", "text": TEXT}] * 4)
+    answers = [
+        {"id": f"{dataset}:{n}", "dataset": dataset, "question": None, "context": [TEXT], "group": n,
+         "response": "Maren Holt opened the bakery. It sold 120 loaves." if n % 2 else "The bakery sold 90 loaves.",
+         "hallucinated": not n % 2, "faithful": float(n % 2)}
+        for dataset in ("frank_own", "wice", "cliff_own") for n in range(8)
+    ]  # fmt: skip
+    written(folder, "dev/faithfulness", answers)
+    expected = {"question": "Who?", "expected": ["Maren"], "answer": "Maren Holt", "correct": True, "id": "a1"}
+    written(folder, "dev/answer_correctness", [expected, {**expected, "id": "a2", "answer": "Bob", "correct": False}])
+    written(
+        folder, "dev/retrieval", [{"id": "r1", "dataset": "own", "question": "Who?", "passage": TEXT, "relevant": 1}]
+    )
+    triad = {"id": "t1", "dataset": "own", "question": "Who?", "context": [TEXT], "context_relevant": 1}
+    written(folder, "dev/rag_triad", [triad])
+    return folder
+
+
+@pytest.fixture
+def built(data, tmp_path):
+    from training.groundedness import build
+
+    lexicon = tmp_path / "lexicon.json.gz"
+    lexicon.write_bytes(gzip.compress(json.dumps({part: {} for part in "nvar"}).encode()))
+    build.main(data, lexicon, TOKENIZER, tmp_path / "built.npz")
+    return tmp_path / "built.npz"
+
+
+@pytest.fixture
+def start(tmp_path):
+    """A random MPNet of three narrow layers, in parts as the real one is."""
+    from training.groundedness.start import write_parts
+
+    rng = np.random.default_rng(1)
+
+    def made(*shape):
+        return (rng.normal(size=shape) * 0.05).astype(np.float32)
+
+    weights = {
+        "embeddings.word_embeddings.weight": made(30522, WIDTH),
+        "embeddings.position_embeddings.weight": made(514, WIDTH),
+        "encoder.relative_attention_bias.weight": made(32, HEADS),
+        "embeddings.LayerNorm.weight": np.ones(WIDTH, np.float32),
+        "embeddings.LayerNorm.bias": np.zeros(WIDTH, np.float32),
+    }
+    for layer in range(LAYERS):
+        at = f"encoder.layer.{layer}."
+        shapes = {f"attention.attn.{name}": (WIDTH, WIDTH) for name in "qkvo"}
+        shapes |= {"intermediate.dense": (96, WIDTH), "output.dense": (WIDTH, 96)}
+        for name, shape in shapes.items():
+            weights |= {f"{at}{name}.weight": made(*shape), f"{at}{name}.bias": np.zeros(shape[0], np.float32)}
+        for name in ("attention.LayerNorm", "output.LayerNorm"):
+            weights |= {
+                f"{at}{name}.weight": np.ones(WIDTH, np.float32),
+                f"{at}{name}.bias": np.zeros(WIDTH, np.float32),
+            }
+    parts = write_parts(weights, tmp_path / "start", part_bytes=1_600_000)
+    assert len(parts) > 1
+    return tmp_path / "start"
+
+
+# The exporter that keeps the graph small enough to quantize is the older one, and warns of that.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::torch.jit.TracerWarning")
+def test_a_lease_from_parts_to_a_model_that_opens(built, start, tmp_path):
+    from agentunit_local.grounding.cross_encoder import opened
+    from training.groundedness import export, lease
+
+    with np.load(built) as arrays:
+        kinds = set(arrays["kind"].tolist())
+    assert "cg2c_doc" in kinds
+    assert any(kind.startswith("ranked:") for kind in kinds)
+    packed = lease.pack(built, start, tmp_path / "pack", part_bytes=100_000)
+    assert max(path.stat().st_size for path in packed if path.suffix == ".part") <= 100_000
+    plan = lease.Plan(teachers=2, layers=2, student_layers=1, tokens=8000, epochs=0.5, student_epochs=0.5)
+    assert lease.run(tmp_path / "pack", tmp_path / "out", plan) == ["teacher-1", "teacher-2", "student"]
+    for name in ("teacher-1", "student"):
+        assert {path.name for path in (tmp_path / "out" / name).iterdir()} >= {
+            "part-1.npz",
+            "report.json",
+            "scores.jsonl",
+        }
+    folder = tmp_path / "model"
+    folder.mkdir()
+    export.main(tmp_path / "out/work/student/model.pt", built, folder / "model.onnx")
+    (folder / "tokenizer.json").write_bytes(TOKENIZER.read_bytes())
+    scores = opened(str(folder)).score([(TEXT, "The bakery sold 120 loaves."), (TEXT, "It rains.")])
+    assert all(np.isfinite(each.logit) and each.worst_logit is not None for each in scores)
+
+
+def test_sets_are_left_out_one_after_the_other_and_no_step_outlasts_the_lease(built, start, tmp_path):
+    from training.groundedness import lease
+
+    lease.pack(built, start, tmp_path / "pack")
+    plan = lease.Plan(leave_out="frank_,wice", layers=1, tokens=8000, epochs=0.2)
+    assert lease.run(tmp_path / "pack", tmp_path / "out", plan) == ["without-frank_", "without-wice"]
+    assert '"wice"' in (tmp_path / "out/without-wice/report.json").read_text()
+    assert lease.run(tmp_path / "pack", tmp_path / "short", replace(plan, seconds=0.0)) == []
+
+
+def test_the_better_claim_of_a_ranked_pair_should_score_higher():
+    from training.groundedness.train import rank_loss
+
+    owner, ranked = torch.tensor([0, 1, 1, 2, 2]), torch.tensor([False, True, True])
+    good = rank_loss(torch.tensor([0.0, 3.0, -3.0, 3.0, -3.0]), owner, ranked)
+    bad = rank_loss(torch.tensor([0.0, -3.0, 3.0, -3.0, 3.0]), owner, ranked)
+    assert good < 0.01 < 5 < bad
+
+
+def test_distances_fall_into_buckets_as_in_mpnet():
+    """Checked by hand: half of the buckets for each direction, eight exact ones, then logarithmic up to 128."""
+    from training.groundedness.model import distance_buckets
+
+    buckets = distance_buckets(200, 32)
+    assert buckets[5, 5] == 0
+    assert buckets[5, 2] == 3
+    assert buckets[2, 5] == 16 + 3
+    assert buckets[199, 0] == 15
+    assert buckets[0, 199] == 31
