@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 from installed_packages import install_package  # noqa: F401  # a fixture
@@ -13,6 +14,9 @@ settings.load_profile("patient")
 # The local model may be installed or not; tests of it, and of how a backend is chosen, say so themselves.
 os.environ["AGENTUNIT_BACKEND"] = "lexical"
 
+# A shell that starts the tests in the background has SIGINT ignored, and processes started by tests would inherit it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files that tests read; some of them are code that must never be run.
 collect_ignore = ["data"]

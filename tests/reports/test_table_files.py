@@ -15,6 +15,7 @@ from agentunit.reports import table_files
 from agentunit.reports.reported_run import open_run, open_run_file
 from agentunit.reports.reporters import ReportError, whole_file
 from agentunit.reports.table_files import COLUMNS, write_csv, write_parquet
+from agentunit.store import parquet_table
 from agentunit.store.portable import export_run
 
 
@@ -42,7 +43,8 @@ def test_one_row_a_case_and_metric(demo_run, tmp_path):
 def test_csv_and_parquet_hold_the_same(demo_run, tmp_path):
     assert write_csv(demo_run, tmp_path / "run.csv") == write_parquet(demo_run, tmp_path / "run.parquet")
     table = pyarrow.parquet.read_table(tmp_path / "run.parquet")
-    assert tuple(table.column_names) == COLUMNS
+    assert tuple(table.column_names) == parquet_table.COLUMNS
+    assert set(COLUMNS) <= set(table.column_names)
     assert str(table.schema.field("value").type) == "double"
     for from_csv, row in zip(read_csv(tmp_path / "run.csv"), table.to_pylist(), strict=True):
         assert from_csv["case_id"] == row["case_id"]
@@ -51,9 +53,11 @@ def test_csv_and_parquet_hold_the_same(demo_run, tmp_path):
 
 
 def test_parquet_in_several_batches(demo_run, tmp_path, monkeypatch):
-    monkeypatch.setattr(table_files, "_ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(parquet_table, "_ROWS_AT_ONCE", 10)
+    monkeypatch.setattr(parquet_table, "_ROWS_A_GROUP", 100)
     assert write_parquet(demo_run, tmp_path / "run.parquet") == 330
-    assert pyarrow.parquet.read_table(tmp_path / "run.parquet").num_rows == 330
+    about = pyarrow.parquet.read_metadata(tmp_path / "run.parquet")
+    assert [about.row_group(group).num_rows for group in range(about.num_row_groups)] == [100, 100, 100, 30]
 
 
 def test_repeats_are_rows_of_their_own(store, keep, tmp_path):

@@ -39,6 +39,8 @@ def footprint_unready() -> str | None:
     return f"the energy of remote LLM calls is estimated by ecologits, which is not installed ({INSTALL_HINT})"
 
 
+# Asked with every record, and read from a file.
+@lru_cache(maxsize=1)
 def footprint_method() -> str:
     """What estimates, and in which version."""
     return f"ecologits {version('ecologits')}"

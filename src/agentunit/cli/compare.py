@@ -99,10 +99,10 @@ def compare(
 ) -> None:
     """Compare runs with an earlier one, over the cases that both have: the old run first, then the new ones.
 
-    BASE and NEW are ids, beginnings of one, names, 'last', 'last~1' or exported files. First come the cases that fail
-    now, are fixed, worse or better, with both answers. Then the metrics: differences are NEW − BASE, and each is tested
-    in the direction that is worse for it. Several new runs stand in one table, each against BASE; the allowed chance of
-    a false alarm is shared among them.
+    BASE and NEW are ids, beginnings of one, names, 'last', 'last~1', exported files or score tables (.parquet). First
+    come the cases that fail now, are fixed, worse or better, with both answers. Then the metrics: differences are
+    NEW − BASE, and each is tested in the direction that is worse for it. Several new runs stand in one table, each
+    against BASE; the allowed chance of a false alarm is shared among them.
 
     \b
     agentunit compare last~1 last

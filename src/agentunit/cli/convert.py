@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import click
 
-from agentunit.cli.options import store_option
+from agentunit.cli.options import jobs_option, store_option
+from agentunit.cli.rewriting import can_share, conclude_rewriting, rewrite_in_processes, rewrite_records
 from agentunit.cli.trace_inputs import (
-    conclude_rewriting,
     expected_option,
     files_or_run,
     refuse_overwriting_inputs,
-    rewrite_records,
     rewriting_options,
     trace_options,
 )
 from agentunit.core.codec import encode_record
+from agentunit.engine.parallel.rewriting import RewritingJob
 from agentunit.traces.coding.atif_writer import encode_atif
 from agentunit.traces.grouping import GroupBy
 
@@ -31,6 +31,7 @@ from agentunit.traces.grouping import GroupBy
     show_default=True,
     help="What to write: AgentUnit's records, or ATIF trajectories (Harbor, Terminal-Bench 2), one JSON a line.",
 )
+@jobs_option
 @store_option
 def convert(
     files: tuple[str, ...],
@@ -39,6 +40,7 @@ def convert(
     group_by: GroupBy,
     expected: str | None,
     target: str,
+    jobs: int | None,
     store_path: str,
 ) -> None:
     """Turn traces into AgentUnit's own records, to keep, share or edit: what 'score' would read of them.
@@ -55,5 +57,11 @@ def convert(
     refuse_overwriting_inputs(files, out)
     source = files_or_run(files, format_name, group_by, store_path, expected)
     encode = encode_atif if target == "atif" else encode_record
-    done = rewrite_records(source, out, lambda records: map(encode, records))
+    shared = None if jobs is None else can_share(source, files, group_by)
+    if jobs is None or shared is None:
+        done = rewrite_records(source, out, lambda records: map(encode, records))
+    else:
+        first, several = shared.files[0][0], len(shared.files) > 1
+        job = RewritingJob(first, format_name, shared.expected, with_ids=several, encode=encode)
+        done = rewrite_in_processes(shared, out, job, jobs)
     conclude_rewriting(source, out, done)

@@ -27,6 +27,8 @@ from agentunit.reports.reporters import (
     reporter_names,
 )
 from agentunit.store.portable import export_run
+from agentunit.store.table_reading import is_table
+from agentunit.traces.remote import is_file
 
 _WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
 
@@ -62,9 +64,10 @@ def export(
 ) -> None:
     """Write a run, or several against one baseline, to one file.
 
-    RUN is an id, the beginning of one, a name, 'last', or a file that was exported before. A .json file holds
-    everything and can be imported again; the others are for reading: HTML for people, Markdown for a pull request,
-    JUnit XML for CI, CSV and Parquet for tables (one row a case, repeat and metric). An http(s) address gets every
+    RUN is an id, the beginning of one, a name, 'last', a file that was exported before, or a score table (.parquet). A
+    .json file holds everything and can be imported again; the others are for reading: HTML for people, Markdown for a
+    pull request, JUnit XML for CI, CSV and Parquet for tables (one row a case, repeat and metric; gate, compare and
+    show read the Parquet table as they read a run). An http(s) address gets every
     score as an OpenTelemetry event (OTLP logs, extra otel).
 
     Several runs need a --baseline, and HTML, Markdown or JUnit: one report with metrics by runs, cases by runs, and
@@ -187,7 +190,9 @@ def _write_portable(references: tuple[str, ...], target: str, store_path: str, b
     reference = references[0]
     if target == STDOUT:
         raise click.UsageError("a run with all its records goes to a file, not to standard output")
-    if os.path.isfile(reference):
+    if is_file(reference):
+        if is_table(reference):
+            raise click.UsageError(f"{reference} is a score table, without the records that a .json file holds")
         raise click.UsageError(f"{reference} is an exported run already: copy it")
     with open_store(store_path, read_only=True) as store:
         run_id = store.find_run(reference).id

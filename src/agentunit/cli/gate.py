@@ -68,13 +68,15 @@ def gate(
 ) -> None:
     """Decide on a scored run: gates, an error allowance and, with --baseline, a comparison.
 
-    RUN is an id, the beginning of one, a name, 'last' (the default) or an exported file. Nothing is run or scored
-    again. A gate reads METRIC [AGGREGATE] OPERATOR NUMBER [coverage SHARE]; aggregates are mean (the default),
-    median, min, max, sum, p95, all, any, pass^3, pass@3. METRIC[backend] picks one of several backends.
+    RUN is an id, the beginning of one, a name, 'last' (the default), an exported file or a score table (.parquet).
+    Nothing is run or scored again. A gate reads METRIC [AGGREGATE] OPERATOR NUMBER [coverage SHARE]; aggregates are
+    mean (the default), median, min, max, sum, p95, all, any, pass^3, pass@3. METRIC[backend] picks one of several
+    backends.
 
     \b
     agentunit gate last --gate "task_success pass^3 >= 0.7" --gate "pii_leakage all == 1"
     agentunit gate last --baseline main.json --margin faithfulness=0.02
+    agentunit gate scores.parquet --gate "faithfulness >= 0.8"
 
     Exit codes: 1 a gate failed or a metric got worse, 2 a gate names what the run does not have, 3 errors beyond the
     allowance (or a gate the run cannot answer), 4 the data cannot tell whether it is worse than the baseline

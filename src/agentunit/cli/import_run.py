@@ -13,6 +13,7 @@ from agentunit.cli.references import unreadable_runs_fail
 from agentunit.reports.printable import printable_line
 from agentunit.store.portable import import_run as take_in
 from agentunit.store.portable import is_portable
+from agentunit.store.table_reading import is_table
 
 
 @click.command(name="import")
@@ -40,6 +41,10 @@ def import_run(file: str, run_id: str | None, out: Path | None, store_path: str)
         raise click.BadParameter("an id must not be blank", param_hint="--as")
     if not os.path.isfile(file):
         raise InputFailure(f"{file}: no such file")
+    if is_table(file):
+        raise InputFailure(
+            f"{file} is a score table, without records to take in: gate, compare and show read it as it is"
+        )
     if not is_portable(file):
         if run_id is not None:
             raise click.UsageError(f"--as goes with an exported run, and {file} is none")

@@ -15,6 +15,7 @@ import click
 from agentunit.backends.media.limits import configure_media_root
 from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
+from agentunit.engine.parallel import usable_processors
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 from agentunit.reports.printable import printable_line
 from agentunit.store import opening
@@ -84,6 +85,27 @@ def by_option(command: _Command) -> _Command:
         metavar="FIELD",
         callback=check,
         help="Also a table by slice: metadata.category, metadata.a.b or tag. The slices that differ most come first.",
+    )(command)
+
+
+def jobs_option(command: _Command) -> _Command:
+    """``--jobs``: how many processes score."""
+
+    def read(_: click.Context, __: click.Parameter, text: str | None) -> int | None:
+        if text is None:
+            return None
+        if text.strip() == "auto":
+            return usable_processors()
+        if not text.strip().isdecimal() or not int(text):
+            raise click.BadParameter(f"must be a number of processes, or auto; received {text!r}")
+        return int(text)
+
+    return click.option(
+        "-j",
+        "--jobs",
+        metavar="N",
+        callback=read,
+        help="Work in so many processes ('auto': one a processor). The result is the same to the last digit.",
     )(command)
 
 

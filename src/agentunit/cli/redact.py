@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator
 from difflib import get_close_matches
 
 import click
 
 from agentunit.backends.quality import BackendUnavailable
-from agentunit.cli.options import store_option
+from agentunit.cli.options import jobs_option, store_option
+from agentunit.cli.outputs import cannot_write, finish_output, unfinished_path
+from agentunit.cli.rewriting import can_share, conclude_rewriting, rewrite_in_processes, rewrite_records
 from agentunit.cli.trace_inputs import (
-    cannot_write,
-    conclude_rewriting,
     files_or_run,
-    finish_output,
     refuse_overwriting_inputs,
-    rewrite_records,
     rewriting_options,
     trace_options,
-    unfinished_path,
 )
 from agentunit.core.results import encode_json
+from agentunit.engine.columns import Block
+from agentunit.engine.parallel.rewriting import RedactingJob, numbered_marks
 from agentunit.metrics.trust import measured_figures
 from agentunit.privacy.detectors import DETECTORS, detector_named
 from agentunit.privacy.findings import PII_TYPES, Detector
@@ -60,6 +60,7 @@ def _what_remains() -> str:
     help="Also write which pseudonym stands for what. That file is a secret: only you can read it (mode 0600).",
 )
 @trace_options
+@jobs_option
 @store_option
 def redact(
     files: tuple[str, ...],
@@ -71,6 +72,7 @@ def redact(
     mapping: str | None,
     format_name: str | None,
     group_by: GroupBy,
+    jobs: int | None,
     store_path: str,
 ) -> None:
     """Write traces with personal data masked, to share them: <NAME_1>, <EMAIL_1>, the same value the same everywhere.
@@ -91,8 +93,26 @@ def redact(
         raise click.BadParameter("must not be empty", param_hint="--salt")
     source = files_or_run(files, format_name, group_by, store_path)
     pseudonyms = Pseudonyms(salt)
-    redactor = Redactor(_detector(backend), wanted, pseudonyms)
-    done = rewrite_records(source, out, lambda records: map(encode_json, redactor.redact(records)))
+    detector = _detector(backend)
+    shared = None if jobs is None else can_share(source, files, group_by)
+    if jobs is None or shared is None:
+        redactor = Redactor(detector, wanted, pseudonyms)
+        done = rewrite_records(source, out, lambda records: map(encode_json, redactor.redact(records)))
+    else:
+        job = RedactingJob(
+            shared.files[0][0],
+            format_name,
+            with_ids=len(shared.files) > 1,
+            detector=detector,
+            types=wanted,
+            # Without a secret of the user's, marks have one of their own until they are numbered.
+            salt=secrets.token_hex() if salt is None else salt,
+        )
+
+        def final(block: Block, lines: bytes) -> bytes:
+            return lines if block.masked is None else numbered_marks(lines, block.masked, pseudonyms)
+
+        done = rewrite_in_processes(shared, out, job, jobs, final)
     if mapping is not None:
         _write_secret(mapping, encode_json(pseudonyms.values))
     conclude_rewriting(source, out, done, _summary(pseudonyms, mapping))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -15,6 +14,7 @@ import click
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.codec import RecordError
 from agentunit.engine.decision import Decision
+from agentunit.engine.gate_expressions import GateError
 from agentunit.engine.scored_run import ScoredRun, find_scored_run, run_from_file
 from agentunit.engine.slices import SliceTable
 from agentunit.reports.printable import printable_line
@@ -22,6 +22,7 @@ from agentunit.reports.reported_run import ReportedRun, open_run, open_run_file
 from agentunit.reports.reporters import ReportError
 from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
+from agentunit.traces.remote import is_file
 
 run_argument = click.argument("run_reference", metavar="RUN")
 
@@ -31,14 +32,14 @@ def unreadable_runs_fail() -> Iterator[None]:
     """A run that cannot be found, read or written ends the command with one line and exit code 3."""
     try:
         yield
-    except (StoreError, RecordError, ReportError) as error:
+    except (StoreError, RecordError, ReportError, GateError) as error:
         raise InputFailure(str(error)) from None
 
 
 def load_run(reference: str, store_path: str) -> ScoredRun:
     """The scores of a run of a file or of the store; a file needs no store."""
     with unreadable_runs_fail():
-        if os.path.isfile(reference):
+        if is_file(reference):
             return run_from_file(reference)
         with open_store(store_path, read_only=True) as store:
             _note_shared_name(reference, store)
@@ -65,8 +66,8 @@ def sliced_as_asked(slices_of: Callable[..., SliceTable], *arguments: Any) -> Sl
 
 
 def find_reported_run(reference: str, store_path: str, *, show_personal_data: bool) -> ReportedRun:
-    """A run with its records: of an exported file, or of the store."""
-    if os.path.isfile(reference):
+    """A run with its records: of an exported file, of a score table, which has none, or of the store."""
+    if is_file(reference):
         return open_run_file(reference, show_personal_data=show_personal_data)
     store = open_store(store_path, read_only=True)
     try:
@@ -107,6 +108,6 @@ def unknown_case(run: str, case_id: str, known: Sequence[str]) -> InputFailure:
 
 def next_command(reference: str, run: ScoredRun, decision: Decision) -> str:
     """How to look at a run, or at the case that matters most in it."""
-    shown = ["agentunit", "show", reference if os.path.isfile(reference) else run.header.id]
+    shown = ["agentunit", "show", reference if is_file(reference) else run.header.id]
     first = decision.cases_to_see[:1]
     return shlex.join([*shown, *map(printable_line, first)])

@@ -18,6 +18,7 @@ from agentunit.cli.options import (
     InputFailure,
     all_rows_option,
     end_signals_interrupt,
+    jobs_option,
     media_root_option,
     metrics_from,
     open_store,
@@ -94,6 +95,7 @@ _MAX_COST = "Begin no case once the traces say that this call spent so much. Wha
 @click.option("-m", "--metrics", "names", multiple=True, metavar="NAMES", help="Metrics in place of the suite's.")
 @click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the suite's.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run: a regression fails.")
+@jobs_option
 @all_rows_option
 @unsure_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of tables.")
@@ -122,6 +124,7 @@ def run(
     names: tuple[str, ...],
     gates: tuple[str, ...],
     baseline: str | None,
+    jobs: int | None,
     all_rows: bool,
     unsure: Unsure | None,
     as_json: bool,
@@ -197,6 +200,7 @@ def run(
             caps,
             until_decided,
             baseline,
+            jobs,
             all_rows,
             unsure,
             as_json,
@@ -214,6 +218,7 @@ def _run(
     caps: Caps,
     until_decided: bool,
     baseline: str | None,
+    jobs: int | None,
     all_rows: bool,
     unsure: Unsure | None,
     as_json: bool,
@@ -261,7 +266,7 @@ def _run(
             recording = record_with_progress(plan, store, caps=caps)
             leave_if_stopped(recording, again)
             score_with_progress(
-                store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records
+                store, plan.header.id, suite.metrics, plan.header.n_planned, again, plan.cases, recording.records, jobs
             )
     finish(
         store,
@@ -434,6 +439,7 @@ def score_with_progress(
     again: str,
     cases: Sequence[DatasetCase] | None = None,
     recorded: Mapping[tuple[int, int], Record] | None = None,
+    jobs: int | None = None,
 ) -> None:
     """Score what a run lacks, showing how it goes. ``again`` is the command that goes on after Ctrl-C."""
     scored = [0]
@@ -446,7 +452,7 @@ def score_with_progress(
 
     try:
         with output_to_stderr(), end_signals_interrupt():
-            score_run(store, run_id, metrics, on_case=on_case, cases=cases, recorded=recorded)
+            score_run(store, run_id, metrics, on_case=on_case, cases=cases, recorded=recorded, jobs=jobs)
     except KeyboardInterrupt:
         progress.clear()
         say_stopped("every case is recorded, and the scores so far are kept", again)

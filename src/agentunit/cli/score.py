@@ -23,6 +23,7 @@ from agentunit.cli.options import (
     InputFailure,
     by_option,
     end_signals_interrupt,
+    jobs_option,
     media_root_option,
     metrics_from,
     open_store,
@@ -30,27 +31,28 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
+from agentunit.cli.outputs import open_for_writing
 from agentunit.cli.references import sliced_as_asked
+from agentunit.cli.score_output import check_output, open_sink
+from agentunit.cli.score_plan import print_plan
+from agentunit.cli.score_work import OneProcess, SeveralProcesses, read_here
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
-    finish_output,
-    open_for_writing,
+    names_run,
     refuse_missing,
     refuse_overwriting_inputs,
     trace_files_from,
     trace_options,
-    unfinished_path,
 )
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json, encode_scores
+from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json
 from agentunit.engine.decision import Decision, decide_scoring
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
-from agentunit.engine.scoring import Run
 from agentunit.engine.scoring import score as score_records
 from agentunit.engine.slices import Slices, SliceTable, slices_of_run
 from agentunit.metrics.base import describe
@@ -61,7 +63,7 @@ from agentunit.reports.progress import Progress
 from agentunit.reports.reported_run import Mask
 from agentunit.reports.slice_table import print_slices
 from agentunit.reports.trace_console import print_reading
-from agentunit.store.opening import may_exist
+from agentunit.store.parquet_table import is_table_name
 from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
 from agentunit.traces.grouping import GroupBy
@@ -87,7 +89,8 @@ _READ_BEFORE_ASKING = 1000
     "-o",
     "--out",
     type=click.Path(dir_okay=False),
-    help="Write every case's scores here, one JSON a line ('-': standard output).",
+    help="Write every case's scores here: one JSON a line ('-': standard output), or a table that 'gate', 'compare' "
+    "and 'show' read as a run, where the name ends in .parquet.",
 )
 @click.option("--errors", "errors_file", type=click.Path(dir_okay=False), help="Write what could not be read here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run's summary as JSON instead of a table.")
@@ -102,6 +105,9 @@ _READ_BEFORE_ASKING = 1000
     metavar="N",
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
+@jobs_option
+@click.option("--resume", is_flag=True, help="Go on with a run with --jobs and --out that was stopped.")
+@click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
 @show_personal_data_option
 @media_root_option
@@ -119,6 +125,9 @@ def score(
     all_rows: bool,
     strict: bool,
     max_errors: int,
+    jobs: int | None,
+    resume: bool,
+    plan: bool,
     again: bool,
     show_personal_data: bool,
     format_name: str | None,
@@ -127,7 +136,8 @@ def score(
     store_path: str,
     choice: JudgeChoice,
 ) -> None:
-    """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input.
+    """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input, and a URL such as
+    s3://bucket/traces/ other storage (extra remote).
 
     OpenTelemetry exports (OpenInference, GenAI, OpenLLMetry), other tools' exports, chat logs and AgentUnit's own
     records are told apart by themselves. 'agentunit doctor FILE' says what a file holds and lacks.
@@ -139,18 +149,22 @@ def score(
     agentunit score spans.json.gz --expected answers.csv
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
+    agentunit score s3://bucket/traces/ --out s3://bucket/scores.parquet
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
+    agentunit score exports/ --jobs auto --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
     """
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
-    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and may_exist(store_path):
+    if names_run(files, store_path):
         score_stored_run(
             files[0],
             metrics,
             store_path,
+            out=out,
             again=again,
+            jobs=jobs,
             as_json=as_json,
             by=by,
             all_rows=all_rows,
@@ -162,30 +176,56 @@ def score(
     refuse_missing(files)
     if choice.settings.get("transcripts") and not out:
         raise click.UsageError("--judge-transcripts keeps every call with the scores: say where with --out FILE")
+    if resume and (jobs is None or out is None or out == STDIN):
+        raise click.UsageError("--resume goes on with a run that had --jobs and --out FILE: give them again")
     refuse_overwriting_inputs(files, out, errors_file)
+    check_output(out)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
         raise click.UsageError(f"--out and --errors must be different files; received {out} for both")
     source = trace_files_from(files, format_name, group_by, expected)
+    if plan:
+        if STDIN in files:
+            raise click.UsageError("--plan reads a sample and then nothing: standard input could not be read again")
+        print_plan(source, metrics, format_name=format_name, group_by=group_by, jobs=jobs, as_json=as_json)
+        return
     with ExitStack() as stack:
         errors_stream = stack.enter_context(open_for_writing(errors_file)) if errors_file else None
-        records, n_cases = _records(source, errors_stream), None
-        if judged_metrics(metrics):
-            records, n_cases = _asked_about(records, source, metrics, choice)
-        run = score_records(records, metrics, strict=strict)
         infos = {metric.name: describe(metric) for metric in metrics}
         slices = None if by is None else Slices(by)
-        if slices is not None:
-            counted = slices
-            run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
+        work: OneProcess | SeveralProcesses
+        sink = None if out is None else open_sink(out, metrics, files, max_errors)
+        judged = judged_metrics(metrics)
+        if jobs is not None and judged:
+            click.echo(f"--jobs: {judged[0].name} asks a judge, whose limits hold for one process", err=True)
+        if jobs is None or judged or read_here(files, metrics, group_by):
+            records, n_cases = _records(source, errors_stream), None
+            if judged:
+                records, n_cases = _asked_about(records, source, metrics, choice)
+            run = score_records(records, metrics, strict=strict, jobs=jobs)
+            if slices is not None:
+                counted = slices
+                run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
+            work = OneProcess(run, source, out, sink, n_cases)
+        else:
+            work = SeveralProcesses(
+                source,
+                metrics,
+                jobs=jobs,
+                format_name=format_name,
+                expected_path=expected,
+                out=out,
+                sink=sink,
+                resume=resume,
+                strict=strict,
+                slices=slices,
+                on_error=lambda error: _list_error(error, errors_stream),
+            )
         try:
-            # What a metric prints must not get between the lines of --json or --out -.
-            with redirect_stdout(sys.stderr):
-                _write_scores(run, source, out, n_cases)
-                summary = run.summary()
+            summary = work.work()
         except RecordError as error:
-            raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{_kept(run, out)})") from None
+            raise InputFailure(f"{printable_line(str(error))} (--strict stops at the first{work.kept()})") from None
         except KeyboardInterrupt:
-            click.echo(f"stopped after {run.n_cases:,} cases{_kept(run, out)}", err=True)
+            click.echo(f"stopped after {work.totals.n_cases:,} cases{work.kept()}", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
@@ -226,7 +266,9 @@ def score_stored_run(
     metrics: Sequence[Any],
     store_path: str,
     *,
+    out: str | None = None,
     again: bool = False,
+    jobs: int | None = None,
     as_json: bool = False,
     by: str | None = None,
     all_rows: bool = False,
@@ -240,13 +282,15 @@ def score_stored_run(
             header = store.find_run(reference)
         except StoreError as error:
             raise InputFailure(f"{reference}: no such file, and no such run ({error})") from None
+        if out is not None:
+            raise click.UsageError(f"--out goes with files; 'agentunit export {reference} --to FILE' writes its scores")
         if again:
             _refuse_to_replace_judged(store, header.id, metrics)
         ask_before_sending(sending_of_run(store, header.id, metrics, again=again), yes=yes)
         progress = Progress("cases", fraction=lambda: None)
         try:
             with redirect_stdout(sys.stderr), end_signals_interrupt():
-                score_run(store, header.id, metrics, again=again, on_case=progress.ticker())
+                score_run(store, header.id, metrics, again=again, on_case=progress.ticker(), jobs=jobs)
         except KeyboardInterrupt:
             progress.clear()
             say_stopped("the scores so far are kept with the run; the same command goes on")
@@ -286,34 +330,14 @@ def _refuse_to_replace_judged(store: RunStore, run_id: str, metrics: Sequence[An
 
 def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:
     for each in source:
-        if errors_stream is not None and isinstance(each, InputError):
-            errors_stream.write(encode_json(each) + b"\n")
+        if isinstance(each, InputError):
+            _list_error(each, errors_stream)
         yield each
 
 
-def _kept(run: Run, out: str | None) -> str:
-    unfinished = unfinished_path(out) if out else None
-    return f"; {unfinished} holds the {run.n_cases:,} cases before" if unfinished and unfinished != out else ""
-
-
-def _write_scores(run: Run, source: TraceFiles, out: str | None, n_cases: int | None) -> None:
-    progress = Progress(
-        "cases",
-        # What was read before the question says nothing about what is scored.
-        fraction=lambda: run.n_cases / n_cases if n_cases else source.fraction(),
-        failures=lambda: run.n_input_errors + run.n_score_errors,
-    )
-    source.on_progress = progress.touch
-    if out is None:
-        for _ in progress.watch(run):
-            pass
-        return
-    # What was there before stays until the new scores are whole; what an interrupted run made stays as .part.
-    unfinished = unfinished_path(out)
-    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
-        for case in progress.watch(run):
-            stream.write(encode_scores(case) + b"\n")
-    finish_output(unfinished, out, keep=run.n_cases > 0)
+def _list_error(error: InputError, errors_stream: IO[bytes] | None) -> None:
+    if errors_stream is not None:
+        errors_stream.write(encode_json(error) + b"\n")
 
 
 def _run_as_data(
@@ -341,7 +365,9 @@ def _print(
     steps = []
     if summary.n_input_errors and errors_file:
         steps.append(f"all {summary.n_input_errors:,} unreadable parts are listed in {errors_file}")
-    if out and out != STDIN:
+    if out and out != STDIN and is_table_name(out):
+        steps.append(shlex.join(["agentunit", "show", out]))
+    elif out and out != STDIN:
         steps.append(f"every case's scores are in {out}")
     elif worst := _worst_case(summary, metrics) if len(files) == 1 and os.path.exists(files[0]) else None:
         steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))

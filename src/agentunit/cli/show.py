@@ -42,6 +42,8 @@ from agentunit.reports.run_console import print_stored_run
 from agentunit.store.opening import may_exist
 from agentunit.store.portable import is_portable
 from agentunit.store.schema import StoreError
+from agentunit.store.table_reading import is_table
+from agentunit.traces.remote import is_file
 
 
 @click.command()
@@ -67,9 +69,9 @@ def show(
 ) -> None:
     """Show a run, or everything about one of its cases.
 
-    RUN is an id, the beginning of one, a name, 'last', 'last~1', or an exported file. Of a case that was repeated,
-    the worst repeat is shown. With a CASE it may be a file or folder of records or traces, too: that case is scored
-    here and now. CASE is an id, or the beginning of one.
+    RUN is an id, the beginning of one, a name, 'last', 'last~1', an exported file or a score table (.parquet). Of
+    a case that was repeated, the worst repeat is shown. With a CASE it may be a file or folder of records or traces,
+    too: that case is scored here and now. CASE is an id, or the beginning of one.
 
     \b
     agentunit show last
@@ -116,8 +118,8 @@ def show(
 
 def _names_traces(reference: str, store_path: str) -> bool:
     """Whether a reference is a file or folder of traces. A run that is called like a folder comes first."""
-    if os.path.isfile(reference):
-        return not is_portable(reference)
+    if is_file(reference):
+        return not (is_portable(reference) or is_table(reference))
     if not os.path.isdir(reference) or not may_exist(store_path):
         return os.path.isdir(reference)
     with open_store(store_path, read_only=True) as store:
@@ -204,5 +206,5 @@ def _next_steps(reported: ReportedRun, reference: str, store_path: str) -> list[
     ids = [*reported.decision.failing_cases, *reported.worst_cases()] or reported.case_ids()[:1]
     quoted = shlex.quote(reference)
     steps = [f"agentunit show {quoted} {shlex.quote(ids[0])}"] if ids else []
-    resume = None if os.path.isfile(reference) else how_to_resume(reported.run.header, store_path)
+    resume = None if is_file(reference) else how_to_resume(reported.run.header, store_path)
     return [*([resume] if resume else []), *steps, f"agentunit export {quoted} --to run.html"][:1]

@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-import gzip
 import os
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.core.records import Record
 from agentunit.core.results import InputError
 from agentunit.datasets.readers import DatasetError, load_dataset
-from agentunit.reports.console import Terminal, error_line
-from agentunit.reports.progress import Progress
-from agentunit.reports.trace_console import print_reading
 from agentunit.store.opening import may_exist
 from agentunit.store.schema import StoreError
 from agentunit.traces.expected import ExpectedAnswers
 from agentunit.traces.grouping import GroupBy
-from agentunit.traces.native import STDIN
+from agentunit.traces.native import STDIN, spoken_os_error
 from agentunit.traces.reading import TraceFiles, TraceSource
+from agentunit.traces.remote import is_remote, refuse_missing_url
 from agentunit.traces.spans import ReadingNotes
-
-_SHOWN = 5
-# A few, so that memory stays small.
-_RECORDS_AT_ONCE = 16
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -104,7 +94,7 @@ def files_or_run(
     files: Sequence[str], format_name: str | None, group_by: GroupBy, store_path: str, expected: str | None = None
 ) -> TraceSource:
     """The traces that a command was given: files, or a run by its name where no such file is there."""
-    if len(files) == 1 and files[0] != STDIN and not os.path.exists(files[0]) and may_exist(store_path):
+    if names_run(files, store_path):
         with open_store(store_path, read_only=True) as store:
             try:
                 return StoredRun(store_path, store.find_run(files[0]).id)
@@ -114,56 +104,11 @@ def files_or_run(
     return trace_files_from(files, format_name, group_by, expected)
 
 
-class Rewritten(NamedTuple):
-    """What came of rewriting: how many records were written, and what could not be read."""
-
-    n_records: int
-    errors: list[InputError]
-
-
-def rewrite_records(
-    source: TraceSource, out: str, rewritten: Callable[[Sequence[Record]], Iterable[bytes]]
-) -> Rewritten:
-    """Write the records of a source as ``rewritten`` gives them back, a few at a time, which is faster for some.
-
-    What was there before stays until the new records are whole.
-    """
-    errors: list[InputError] = []
-    progress = Progress("records", fraction=source.fraction, failures=lambda: len(errors))
-    source.on_progress = progress.touch
-    records = _readable(progress.watch(source), errors)
-    n_records = 0
-    unfinished = unfinished_path(out)
-    with open_for_writing(unfinished, compressed=out.endswith(".gz")) as stream:
-        while batch := list(islice(records, _RECORDS_AT_ONCE)):
-            n_records += len(batch)
-            stream.writelines(line + b"\n" for line in rewritten(batch))
-    finish_output(unfinished, out, keep=n_records > 0)
-    return Rewritten(n_records, errors)
-
-
-def _readable(source: Iterable[Record | InputError], errors: list[InputError]) -> Iterator[Record]:
-    for each in source:
-        if isinstance(each, InputError):
-            errors.append(each)
-        else:
-            yield each
-
-
-def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Iterable[str] = ()) -> None:
-    """Say what was noticed, not read and written; nothing written, or an error, ends the command with exit code 3."""
-    console = Terminal(stderr=True)
-    print_reading(source, console)
-    lines = [f"not read: {error_line(error)}" for error in done.errors[:_SHOWN]]
-    if len(done.errors) > _SHOWN:
-        lines.append(f"… and {len(done.errors) - _SHOWN:,} more")
-    where = "standard output" if out == STDIN else out
-    records = "1 record" if done.n_records == 1 else f"{done.n_records:,} records"
-    lines.append(f"{records} in {where}" if done.n_records else "no records")
-    for line in (*lines, *(more if done.n_records else ())):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    if done.errors or not done.n_records:
-        raise click.exceptions.Exit(EXIT_ERRORS)
+def names_run(files: Sequence[str], store_path: str) -> bool:
+    """Whether what stands in the place of files can only be the name of a run."""
+    first = files[0]
+    is_input = len(files) > 1 or first == STDIN or is_remote(first) or os.path.exists(first)
+    return not is_input and may_exist(store_path)
 
 
 def expected_option(command: _Command) -> _Command:
@@ -176,43 +121,15 @@ def expected_option(command: _Command) -> _Command:
     )(command)
 
 
-def open_for_writing(path: str, *, compressed: bool = False) -> IO[bytes]:
-    """A file to write, or standard output; one that cannot be written is an error in one line."""
-    if path == STDIN:
-        return open(sys.__stdout__.fileno() if sys.__stdout__ else 1, "wb", closefd=False)
-    try:
-        return gzip.open(path, "wb") if compressed else open(path, "wb")  # type: ignore[return-value]
-    except OSError as error:
-        raise cannot_write(path, error) from None
-
-
-def cannot_write(path: str, error: OSError) -> InputFailure:
-    """The failure of an output, in one line."""
-    return InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}")
-
-
-def unfinished_path(out: str) -> str:
-    """Where an output is written until it is whole: beside its place. What is no file (a device, a pipe) is written to
-    directly: it must not be replaced by one."""
-    if out == STDIN or (os.path.exists(out) and not os.path.isfile(out)):
-        return out
-    return f"{os.path.realpath(out) if os.path.islink(out) else out}.part"
-
-
-def finish_output(unfinished: str, out: str, *, keep: bool) -> None:
-    """Put a whole output in its place; one that holds nothing is taken away, and what was there before stays."""
-    if unfinished == out:
-        return
-    if keep:
-        os.replace(unfinished, os.path.realpath(out))
-    else:
-        os.unlink(unfinished)
-
-
 def refuse_missing(files: Sequence[str]) -> None:
     """An input that is not there is told before anything is read."""
     for path in files:
-        if path != STDIN and not os.path.exists(path):
+        if is_remote(path):
+            try:
+                refuse_missing_url(path)
+            except OSError as error:
+                raise InputFailure(f"{path}: {spoken_os_error(error)}") from None
+        elif path != STDIN and not os.path.exists(path):
             raise InputFailure(f"{path}: no such file")
 
 
@@ -220,9 +137,20 @@ def refuse_overwriting_inputs(files: Sequence[str], *outputs: str | None) -> Non
     """An output must not be one of the inputs, nor lie in a folder of them, where it would be read the next time."""
     for output in outputs:
         for path in files:
-            if not output or output == STDIN or not os.path.exists(path):
+            if not output or output == STDIN:
+                continue
+            if is_remote(output) and is_remote(path):
+                _refuse_overwriting_url(path, output)
+            if not os.path.exists(path):
                 continue
             if os.path.exists(output) and os.path.samefile(output, path):
                 raise click.UsageError(f"{output} is an input: writing there would destroy it")
             if os.path.isdir(path) and Path(output).resolve().is_relative_to(Path(path).resolve()):
                 raise click.UsageError(f"{output} lies in the input folder {path}: it would be read the next time")
+
+
+def _refuse_overwriting_url(path: str, output: str) -> None:
+    if output == path:
+        raise click.UsageError(f"{output} is an input: writing there would destroy it")
+    if output.startswith(path.rstrip("/") + "/"):
+        raise click.UsageError(f"{output} lies in the input folder {path}: it would be read the next time")

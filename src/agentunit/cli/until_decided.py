@@ -35,6 +35,7 @@ from agentunit.metrics.base import describe
 from agentunit.reports.progress import RecordingLine
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RunHeader
+from agentunit.traces.remote import is_remote
 
 
 def begun_until_decided(header: RunHeader) -> Mapping[str, Any] | None:
@@ -94,7 +95,9 @@ def goal_of(
     seed = suite.seed if suite.seed is not None else random.SystemRandom().randrange(1 << 31)
     reference = None
     if baseline is not None and base is not None:
-        reference = os.path.abspath(baseline) if os.path.isfile(baseline) else base.header.id
+        reference = baseline if is_remote(baseline) else base.header.id
+        if os.path.isfile(baseline):
+            reference = os.path.abspath(baseline)
     return Goal(questions, seed if begun is None else begun["seed"], base, reference)
 
 

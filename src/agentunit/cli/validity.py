@@ -13,7 +13,7 @@ import click
 from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import JudgeChoice, judge_options
 from agentunit.cli.main import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_OK
-from agentunit.cli.options import InputFailure, json_option, metrics_from
+from agentunit.cli.options import InputFailure, jobs_option, json_option, metrics_from
 from agentunit.core.results import encode_json
 from agentunit.datasets.labels import (
     LabelFile,
@@ -58,6 +58,7 @@ from agentunit.traces.reading import read_records
 @click.option(
     "--threshold", type=float, help="A score at least this good counts as good.  [default: 0.5, for scores of 0 to 1]"
 )
+@jobs_option
 @json_option("Print everything as JSON instead of a table.")
 @judge_options
 @click.pass_context
@@ -69,6 +70,7 @@ def validity(
     label_column: str,
     label_means: Literal["good", "bad"],
     threshold: float | None,
+    jobs: int | None,
     as_json: bool,
     choice: JudgeChoice,
 ) -> None:
@@ -95,7 +97,7 @@ def validity(
         labels = read_label_file(labels_path, label_column)
         if judged_metrics(metrics):
             _ask_about(labels, records, metrics, label_means, choice)
-        report, scored = judge(labels, records, metrics, label_means, threshold)
+        report, scored = judge(labels, records, metrics, label_means, threshold, jobs)
     except LabelsError as error:
         raise InputFailure(str(error)) from None
     if as_json:
@@ -134,16 +136,18 @@ def judge(
     metrics: Any,
     label_means: Literal["good", "bad"] = "good",
     threshold: float | None = None,
+    jobs: int | None = None,
 ) -> tuple[ValidityReport, LabelledScores]:
     """Join, score and measure; what could not be used is in the report."""
     oriented = orient_labels(labels, label_means)
     not_joined = [f"{counted(labels.n_unlabelled, 'row')} without a label"] if labels.n_unlabelled else []
     if records:
         join = LabelJoin(read_records(*records), labels_by_id(labels, oriented))
-        scored = score_labelled(Progress("records").watch(join), metrics)
+        scored = score_labelled(Progress("records").watch(join), metrics, jobs=jobs)
         not_joined += unmatched(join)
     else:
-        scored = score_labelled(Progress("cases").watch(labelled_records(labels, oriented)), metrics)
+        labelled = Progress("cases").watch(labelled_records(labels, oriented))
+        scored = score_labelled(labelled, metrics, jobs=jobs)
     report = ValidityReport(
         labels=labels.path,
         n_labels=len(oriented),

@@ -23,13 +23,13 @@ class MetricResult:
 
 
 class Score(Struct):
-    """A metric's result in a run, with what produced it; ``elapsed`` is in seconds."""
+    """A metric's result in a run, with what produced it; ``elapsed`` is in seconds, 0 where it is not known."""
 
     result: MetricResult
     status: Status
     backend: str
     version: str
-    elapsed: float
+    elapsed: float = 0.0
 
     @property
     def value(self) -> float | None:
@@ -279,34 +279,68 @@ def without_lone_surrogates(value: Any) -> Any:
     return value
 
 
+class _WrittenScore(Struct):
+    """A score as a line has it: without its time, so that the same scores make the same line wherever they are made."""
+
+    result: MetricResult
+    status: Status
+    backend: str
+    version: str
+
+
+class _WrittenCase(Struct):
+    index: int
+    case_id: str
+    scores: dict[str, _WrittenScore]
+    v: int
+
+
 def encode_scores(case: CaseScores) -> bytes:
-    """A case's scores as one line, whatever their details hold: what cannot be written is named, not fatal."""
+    """A case's scores as one line, whatever their details hold: what cannot be written is named, not fatal.
+
+    >>> encode_scores(CaseScores(0, "q1", {"cost": Score(MetricResult("cost", 0.5), "ok", "recorded", "1", 0.002)}))
+    b'{"index":0,"case_id":"q1","scores":{"cost":{"result":{"name":"cost","value":0.5,"detail":{}},"status":"ok",...
+    """
+    scores = {
+        name: _WrittenScore(score.result, score.status, score.backend, score.version)
+        for name, score in case.scores.items()
+    }
     try:
-        return encode_json(case)
+        return encode_json(_WrittenCase(case.index, case.case_id, scores, case.v))
     except Exception:  # noqa: BLE001  # a detail is a user's own object and may fail in any way when it is written
-        return encode_json(CaseScores(case.index, case.case_id, {k: _bare(s) for k, s in case.scores.items()}, case.v))
+        bare = {name: _bare(score) for name, score in scores.items()}
+        return encode_json(_WrittenCase(case.index, case.case_id, bare, case.v))
 
 
-def _bare(score: Score) -> Score:
+def _bare(score: _WrittenScore) -> _WrittenScore:
+    detail = _writable_detail(score.result.detail)
+    if detail is score.result.detail:
+        return score
+    result = MetricResult(score.result.name, score.result.value, detail)
+    return _WrittenScore(result, score.status, score.backend, score.version)
+
+
+def _writable_detail(detail: dict[str, Any]) -> dict[str, Any]:
     try:
-        encode_json(score)
+        encode_json(detail)
     except Exception as error:  # noqa: BLE001  # see above
-        detail = {"reason": score.result.detail.get("reason"), "unwritable": type(error).__name__}
-        return Score(
-            MetricResult(score.result.name, score.result.value, detail),
-            score.status,
-            score.backend,
-            score.version,
-            score.elapsed,
-        )
-    return score
+        return {"reason": detail.get("reason"), "unwritable": type(error).__name__}
+    return detail
+
+
+def written_detail(detail: dict[str, Any]) -> bytes:
+    """A detail as JSON, whatever it holds: what cannot be written is named."""
+    try:
+        return encode_json(detail)
+    except Exception:  # noqa: BLE001  # see above
+        return encode_json(_writable_detail(detail))
 
 
 _case_scores_decoder = msgspec.json.Decoder(CaseScores)
 
 
 def decode_case_scores(line: bytes) -> CaseScores:
-    """Read back one line of a scores file.
+    """Read back one line of a scores file; earlier versions also wrote the time that each score took.
 
     >>> line = encode_json(CaseScores(0, "q1", {}))
     >>> decode_case_scores(line).case_id

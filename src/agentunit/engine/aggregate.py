@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agentunit.core.judged import Judged, judged_of
 from agentunit.core.results import AmountSummary, JudgeSpread, MetricSummary, Score, Status, Unscored
+from agentunit.engine.columns import numbers_of
 from agentunit.engine.judging import JudgeTally
 from agentunit.engine.margins import are_shares, possible_range
 from agentunit.formulas.repeats import JudgeVariance, between_within_variance
@@ -19,12 +20,13 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 
 if TYPE_CHECKING:
+    from agentunit.engine.columns import MetricColumns, ReasonColumn
     from agentunit.store.runs import ScoreRow
     from agentunit.store.score_blocks import ScoreColumns
 
 # Reasons may quote values, so a bad file could bring a new one with every line.
 _MOST_REASONS = 100
-_CASES_NAMED = 5
+CASES_NAMED = 5
 
 
 class WorstCases:
@@ -39,23 +41,28 @@ class WorstCases:
         self._floor = self.best
         self._worst: list[tuple[float, str]] = []
 
-    def add(self, case_id: str, value: float) -> None:
-        """Take one more value."""
+    def add(self, case_id: str, value: float) -> bool:
+        """Take one more value; true when its case is among the worst so far."""
         badness = self.sign * value
         self.n_below_best += badness > self.best
         if badness <= self._floor:
-            return
+            return False
         # Two cases may have one id: the worse of them counts.
         known = next((entry for entry in self._worst if entry[1] == case_id), None)
         if known is not None:
             if badness <= known[0]:
-                return
+                return False
             self._worst.remove(known)
         self._worst.append((badness, case_id))
         self._worst.sort(key=lambda entry: -entry[0])
-        del self._worst[_CASES_NAMED:]
-        if len(self._worst) == _CASES_NAMED:
+        del self._worst[CASES_NAMED:]
+        if len(self._worst) == CASES_NAMED:
             self._floor = self._worst[-1][0]
+        return True
+
+    def could_take(self, value: float) -> bool:
+        """Whether a value is bad enough to be among the worst so far."""
+        return self.sign * value > self._floor
 
     def add_all(self, values: Sequence[float], case_id_of: Callable[[int], str]) -> None:
         """Take values one after the other; ``case_id_of`` tells the case of one that may be among the worst."""
@@ -188,9 +195,7 @@ class MetricAggregate:
     def _add_scored(
         self, columns: ScoreColumns, numbers: list[int], key: tuple[str, Status], case_id_of: Callable[[int], str]
     ) -> None:
-        backend = self._backends.get(key)
-        if backend is None:
-            backend = self._backends[key] = _Backend(self.info)
+        backend = self._backend(*key)
         values = [value for number in numbers if (value := columns.values[number]) is not None]
         backend.statistics.extend(values)
         backend.last = values[-1]
@@ -203,6 +208,50 @@ class MetricAggregate:
             amounts = [amount for number in numbers if (amount := columns.amounts[number]) is not None]
             backend.amounts.extend(amounts)
         backend.worst.add_all(values, lambda place: case_id_of(numbers[place]))
+
+    def add_block(self, columns: MetricColumns, n_records: int, case_id: Callable[[int, str], str]) -> None:
+        """Take the scores of records that another process scored, in the order in which they stand in the input.
+
+        ``case_id`` tells the id of a record by its place among them and what it says itself.
+        """
+        self.n_cases += n_records
+        self.n_errors += columns.n_errors
+        for each in columns.values:
+            backend = self._backend(each.backend, each.status)
+            values = numbers_of(each.values)
+            backend.statistics.extend(values)
+            backend.last = values[-1]
+            backend.n_scored += len(values)
+            backend.elapsed_s += each.elapsed_s
+            if backend.amounts is not None:
+                backend.amounts.extend(numbers_of(each.amounts))
+            n_below_best = backend.worst.n_below_best + each.n_below_best
+            for place, own_id, value in each.worst:
+                backend.worst.add(case_id(place, own_id), value)
+            backend.worst.n_below_best = n_below_best
+        for which, judged_value, judged, failed in columns.judged:
+            self.judging.add(judged, failed=failed)
+            if which is not None and judged_value is not None:
+                source = columns.values[which]
+                self._backends[source.backend, source.status].judge.add([_said(judged, judged_value)])
+        self._add_reasons(columns.reasons, case_id)
+
+    def _add_reasons(self, reasons: Sequence[ReasonColumn], case_id: Callable[[int, str], str]) -> None:
+        first: dict[tuple[Status, str], list[tuple[int, str]]] = {}
+        for each in reasons:
+            entry = self._unscored_entry((each.status, each.reason))
+            entry.n_records += each.n
+            entry.n_cases += each.n
+            first.setdefault((entry.status, entry.reason), []).extend(each.first)
+        for key, places in first.items():
+            named = self._unscored[key].first_cases
+            named.extend(case_id(*each) for each in sorted(places)[: CASES_NAMED - len(named)])
+
+    def _backend(self, name: str, status: Status) -> _Backend:
+        backend = self._backends.get((name, status))
+        if backend is None:
+            backend = self._backends[name, status] = _Backend(self.info)
+        return backend
 
     def _add_value(
         self,
@@ -221,9 +270,7 @@ class MetricAggregate:
         if value is None:
             self._add_unscored(case_id, status, reason)
             return None
-        backend = self._backends.get((backend_name, status))
-        if backend is None:
-            backend = self._backends[backend_name, status] = _Backend(self.info)
+        backend = self._backend(backend_name, status)
         backend.statistics.add(value)
         backend.last = value
         backend.n_scored += 1
@@ -254,9 +301,7 @@ class MetricAggregate:
                 if row.amount is not None:
                     amounts.setdefault((row.backend, row.status), []).append(row.amount)
         for key, repeats in values.items():
-            backend = self._backends.get(key)
-            if backend is None:
-                backend = self._backends[key] = _Backend(self.info)
+            backend = self._backend(*key)
             mean = fsum(repeats) / len(repeats)
             backend.statistics.add(mean)
             if cluster is not None:
@@ -285,20 +330,24 @@ class MetricAggregate:
         """Count a record without a value; ``of_case`` are the reasons that other repeats of its case had."""
         if status == "error":
             self.n_errors += 1
-        key = (status, str(reason or "the metric gave no reason"))
-        if key not in self._unscored and len(self._unscored) >= _MOST_REASONS:
-            key = (status, "other reasons")
-        entry = self._unscored.get(key)
-        if entry is None:
-            entry = self._unscored[key] = Unscored(self.name, key[0], key[1], 0, [])
+        entry = self._unscored_entry((status, reason_text(reason)))
+        key = (entry.status, entry.reason)
         entry.n_records += 1
         if of_case is not None:
             if key in of_case:
                 return
             of_case.add(key)
         entry.n_cases += 1
-        if len(entry.first_cases) < _CASES_NAMED:
+        if len(entry.first_cases) < CASES_NAMED:
             entry.first_cases.append(case_id if isinstance(case_id, str) else case_id())
+
+    def _unscored_entry(self, key: tuple[Status, str]) -> Unscored:
+        if key not in self._unscored and len(self._unscored) >= _MOST_REASONS:
+            key = (key[0], "other reasons")
+        entry = self._unscored.get(key)
+        if entry is None:
+            entry = self._unscored[key] = Unscored(self.name, key[0], key[1], 0, [])
+        return entry
 
     def unscored(self) -> list[Unscored]:
         """Why there is no value, most frequent first."""
@@ -411,6 +460,11 @@ def reason_of(detail: dict[str, Any]) -> str | None:
         f"{name}: {part['reason']}" for name, part in detail.items() if isinstance(part, dict) and part.get("reason")
     ]
     return "; ".join(parts) or None
+
+
+def reason_text(reason: object) -> str:
+    """A reason as it is counted."""
+    return str(reason or "the metric gave no reason")
 
 
 def _within(bound: float, allowed: tuple[float | None, float | None]) -> float:

@@ -142,8 +142,9 @@ def decide(
     reasons = [*_newly_failing(comparison), *_gate_reasons(verdicts), *_comparison_reasons(comparison)]
     headlines = _headline_parts(reasons)
     errors = _error_reasons(run)
-    n_errors = run.n_failed + run.n_score_errors
-    allowance = f"failed cases and scores: {n_errors}, allowed: {max_errors}"
+    n_errors = run.n_failed + run.n_score_errors + run.n_input_errors
+    counted = "unreadable records, failed cases and scores" if run.n_input_errors else "failed cases and scores"
+    allowance = f"{counted}: {n_errors}, allowed: {max_errors}"
     if n_errors > max_errors:
         reasons += errors
         failed = list(dict.fromkeys(case for reason in errors for case in reason.cases))
@@ -359,6 +360,10 @@ def _comparison_reasons(comparison: Comparison | None) -> Iterable[Reason]:
 
 def _error_reasons(run: ScoredRun) -> list[Reason]:
     reasons = []
+    if run.n_input_errors:
+        parts = "1 part" if run.n_input_errors == 1 else f"{run.n_input_errors:,} parts"
+        first = f"; first: {run.input_errors[0]}" if run.input_errors else ""
+        reasons.append(Reason("unreadable", EXIT_ERRORS, "input", f"{parts} of the input could not be read{first}"))
     if run.n_failed:
         failed = tuple(dict.fromkeys(record.case_id for record in run.records if record.failed))
         where = f"on {len(failed)} {'case' if len(failed) == 1 else 'cases'}" if failed else ""

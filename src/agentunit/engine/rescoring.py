@@ -43,12 +43,13 @@ def score_run(
     on_case: Callable[[int], None] = lambda n_scored: None,
     cases: Sequence[DatasetCase] | None = None,
     recorded: Mapping[tuple[int, int], Record] | None = None,
+    jobs: int | None = None,
 ) -> int:
     """Score the records of a run that lack a score of these metrics (with ``again``: all of them).
 
     ``cases`` are those of the run's dataset, where it is at hand: they know in which folder the paths in them lead.
     Else paths stay in the working directory. ``recorded`` are records of the run that are in memory, by position and
-    repeat; they are not read again.
+    repeat; they are not read again. ``jobs`` processes score, where no judge is asked.
 
     A metric that keeps state from case to case is always scored over the whole run, in order. Returns how many
     records were scored.
@@ -68,7 +69,12 @@ def score_run(
     for group in _groups(resolved):
         lacking = None if again else [metric.name for metric in group]
         n_new, problems = _score(
-            store, run_id, _placed(store.records(run_id, unscored_by=lacking, known=recorded), cases), group, on_case
+            store,
+            run_id,
+            _placed(store.records(run_id, unscored_by=lacking, known=recorded), cases),
+            group,
+            on_case,
+            jobs,
         )
         n_scored = max(n_scored, n_new)
         if n_new and judged_metrics(group):
@@ -113,10 +119,11 @@ def _score(
     records: Iterator[StoredRecord],
     metrics: Sequence[Any],
     on_case: Callable[[int], None],
+    jobs: int | None = None,
 ) -> tuple[int, list[str]]:
     """How many records were scored, and what was wrong with the judge's run as a whole."""
     n_scored = 0
-    run, scored = _start_scoring(records, metrics)
+    run, scored = _start_scoring(records, metrics, jobs)
     infos = {metric.name: describe(metric) for metric in metrics}
     amounts = {name: info.amount[0] for name, info in infos.items() if info.amount is not None}
     with _kept_together(store, 1 if judged_metrics(metrics) else _CASES_AT_ONCE) as keep:
@@ -128,7 +135,7 @@ def _score(
 
 
 def _start_scoring(
-    records: Iterator[StoredRecord], metrics: Sequence[Any]
+    records: Iterator[StoredRecord], metrics: Sequence[Any], jobs: int | None = None
 ) -> tuple[Run, Iterator[tuple[StoredRecord, dict[str, Score]]]]:
     """The scoring of stored records, and each of them with its scores as they are made."""
     # The engine may read a batch ahead, so each record waits here until its scores come out.
@@ -140,7 +147,7 @@ def _start_scoring(
             yield stored.record
 
     # What a run adds up to is asked of the store, where the scores of earlier runs are too.
-    run = Run(read(), metrics, aggregated=False)
+    run = Run(read(), metrics, aggregated=False, jobs=jobs)
     return run, ((waiting.popleft(), case.scores) for case in run)
 
 

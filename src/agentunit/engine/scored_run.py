@@ -14,9 +14,10 @@ import msgspec
 from agentunit.core.codec import decode_record
 from agentunit.core.conversation import SIMULATED_USER
 from agentunit.core.judged import judged_of
-from agentunit.core.results import JudgeSpend, RunSummary, Score
+from agentunit.core.results import InputError, JudgeSpend, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate, amount_of
 from agentunit.engine.judging import JudgeTally, total_spend
+from agentunit.engine.score_rows import ScoreRows, rows_in_file, rows_in_store
 from agentunit.engine.stored_rows import (
     MOST_HELD,
     StoredRecords,
@@ -28,9 +29,12 @@ from agentunit.engine.stored_rows import (
 )
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.parquet_table import TableRow
 from agentunit.store.portable import read_portable
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RecordRow, RunHeader, ScoreRow, StoredRecord
+from agentunit.store.table_reading import is_table
+from agentunit.traces.remote import is_file, is_remote
 
 
 @dataclass(frozen=True)
@@ -60,11 +64,13 @@ def recorded_clusters(settings: Mapping[str, Any]) -> Clusters | None:
 
 
 @dataclass
-class ScoredRun:
+class ScoredRun(ScoreRows):
     """The scores of a run, by metric, each list in dataset order (by position, then repeat).
 
     ``records`` are all finished cases, also those without a score; ``infos`` what each metric said about itself when
-    the run was scored. ``read_records`` opens the records themselves, where they are kept.
+    the run was scored. ``read_records`` opens the records themselves, where they are kept, and ``read_rows`` the scores
+    with their details. ``n_input_errors`` parts of its input could not be read, where it came from files;
+    ``input_errors`` are the first of them.
     """
 
     header: RunHeader
@@ -75,6 +81,9 @@ class ScoredRun:
     records: Sequence[RecordRow] = field(default_factory=list)
     infos: dict[str, MetricInfo] = field(default_factory=dict)
     read_records: Callable[[], Iterator[StoredRecord]] | None = field(default=None, repr=False, compare=False)
+    read_rows: Callable[[], Iterator[TableRow]] | None = field(default=None, repr=False, compare=False)
+    n_input_errors: int = 0
+    input_errors: list[InputError] = field(default_factory=list)
     _summary: RunSummary | None = field(default=None, init=False, repr=False, compare=False)
 
     @property
@@ -112,6 +121,11 @@ class ScoredRun:
                 tally.add(judged, failed=False)
         return tally.spend()
 
+    def _rows(self) -> Iterator[TableRow]:
+        if self.read_rows is None:
+            raise ValueError(f"run {self.header.label} was put together in memory: its details are not known")
+        return self.read_rows()
+
     def info(self, name: str) -> MetricInfo:
         """The facts about a metric of this run."""
         return self.infos.get(name) or info_of(name)
@@ -143,8 +157,8 @@ class ScoredRun:
             n_cases=self.n_cases,
             metrics=[row for aggregate in aggregates for row in aggregate.rows()],
             unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
-            n_input_errors=0,
-            input_errors=[],
+            n_input_errors=self.n_input_errors,
+            input_errors=list(self.input_errors),
             n_score_errors=self.n_score_errors,
             elapsed_s=0.0,
             judge=total_spend(
@@ -175,7 +189,8 @@ def run_from_store(store: RunStore, reference: str) -> ScoredRun:
         rows = StoredRows(store, header.id, name, amounts.get(name), records)
         run.metrics[name] = rows if is_long else list(store.metric_rows(header.id, name, amounts.get(name)))
     run.read_records = partial(_records_in_store, store, header.id)
-    return _in_suite_order(run)
+    run.read_rows = partial(rows_in_store, store, header.id, infos)
+    return in_suite_order(run)
 
 
 def _records_in_store(store: RunStore, run_id: str) -> Iterator[StoredRecord]:
@@ -185,7 +200,11 @@ def _records_in_store(store: RunStore, run_id: str) -> Iterator[StoredRecord]:
 
 
 def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
-    """A run of a portable file, without taking it into a store."""
+    """A run of a portable file or of a score table, without taking it into a store."""
+    if is_table(path):
+        from agentunit.engine.table_run import run_from_table  # it makes scored runs itself
+
+        return run_from_table(path)
     header, cases = read_portable(path)
     run = ScoredRun(header, 0, 0, 0)
     records: list[RecordRow] = []
@@ -200,11 +219,13 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
             metrics.setdefault(metric, []).append(row)
     run.records, run.metrics = records, {**metrics}
     run.n_cases = len({record.position for record in records})
-    run.read_records = partial(_records_in_file, os.path.abspath(path))
-    return _in_suite_order(run)
+    path = path if is_remote(path) else os.path.abspath(path)
+    run.read_records = partial(_records_in_file, path)
+    run.read_rows = partial(rows_in_file, path, header.id, infos)
+    return in_suite_order(run)
 
 
-def _records_in_file(path: str) -> Iterator[StoredRecord]:
+def _records_in_file(path: str | os.PathLike[str]) -> Iterator[StoredRecord]:
     for case in read_portable(path)[1]:
         record = decode_record(bytes(case.record))
         yield StoredRecord(case.position, case.repeat, case.case_id, case.failed, case.elapsed_s, record)
@@ -227,7 +248,7 @@ def score_row(position: int, repeat: int, case_id: str, score: Score, info: Metr
     )
 
 
-def _in_suite_order(run: ScoredRun) -> ScoredRun:
+def in_suite_order(run: ScoredRun) -> ScoredRun:
     """Metrics in the order in which the suite names them, later ones after them by name."""
     named = [name for name in run.header.settings.get("metrics") or () if name in run.metrics]
     order = dict.fromkeys([*named, *sorted(run.metrics)])
@@ -286,7 +307,7 @@ def infos_as_data(metrics: Iterable[Any]) -> dict[str, Any]:
 
 def find_scored_run(reference: str, store: RunStore) -> ScoredRun:
     """A run by whatever names it: a portable file, or a run of the store."""
-    return run_from_file(reference) if os.path.isfile(reference) else run_from_store(store, reference)
+    return run_from_file(reference) if is_file(reference) else run_from_store(store, reference)
 
 
 def info_of(name: str) -> MetricInfo:

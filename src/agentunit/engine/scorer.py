@@ -60,6 +60,11 @@ class Scorer:
         self._ready: list[Score] | None = None
 
     @property
+    def is_stateful(self) -> bool:
+        """Whether it counts from case to case."""
+        return self._info.stateful
+
+    @property
     def starts(self) -> bool:
         """Whether batches can be started and left to run: a service answers while the next cases are read."""
         return self._start_batch is not None
@@ -118,11 +123,11 @@ class Scorer:
             raise
         except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
             elapsed = (now() - start) / len(items)
-            return [self._failed(error, elapsed) for _ in items]
+            return [self.failed(error, elapsed) for _ in items]
         # Batches overlap, so what one took is what the run had to wait for it.
         elapsed = (now() - start) / len(items)
         return [
-            self._failed(result, elapsed) if isinstance(result, Exception) else self._finish(result, elapsed)
+            self.failed(result, elapsed) if isinstance(result, Exception) else self._finish(result, elapsed)
             for result in results
         ]
 
@@ -139,13 +144,14 @@ class Scorer:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
-            return self._failed(error, now() - start)
+            return self.failed(error, now() - start)
         return self._finish(result, now() - start)
 
     def _without_content(self, why: str) -> Score:
         return self._finish(without_content(self._metric, why), 0.0)
 
-    def _failed(self, error: BaseException, elapsed: float) -> Score:
+    def failed(self, error: BaseException, elapsed: float = 0.0) -> Score:
+        """The score of a case on which the metric failed."""
         result = failure(self.name, error)
         backend = getattr(self._metric, "current_backend", self._info.backend)
         result.detail = {**dict.fromkeys(self._info.detail_keys), "backend": backend, **result.detail}
@@ -154,7 +160,7 @@ class Scorer:
     def _finish(self, result: Any, elapsed: float) -> Score:
         problem = _problem_with(result)
         if problem is not None:
-            return self._failed(TypeError(problem), elapsed)
+            return self.failed(TypeError(problem), elapsed)
         info = self._info
         detail = result.detail
         backend = detail.get("backend")

@@ -6,17 +6,21 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 
 from agentunit.core.codec import RecordError, as_record
 from agentunit.core.conversation import user_failure
 from agentunit.core.results import CaseScores, InputError, RunSummary, Score
+from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
-from agentunit.engine.judging import total_spend
+from agentunit.engine.judging import judged_metrics, total_spend
+from agentunit.engine.parallel import usable_processors
+from agentunit.engine.score_rows import ScoreRows, case_rows
 from agentunit.engine.scorer import Scorer, StartedBatch, now
-from agentunit.metrics.base import describe_error
+from agentunit.metrics.base import describe, describe_error
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.registry import resolve_metrics
+from agentunit.store.parquet_table import TableRow
 
 _INPUT_ERRORS_KEPT = 1000
 
@@ -27,6 +31,7 @@ def score(
     *,
     batch_size: int = 64,
     strict: bool = False,
+    jobs: int | Literal["auto"] | None = None,
 ) -> Run:
     """Score records with metrics, as a stream.
 
@@ -36,6 +41,10 @@ def score(
     cannot be read is collected in ``Run.input_errors``; with ``strict`` it raises ``RecordError``. Metrics that work
     in batches see up to ``batch_size`` cases at once; while a judge answers, further cases are on their way to it: up
     to eight times as many as it is asked about at once, and at most 512.
+
+    With ``jobs``, so many processes score what this one reads (``"auto"``: one a processor), and the result is the
+    same. That pays where metrics are slow, as with a model; files are scored much faster by ``agentunit score --jobs``,
+    whose processes also read. Metrics that count from case to case stay here; where one asks a judge, all do.
 
     >>> run = score([{"case": {"id": "q1", "expected_output": "4"}, "outcome": "4"}], ["answer_correctness"])
     >>> [(case.case_id, case.scores["answer_correctness"].value) for case in run]
@@ -50,11 +59,64 @@ def score(
             f"score: records must be an iterable of records; received {type(records).__name__}"
             + (" (agentunit.read_records opens a file)" if isinstance(records, str) else "")
         )
-    return Run(records, resolve_metrics(metrics), batch_size=batch_size, strict=strict)
+    return Run(records, resolve_metrics(metrics), batch_size=batch_size, strict=strict, jobs=_n_jobs(jobs))
 
 
-class Run:
+def _n_jobs(jobs: int | Literal["auto"] | None) -> int | None:
+    if jobs == "auto":
+        return usable_processors()
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise ValueError(f"score: jobs must be a whole number of at least 1, or 'auto'; received {jobs!r}")
+    return jobs
+
+
+class RunTotals:
+    """What a run of metrics has come to so far, whoever scores."""
+
+    def __init__(self, metrics: Sequence[Any]) -> None:
+        self.metrics = list(metrics)
+        self.input_errors: list[InputError] = []
+        self.n_input_errors = 0
+        self.n_cases = 0
+        self.n_without_content = 0
+        self.n_user_failed = 0
+        self.judge_problems: list[str] = []
+        self._elapsed_s = 0.0
+
+    def _aggregates(self) -> Sequence[MetricAggregate]:
+        raise NotImplementedError
+
+    @property
+    def n_score_errors(self) -> int:
+        """How many scores so far are errors."""
+        return sum(aggregate.n_errors for aggregate in self._aggregates())
+
+    def _keep_error(self, error: InputError) -> None:
+        self.n_input_errors += 1
+        if len(self.input_errors) < _INPUT_ERRORS_KEPT:
+            self.input_errors.append(error)
+
+    def _summary(self) -> RunSummary:
+        aggregates = self._aggregates()
+        return RunSummary(
+            n_cases=self.n_cases,
+            metrics=[row for aggregate in aggregates for row in aggregate.rows()],
+            unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
+            n_input_errors=self.n_input_errors,
+            input_errors=list(self.input_errors),
+            n_score_errors=self.n_score_errors,
+            elapsed_s=self._elapsed_s,
+            judge=total_spend((aggregate.judging.spend() for aggregate in aggregates), self.judge_problems),
+            n_records=self.n_cases,
+            n_without_content=self.n_without_content,
+            n_user_failed=self.n_user_failed,
+        )
+
+
+class Run(RunTotals, ScoreRows):
     """A run of metrics over records. Iterating yields each case's scores as they are made, once.
+
+    ``to_rows``, ``to_pandas`` and ``to_polars`` give all scores at once, in place of iterating.
 
     One that is not ``aggregated`` only yields scores: its summary says nothing about its metrics. ``on_scored`` is
     called with each item and its scores.
@@ -68,48 +130,41 @@ class Run:
         batch_size: int = 64,
         strict: bool = False,
         aggregated: bool = True,
+        jobs: int | None = None,
     ) -> None:
-        self.metrics = list(metrics)
-        self.input_errors: list[InputError] = []
-        self.n_input_errors = 0
-        self.n_cases = 0
-        self.n_without_content = 0
-        self.n_user_failed = 0
-        self.judge_problems: list[str] = []
+        super().__init__(metrics)
         self.on_scored: Callable[[Item, dict[str, Score]], None] | None = None
         self._n_read = 0
         self._batch_size = batch_size
         self._strict = strict
         self._aggregated = aggregated
         self._scorers = [Scorer(metric) for metric in metrics]
-        self._elapsed_s = 0.0
-        self._stream = self._score_all(iter(records))
+        self._kept_rows: list[TableRow] | None = None
+        alone = jobs is None or bool(judged_metrics(metrics))
+        self._stream = self._score_all(iter(records)) if alone else self._score_elsewhere(iter(records), jobs or 1)
 
     def __iter__(self) -> Iterator[CaseScores]:
         return self._stream
 
-    @property
-    def n_score_errors(self) -> int:
-        """How many scores so far are errors."""
-        return sum(scorer.aggregate.n_errors for scorer in self._scorers)
+    def _aggregates(self) -> Sequence[MetricAggregate]:
+        return [scorer.aggregate for scorer in self._scorers]
+
+    def _rows(self) -> list[TableRow]:
+        if self._kept_rows is None:
+            if self.n_cases:
+                raise RuntimeError(
+                    f"Run: the scores of {self.n_cases} cases were iterated or summarised and are not kept; "
+                    "ask for the table before, or score again"
+                )
+            infos = {metric.name: describe(metric) for metric in self.metrics}
+            self._kept_rows = [row for case in self for row in case_rows(case, None, infos)]
+        return self._kept_rows
 
     def summary(self) -> RunSummary:
         """The aggregate over all cases; scores those that have not been iterated yet."""
         for _ in self._stream:
             pass
-        return RunSummary(
-            n_cases=self.n_cases,
-            metrics=[row for scorer in self._scorers for row in scorer.aggregate.rows()],
-            unscored=[entry for scorer in self._scorers for entry in scorer.aggregate.unscored()],
-            n_input_errors=self.n_input_errors,
-            input_errors=list(self.input_errors),
-            n_score_errors=self.n_score_errors,
-            elapsed_s=self._elapsed_s,
-            judge=total_spend((scorer.aggregate.judging.spend() for scorer in self._scorers), self.judge_problems),
-            n_records=self.n_cases,
-            n_without_content=self.n_without_content,
-            n_user_failed=self.n_user_failed,
-        )
+        return self._summary()
 
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
         start = now()
@@ -128,19 +183,57 @@ class Run:
                         each = scores[name] = score_item(item, position)
                         if aggregated:
                             add(case_id, each)
-                    index = self.n_cases
-                    self.n_cases += 1
-                    if user_failure(item.trace) is None:
-                        self.n_without_content += not item.has_content
-                    else:
-                        self.n_user_failed += 1
                     self._elapsed_s = now() - start
-                    if self.on_scored is not None:
-                        self.on_scored(item, scores)
-                    yield CaseScores(index, case_id, scores)
+                    yield self._counted(case_id, item, scores)
                 if chunk.refused is not None:
                     raise chunk.refused
             self.judge_problems = judge_problems(self.metrics)
+
+    def _counted(self, case_id: str, item: Item, scores: dict[str, Score]) -> CaseScores:
+        index = self.n_cases
+        self.n_cases += 1
+        if user_failure(item.trace) is None:
+            self.n_without_content += not item.has_content
+        else:
+            self.n_user_failed += 1
+        if self.on_scored is not None:
+            self.on_scored(item, scores)
+        return CaseScores(index, case_id, scores)
+
+    def _score_elsewhere(self, records: Iterator[Any], jobs: int) -> Iterator[CaseScores]:
+        """Read here and score in other processes, all but the metrics that count from case to case."""
+        from agentunit.engine.parallel.records import score_items
+
+        start = now()
+        stateful = {scorer.name for scorer in self._scorers if scorer.is_stateful}
+        sent = [metric for metric in self.metrics if metric.name not in stateful]
+        refused: list[RecordError] = []
+
+        def items() -> Iterator[Item]:
+            for given in records:
+                read, error = self._items([given])
+                yield from (item for _, item in read)
+                if error is not None:
+                    refused.append(error)
+                    return
+
+        for item, found in score_items(items(), sent, jobs=jobs, batch_size=self._batch_size):
+            case_id = str(item.case.id or "") or f"case-{self.n_cases + 1}"
+            scores: dict[str, Score] = {}
+            for scorer in self._scorers:
+                if scorer.name in stateful:
+                    each = scorer.score(item, 0)
+                elif isinstance(found, dict):
+                    each = found[scorer.name]
+                else:
+                    each = scorer.failed(RuntimeError(f"scoring this case killed its process twice ({found.how})"))
+                scores[scorer.name] = each
+                if self._aggregated:
+                    scorer.aggregate.add(case_id, each)
+            self._elapsed_s = now() - start
+            yield self._counted(case_id, item, scores)
+        if refused:
+            raise refused[0]
 
     def _chunks(self, records: Iterator[Any], batched: Sequence[Scorer]) -> Iterator[_Chunk]:
         """The input in chunks and in order, each with the batches that were started of it.
@@ -192,10 +285,8 @@ class Run:
             try:
                 items.append(_read(given))
             except RecordError as error:
-                self.n_input_errors += 1
-                if len(self.input_errors) < _INPUT_ERRORS_KEPT:
-                    place = given if isinstance(given, InputError) else InputError("records", self._n_read, str(error))
-                    self.input_errors.append(place)
+                is_told = isinstance(given, InputError)
+                self._keep_error(given if is_told else InputError("records", self._n_read, str(error)))
                 if self._strict:
                     return items, error
         return items, None

@@ -6,7 +6,8 @@ bad by chance, so no p-value is computed: the rows say where to look.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import fsum, inf, sqrt
@@ -15,6 +16,7 @@ from typing import Any
 
 from agentunit.core.results import Score, Status
 from agentunit.engine.case_fields import check_field, field_values
+from agentunit.engine.columns import SliceColumns, numbers_of
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.known_failures import set_aside, without_cases
 from agentunit.engine.margins import are_shares, possible_range
@@ -25,7 +27,7 @@ from agentunit.metrics.base import MetricInfo
 
 FEWEST_CASES = 5
 MOST_SLICES = 200
-_MOST_FIELDS = 20
+MOST_FIELDS = 20
 NO_VALUE, OTHER = "(none)", "(other)"
 
 
@@ -73,11 +75,12 @@ class _Part:
         self.statistics = RunningStatistics(1)
         self.clusters: ClusterTotals | None = None
 
-    def add(self, value: float, cluster: int | None) -> None:
-        self.statistics.add(value)
+    def extend(self, values: array[float], cluster: int | None) -> None:
+        self.statistics.extend(values)
         if cluster is not None:
             self.clusters = self.clusters or ClusterTotals()
-            self.clusters.add(cluster, value)
+            for value in values:
+                self.clusters.add(cluster, value)
 
 
 class Slices:
@@ -97,17 +100,33 @@ class Slices:
 
     def begin_case(self, metadata: Any) -> tuple[str, ...]:
         """Count a case, and return the names of the slices that it belongs to."""
-        names = []
         values = field_values(metadata, self.field)
-        if not values and isinstance(metadata, Mapping) and len(self._fields) < _MOST_FIELDS:
-            self._fields.update(dict.fromkeys(f"metadata.{name}" for name in metadata))
+        if not values:
+            self._note_fields(other_fields(metadata))
+        return self._count(values)
+
+    def _note_fields(self, names: Sequence[str]) -> None:
+        if len(self._fields) < MOST_FIELDS:
+            self._fields.update(dict.fromkeys(names))
+
+    def _count(self, values: Sequence[str], n_cases: int = 1) -> tuple[str, ...]:
+        names = []
         for name in values or (NO_VALUE,):
             if name not in self._n_cases and len(self._n_cases) >= MOST_SLICES:
                 name = OTHER
             if name not in names:
                 names.append(name)
-                self._n_cases[name] = self._n_cases.get(name, 0) + 1
+                self._n_cases[name] = self._n_cases.get(name, 0) + n_cases
         return tuple(names)
+
+    def add_columns(self, columns: SliceColumns, infos: Sequence[tuple[str, MetricInfo]]) -> None:
+        """Take the scores of cases that another process scored, in the order in which they stand in the input."""
+        for names in columns.other_fields:
+            self._note_fields(names)
+        slices = [self._count(values, n_cases) for values, n_cases in columns.values]
+        for each in columns.scores:
+            metric, info = infos[each.metric]
+            self.add_some(slices[each.slice], metric, info, each.backend, each.status, numbers_of(each.values))
 
     def table(self, *, differences: bool = False) -> SliceTable:
         """The rows, with what they were made by."""
@@ -124,6 +143,19 @@ class Slices:
         cluster: int | None = None,
     ) -> None:
         """Take the value of a case, of this cluster if any; a balance of the whole run is not cut into slices."""
+        self.add_some(names, metric, info, backend, status, array("d", [value]), cluster)
+
+    def add_some(
+        self,
+        names: Iterable[str],
+        metric: str,
+        info: MetricInfo,
+        backend: str,
+        status: Status,
+        values: array[float],
+        cluster: int | None = None,
+    ) -> None:
+        """Take values of cases of the same slices."""
         if info.aggregate == "last":
             return
         self._infos[metric] = info
@@ -131,11 +163,11 @@ class Slices:
         parts = self._parts.setdefault(key, {})
         if key not in self._whole:
             self._whole[key] = RunningStatistics(1)
-        self._whole[key].add(value)
+        self._whole[key].extend(values)
         for name in names:
             if name not in parts:
                 parts[name] = _Part()
-            parts[name].add(value, cluster)
+            parts[name].extend(values, cluster)
 
     def add_scores(self, metadata: Any, scores: Mapping[str, Score], infos: Mapping[str, MetricInfo]) -> None:
         """Take all scores of a case."""
@@ -194,6 +226,11 @@ class Slices:
                 else 0.0,
                 too_small=part.n < FEWEST_CASES,
             )
+
+
+def other_fields(metadata: Any) -> list[str]:
+    """The fields that a case has, which is of interest where it lacks the one that slices are made by."""
+    return [f"metadata.{name}" for name in metadata] if isinstance(metadata, Mapping) else []
 
 
 def slices_of_run(run: ScoredRun, field: str) -> SliceTable:

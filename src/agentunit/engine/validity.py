@@ -201,7 +201,11 @@ class LabelledScores(Struct):
 
 
 def score_labelled(
-    labelled: Iterable[tuple[Any, Label] | InputError], metrics: Any = None, *, batch_size: int = 64
+    labelled: Iterable[tuple[Any, Label] | InputError],
+    metrics: Any = None,
+    *,
+    batch_size: int = 64,
+    jobs: int | None = None,
 ) -> LabelledScores:
     """Score labelled records with any metrics; higher labels are better. Backends are kept apart.
 
@@ -211,7 +215,7 @@ def score_labelled(
     {('answer_correctness', 'lexical'): [ScoredRow(label=1.0, value=1.0, group=None)]}
     """
     labels: list[Label] = []
-    run: Run = score(_records_of(labelled, labels), metrics, batch_size=batch_size)
+    run: Run = score(_records_of(labelled, labels), metrics, batch_size=batch_size, jobs=jobs)
     rows: dict[tuple[str, str], list[ScoredRow]] = {}
     for case in run:
         label = labels[case.index]

@@ -72,9 +72,11 @@ class RunningStatistics:
             self._fold()
 
     def extend(self, values: Sequence[float]) -> None:
-        """Take more values, with the same result as one by one."""
-        # Neither the smallest nor the largest of values with a NaN tells about it; comparing with itself does.
-        if not values or not all(-LARGEST_MAGNITUDE < value < LARGEST_MAGNITUDE for value in values):
+        """Take more values, in order: the same as adding each, at a fraction of the cost."""
+        # NaN hides from min and max, but not from the sum.
+        if values and not (
+            -LARGEST_MAGNITUDE < min(values) <= max(values) < LARGEST_MAGNITUDE and math.isfinite(sum(values))
+        ):
             for value in values:
                 self.add(value)
             return

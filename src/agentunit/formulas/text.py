@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 
@@ -99,6 +100,8 @@ def content_words(text: str) -> list[str]:
     return [_stem(word) for word in lower if word not in _SAYS_NOTHING]
 
 
+# Texts repeat their words.
+@lru_cache(maxsize=20_000)
 def _stem(word: str) -> str:
     shorter = word
     while True:

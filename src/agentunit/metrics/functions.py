@@ -60,6 +60,11 @@ class FunctionMetric(ItemMetric):
     'no answer: outcome.output is missing'
     """
 
+    @property
+    def function(self) -> Callable[..., Any]:
+        """The function that it calls."""
+        return self._function
+
     def __init__(
         self, function: Callable[..., Any], name: str | None = None, parameters: Mapping[str, Any] | None = None
     ) -> None:

@@ -45,6 +45,14 @@ class Pseudonyms:
     def of(self, type: str, value: str) -> str:
         """The pseudonym of a value, which counts as one use of its type."""
         self.uses[type] += 1
+        return self.known(type, value)
+
+    def found(self) -> list[tuple[str, str, str]]:
+        """Each pseudonym, its type and its value, in the order of first use."""
+        return [(known, type, self.values[known]) for (type, _), known in self._by_value.items()]
+
+    def known(self, type: str, value: str) -> str:
+        """The pseudonym of a value whose use is counted elsewhere."""
         key = (type, same_value(type, value))
         known = self._by_value.get(key)
         if known is None:

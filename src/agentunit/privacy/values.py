@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from html import unescape
 from typing import Any
 from unicodedata import combining, normalize
@@ -192,15 +192,17 @@ class FieldNames:
         if not isinstance(key, str) or len(key) > 80:
             return None
         words = _key_words(key)
-        if words[-1:] == ["address"] and words[-2:-1] and words[-2] in _OTHER_ADDRESSES:
-            words = ["_".join(words[-2:])]
+        if words[-1:] == ("address",) and words[-2:-1] and words[-2] in _OTHER_ADDRESSES:
+            words = ("_".join(words[-2:]),)
         return next((name for name, own in self._words.items() if own and words[-len(own) :] == own), None)
 
 
-def _key_words(name: str) -> list[str]:
+# Records of one source repeat their fields.
+@lru_cache(maxsize=4_096)
+def _key_words(name: str) -> tuple[str, ...]:
     words = field_words(name.replace("e-mail", "email").replace("E-Mail", "email").replace("eMail", "email"))
     superfluous = len(words) > 1 and (words[-1] in _NUMBER_WORDS or words[-2:] == ["email", "address"])
-    return words[:-1] if superfluous else words
+    return tuple(words[:-1] if superfluous else words)
 
 
 def held_values(item: Item, names: Sequence[str], *, of_the_case: Sequence[str] = ()) -> list[KnownValue]:

@@ -40,7 +40,9 @@ def print_case(
         page.conversation(view.turns)
     else:
         page.text("Question", view.query)
-    if not view.turns or view.expected:
+    if not view.recorded:
+        console.print("a score table has the scores only: 'agentunit show TRACES CASE' shows the record", style="dim")
+    elif not view.turns or view.expected:
         page.answer(view)
     page.passages(view.context)
     page.tool_calls(view.tool_calls)
@@ -70,7 +72,8 @@ class _Page:
     def heading(self, view: CaseView, run_id: str) -> None:
         facts = [f"case {view.position + 1}"]
         if run_id:
-            facts += [f"repeat {view.repeat}", duration(view.elapsed_s), f"run {printable_line(run_id)}"]
+            took = [duration(view.elapsed_s)] if view.recorded or view.elapsed_s else []
+            facts += [f"repeat {view.repeat}", *took, f"run {printable_line(run_id)}"]
         if view.attempts:
             facts.append(f"{view.attempts} attempts")
         line = Text(printable_line(view.case_id), style="bold")

@@ -136,7 +136,8 @@ class ScoreView(Struct, omit_defaults=True):
 
 class CaseView(Struct, omit_defaults=True):
     """Everything about one case. ``repeat`` counts from 1. ``agents``, ``network`` and ``lanes`` are there when several
-    took part, ``turns`` when it is a conversation. ``user_failure`` says why its simulated user failed.
+    took part, ``turns`` when it is a conversation. ``user_failure`` says why its simulated user failed. One that is not
+    ``recorded`` comes from a score table, which has the scores and not the record.
 
     ``answer_parts`` and ``expected_parts`` are the two texts cut where they differ, each part with whether both share
     it; they are absent when there is nothing to compare.
@@ -169,6 +170,7 @@ class CaseView(Struct, omit_defaults=True):
     trace_metadata: dict[str, Any] = field(default_factory=dict)
     turns: list[TurnView] = field(default_factory=list)
     user_failure: str | None = None
+    recorded: bool = True
 
 
 def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
@@ -207,6 +209,7 @@ def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
         trace_metadata=metadata,
         turns=_turns(record, answer),
         user_failure=user_failure(record.trace),
+        recorded=case.recorded,
     )
     if not brief and answer is not None and expected:
         reference = closest(answer, expected)

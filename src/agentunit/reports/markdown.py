@@ -353,7 +353,7 @@ def _case_block(title: str, repeats: Sequence[ReportedCase], reported: ReportedR
         parts.append(f"Simulated user\n\n{_block(view.user_failure)}")
     if view.error:
         parts.append(f"Error\n\n{_block(view.error)}")
-    if not view.turns:
+    if view.recorded and not view.turns:
         parts.append(f"Answer\n\n{_block(view.answer) if view.answer else '(none)'}")
     if view.expected:
         parts.append(f"Expected\n\n{_block(' | '.join(view.expected))}")

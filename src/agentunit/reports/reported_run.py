@@ -13,28 +13,32 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
-from itertools import groupby
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct, structs
 
+from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import RunSummary, Score, encode_json, json_fallback
 from agentunit.engine.comparison import CaseAnswer, Comparison
 from agentunit.engine.decision import Decision, decide_run, decide_together
+from agentunit.engine.score_rows import scored_records
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.engine.slices import SliceTable
+from agentunit.engine.table_run import scores_of
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.failure_groups import FailureGroup, failure_groups
 from agentunit.reports.printable import clipped, printable_line
 from agentunit.store.opening import DEFAULT_PATH, shown_address
+from agentunit.store.parquet_table import rows_by_place
 from agentunit.store.portable import read_portable
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RunHeader, StoredRecord, StoredScore
 from agentunit.store.schema import StoreError
+from agentunit.store.table_reading import ScoreTable
 
 if TYPE_CHECKING:
     from agentunit.privacy.redaction import Redactor
@@ -47,7 +51,11 @@ _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
 
 
 class ReportedCase(Struct):
-    """One finished case of a run with its scores. ``repeat`` counts from 0, as in the store."""
+    """One finished case of a run with its scores. ``repeat`` counts from 0, as in the store.
+
+    One of a score table is not ``recorded``: its record is empty but for the id of the case, and it may not be known
+    how the agent ended (``agent_known``).
+    """
 
     position: int
     repeat: int
@@ -56,6 +64,18 @@ class ReportedCase(Struct):
     elapsed_s: float
     record: Record
     scores: dict[str, Score]
+    recorded: bool = True
+    agent_known: bool = True
+
+    @property
+    def agent_failed(self) -> bool | None:
+        """Whether the agent failed; ``None`` where that is not known."""
+        return self.failed if self.agent_known else None
+
+    @property
+    def agent_elapsed_s(self) -> float | None:
+        """How long the agent took; ``None`` where that is not known."""
+        return self.elapsed_s if self.agent_known else None
 
 
 class Mask:
@@ -268,7 +288,8 @@ class ReportedRun:
     @cached_property
     def failures(self) -> list[FailureGroup]:
         """Why the agent failed: the failed cases by their cause, the most frequent first."""
-        if not self.run.n_failed:
+        # A table says that the agent failed and not how.
+        if not self.run.n_failed or self._is_table:
             return []
         failed: Iterable[StoredRecord | ReportedCase] = (case for case in self._cases() if case.failed)
         if self._store is not None:
@@ -285,13 +306,15 @@ class ReportedRun:
             run_id = self.run.header.id
             yield from _joined(self._store.records(run_id), self._store.scores(run_id))
         elif self._path is not None:
-            yield from _from_file(self._path)
+            yield from _from_table(self._path) if self._is_table else _from_file(self._path)
 
     def case(self, case_id: str) -> list[ReportedCase]:
         """All repeats of one case."""
         if self._store is not None:
             run_id = self.run.header.id
             found = _joined(self._store.case(run_id, case_id), self._store.scores(run_id, case_id=case_id))
+        elif self._path is not None and self._is_table:
+            found = _from_table(self._path, case_id)
         else:
             found = (case for case in self._cases() if case.case_id == case_id)
         return list(map(self.mask.case, found))
@@ -300,7 +323,11 @@ class ReportedRun:
         """The ids of the finished cases, in dataset order."""
         if self._store is not None:
             return self._store.case_ids(self.run.header.id)
-        return list(dict.fromkeys(case.case_id for case in self._cases()))
+        return list(dict.fromkeys(record.case_id for record in self.run.records))
+
+    @property
+    def _is_table(self) -> bool:
+        return self.run.read_records is None
 
 
 def open_run(reference: str, store: RunStore, *, show_personal_data: bool = False) -> ReportedRun:
@@ -309,7 +336,7 @@ def open_run(reference: str, store: RunStore, *, show_personal_data: bool = Fals
 
 
 def open_run_file(path: str | os.PathLike[str], *, show_personal_data: bool = False) -> ReportedRun:
-    """A run of a portable file, without taking it into a store."""
+    """A run of a portable file or of a score table, without taking it into a store."""
     return ReportedRun(run_from_file(path), path=os.fspath(path), show_personal_data=show_personal_data)
 
 
@@ -337,19 +364,25 @@ def how_to_resume(header: RunHeader, store_path: str = DEFAULT_PATH) -> str | No
 
 
 def _joined(records: Iterable[StoredRecord], scores: Iterable[StoredScore]) -> Iterator[ReportedCase]:
-    # Both come by position and repeat, so one pass over each is enough.
-    grouped = groupby(scores, key=lambda each: (each.position, each.repeat))
-    place, of_place = next(grouped, (None, iter(())))
-    for stored in records:
-        found: dict[str, Score] = {}
-        # A run that is still being written may show a score whose record this reading does not see.
-        while place is not None and place < (stored.position, stored.repeat):
-            place, of_place = next(grouped, (None, iter(())))
-        if place == (stored.position, stored.repeat):
-            found = {each.metric: each.score for each in of_place}
-            place, of_place = next(grouped, (None, iter(())))
+    for stored, found in scored_records(records, scores):
         yield ReportedCase(
             stored.position, stored.repeat, stored.case_id, stored.failed, stored.elapsed_s, stored.record, found
+        )
+
+
+def _from_table(path: str, case_id: str | None = None) -> Iterator[ReportedCase]:
+    for rows in rows_by_place(ScoreTable(path).rows(case_id=case_id)):
+        first = rows[0]
+        yield ReportedCase(
+            first.position,
+            first.repeat - 1,
+            first.case_id,
+            bool(first.agent_failed),
+            first.agent_elapsed_s or 0.0,
+            Record(DatasetCase(first.case_id)),
+            scores_of(rows),
+            recorded=False,
+            agent_known=first.agent_failed is not None,
         )
 
 

@@ -10,11 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, Any, NamedTuple, Protocol, cast
 
 from agentunit.plugins import Plugin, PluginTable, require
 from agentunit.reports.figures import counted_cases
 from agentunit.reports.reported_run import ReportedRun
+from agentunit.traces.native import spoken_os_error
+from agentunit.traces.remote import RemoteOutput, is_remote
 
 STDOUT = "-"
 
@@ -33,12 +35,26 @@ def _opened(path: str) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
+def _sent(url: str) -> Iterator[IO[bytes]]:
+    try:
+        with RemoteOutput(url) as stream:
+            yield cast(IO[bytes], stream)
+    except OSError as error:
+        raise ReportError(f"cannot write {url}: {spoken_os_error(error)}") from None
+
+
+@contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A stream whose content takes the place of a file when all of it is written; ``-`` is standard output."""
+    """A stream whose content takes the place of a file, or is one by URL, when all of it is written; ``-`` is standard
+    output."""
     target = os.fspath(path)
     if target == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
+        return
+    if is_remote(target):
+        with _sent(target) as stream:
+            yield stream
         return
     # A link is followed; a device or a pipe is written to, never replaced by a file.
     if os.path.islink(target):
@@ -225,6 +241,8 @@ def _counted(reported: ReportedRun, n_records: int) -> str:
 JUNIT = RunReporter("JUnit XML for CI: one test a case, and one a gate", (".xml",), _write_junit, several=True)
 MARKDOWN = RunReporter("Markdown for a pull request", (".md", ".markdown"), _write_markdown, several=True)
 CSV = RunReporter("a table: one row a case, repeat and metric", (".csv",), _write_csv)
-PARQUET = RunReporter("the same table as Parquet (extra parquet)", (".parquet",), _write_parquet)
+PARQUET = RunReporter(
+    "the score table, which gate, compare and show read again (extra parquet)", (".parquet",), _write_parquet
+)
 HTML = RunReporter("one self-contained page for people", (".html", ".htm"), _write_html, several=True)
 OTEL = RunReporter("every score as an OpenTelemetry event, sent to an address (extra otel)", (), _send_events)

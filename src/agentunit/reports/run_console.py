@@ -138,8 +138,9 @@ def _case_table(views: Sequence[CaseView], reported: ReportedRun) -> Padding:
         lines = Text()
         if view.query:
             lines.append(printable_line(view.query, 160) + "\n", style="dim")
-        lines.append(printable_line(view.answer or "(no answer)", 160))
-        lines.append("\n" + _low_scores(view, reported), style="dim")
+        if view.recorded:
+            lines.append(printable_line(view.answer or "(no answer)", 160) + "\n")
+        lines.append(_low_scores(view, reported), style="dim")
         table.add_row(Text(printable_line(view.case_id), style="bold"), lines)
     return Padding(table, (0, 0, 0, 2), expand=False)
 

@@ -1,4 +1,4 @@
-"""A run as a table, CSV or Parquet: one row for each case, repeat and metric."""
+"""A run as a table: CSV for people, and the score table that can be read again. One row a case, repeat and metric."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import csv
 import io
 import os
 from collections.abc import Iterator
-from itertools import islice
 from typing import Any
 
-from agentunit.installation import install_command
+from agentunit.engine.score_rows import record_rows
+from agentunit.engine.table_run import ScoreTableWriter
 from agentunit.reports.case_view import reason_of
 from agentunit.reports.printable import disarmed
 from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.reporters import ReportError, whole_file
+from agentunit.store.parquet_table import TableUnavailable, load_parquet
 
-INSTALL_HINT = install_command("parquet")
 COLUMNS = (
     "case_id",
     "repeat",
@@ -31,7 +31,6 @@ COLUMNS = (
 )
 """``repeat`` counts from 1; ``elapsed_s`` is the metric's time, ``agent_elapsed_s`` the agent's."""
 
-_ROWS_AT_ONCE = 10_000
 # A spreadsheet takes a cell that begins like this for a formula, and runs it.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -74,23 +73,22 @@ def write_csv(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
 
 
 def write_parquet(reported: ReportedRun, path: str | os.PathLike[str]) -> int:
-    """Write the table as Parquet (extra ``parquet``); returns the number of rows."""
+    """Write the run as a score table (extra ``parquet``), which can be read again; returns the number of rows."""
+    run = reported.run
     try:
-        import pyarrow as arrow
-        from pyarrow import parquet
-    except ImportError:
-        raise ReportError(f"Parquet needs pyarrow: {INSTALL_HINT}") from None
-    kinds = {"repeat": arrow.int64(), "value": arrow.float64(), "agent_failed": arrow.bool_()}
-    kinds |= {"elapsed_s": arrow.float64(), "agent_elapsed_s": arrow.float64()}
-    schema = arrow.schema([(name, kinds.get(name, arrow.string())) for name in COLUMNS])
-    rows = score_rows(reported)
-    n_rows = 0
-    with whole_file(path) as stream, parquet.ParquetWriter(stream, schema) as writer:
-        while batch := list(islice(rows, _ROWS_AT_ONCE)):
-            columns = [[_writable(row[index]) for row in batch] for index in range(len(COLUMNS))]
-            writer.write_table(arrow.table(dict(zip(COLUMNS, columns, strict=True)), schema=schema))
-            n_rows += len(batch)
-    return n_rows
+        load_parquet()
+    except TableUnavailable as error:
+        raise ReportError(str(error)) from None
+    with whole_file(path) as stream, ScoreTableWriter(stream, run.header) as writer:
+        for case in reported.cases():
+            place = (run.header.id, case.position, case.repeat, case.case_id)
+            rows = record_rows(
+                *place, case.scores, writer.infos, failed=case.agent_failed, elapsed_s=case.agent_elapsed_s
+            )
+            writer.add_rows(rows)
+        summary = reported.summary
+        writer.finish(n_input_errors=summary.n_input_errors, input_errors=summary.input_errors)
+    return writer.n_rows
 
 
 def _cell(value: Any) -> Any:
@@ -101,8 +99,3 @@ def _cell(value: Any) -> Any:
         text = disarmed(value.replace("\x00", "\ufffd"))
         return f"'{text}" if text.lstrip(" ").startswith(_FORMULA_STARTS) else text
     return value
-
-
-def _writable(value: Any) -> Any:
-    """Text without half surrogates, which UTF-8 cannot hold."""
-    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value

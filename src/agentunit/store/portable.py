@@ -17,11 +17,14 @@ from msgspec import Struct
 
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.results import Score, encode_json
+from agentunit.store.foreign import check_foreign
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import RunHeader
 from agentunit.store.schema import StoreError
 from agentunit.store.score_blocks import WrittenScore, written_scores
 from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, decompressed
+from agentunit.traces.native import spoken_os_error
+from agentunit.traces.remote import open_binary
 
 PORTABLE_VERSION = 1
 _LOOKED_INTO = 1 << 12
@@ -116,7 +119,7 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
 def is_portable(path: str | os.PathLike[str]) -> bool:
     """Whether a file calls itself an exported run, or cannot be looked into; reading it says what is wrong with it."""
     try:
-        with open(path, "rb") as raw:
+        with open_binary(path) as raw:
             return b'"agentunit_run"' in decompressed(raw).readline(_LOOKED_INTO)
     except (ZstandardMissing, OSError, *BROKEN_STREAM):
         return True
@@ -126,22 +129,24 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[Por
     """A portable file's run and its cases, streamed."""
     name = os.fspath(path)
     try:
-        with open(name, "rb") as raw:
+        with open_binary(name) as raw:
             first = _header_decoder.decode(decompressed(raw).readline())
     except (msgspec.DecodeError, UnicodeDecodeError, ZstandardMissing, *BROKEN_STREAM) as error:
         hint = "'agentunit export' writes one, 'agentunit score' reads traces"
         raise StoreError(f"{name} is not an exported run ({error}); {hint}") from None
     except OSError as error:
-        raise StoreError(f"{name}: {(error.strerror or str(error)).lower()}") from None
+        raise StoreError(f"{name}: {spoken_os_error(error)}") from None
     if first.agentunit_run != PORTABLE_VERSION:
         raise StoreError(f"{name}: the version of an exported run must be 1; received {first.agentunit_run}")
-    # Whatever the file says about itself: nobody knows who wrote it.
-    first.header.settings = {**first.header.settings, "foreign": True}
+    try:
+        check_foreign(first.header)
+    except ValueError as error:
+        raise StoreError(f"{name} is not an exported run that can be read ({error})") from None
     return first.header, _read_cases(name)
 
 
 def _read_cases(name: str) -> Iterator[PortableCase]:
-    with open(name, "rb") as raw:
+    with open_binary(name) as raw:
         stream = decompressed(raw)
         stream.readline()
         number = 1

@@ -5,8 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from agentunit.core.case import DatasetCase, origin_of, set_origin
 from agentunit.core.records import Record
+
+
+class ExpectedUse(Struct, frozen=True):
+    """How often answers were used on some records, and which cases of the dataset were."""
+
+    n_joined: int
+    n_ambiguous: int
+    used: list[int]
 
 
 class ExpectedAnswers:
@@ -51,6 +61,19 @@ class ExpectedAnswers:
     def unused(self) -> list[str]:
         """The ids of the cases that no record was joined with."""
         return [case.id for position, case in enumerate(self._cases) if position not in self._used]
+
+    def take_use(self) -> ExpectedUse:
+        """How the answers were used so far, which is counted from zero again."""
+        use = ExpectedUse(self.n_joined, self.n_ambiguous, sorted(self._used))
+        self.n_joined = self.n_ambiguous = 0
+        self._used = set()
+        return use
+
+    def add_use(self, use: ExpectedUse) -> None:
+        """Count records that were joined elsewhere with the same dataset."""
+        self.n_joined += use.n_joined
+        self.n_ambiguous += use.n_ambiguous
+        self._used.update(use.used)
 
     def join(self, record: Record) -> bool:
         """Complete a record's case; false when the dataset has none for it."""

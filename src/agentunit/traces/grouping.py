@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from types import TracebackType
 from typing import IO, Any, Literal, NamedTuple
@@ -81,6 +81,7 @@ class SpanGroups:
         session_of: Callable[[PackedSpan], tuple[str, bool] | None] | None = None,
         memory_bytes: int = MEMORY_BYTES,
         largest_group_bytes: int = LARGEST_GROUP_BYTES,
+        file: IO[bytes] | None = None,
     ) -> None:
         if group_by == "session" and session_of is None:
             raise ValueError("SpanGroups: group_by='session' needs session_of, but it is None")
@@ -92,7 +93,7 @@ class SpanGroups:
         self._unpacks: list[Unpack] = []
         self._numbers: dict[int, int] = {}
         self._n_waiting_bytes = 0
-        self._file: IO[bytes] | None = None
+        self._file = file
 
     def __enter__(self) -> SpanGroups:
         return self
@@ -135,29 +136,28 @@ class SpanGroups:
             if n_bytes > self._largest_group_bytes:
                 for trace_id in trace_ids:
                     self._traces[trace_id].waiting.clear()
-                limit = self._largest_group_bytes >> 20
-                yield InputError(group, None, f"its spans are {n_bytes >> 20} MiB, more than {limit}, and are left out")
+                yield group_too_large(group, n_bytes, self._largest_group_bytes)
                 continue
-            spans, logs = [], []
-            for trace_id in trace_ids:
-                for data, unpack in self._spans(self._traces[trace_id]):
-                    try:
-                        unpacked = unpack(data, self._notes)
-                    except MemoryError:
-                        raise
-                    except Exception as error:  # noqa: BLE001  # one odd span must not cost its trace
-                        yield InputError(f"trace {trace_id}", None, f"a span {cannot_be_read(error)}")
-                        continue
-                    if isinstance(unpacked, LogEvent):
-                        logs.append(unpacked)
-                    else:
-                        # A damaged span may name two traces; it stays where it was put.
-                        unpacked.trace_id = trace_id
-                        spans.append(unpacked)
-            if logs:
-                self._put_into_spans(logs, spans)
-            if spans:
-                yield SpanGroup(group, tuple(trace_ids), spans)
+            packed = (
+                (trace_id, data, unpack)
+                for trace_id in trace_ids
+                for data, unpack in self._spans(self._traces[trace_id])
+            )
+            yield from unpacked_group(group, trace_ids, packed, self._notes)
+
+    def spooled(self) -> Iterator[tuple[str, int, list[int]]]:
+        """Write all spans to the file that was handed over; each trace, its bytes, and where its spans lie.
+
+        A place is an offset and a length in bytes, of spans as ``framed_spans`` reads them.
+        """
+        self._move_to_file()
+        for trace_id, trace in self._traces.items():
+            yield trace_id, trace.n_bytes, list(trace.runs)
+
+    @property
+    def unpacks(self) -> Sequence[Unpack]:
+        """What unpacks the spans, by the numbers in their frames."""
+        return self._unpacks
 
     def _groups(self) -> Iterator[tuple[str, list[str]]]:
         if self._session_of is None:
@@ -220,41 +220,79 @@ class SpanGroups:
             run = self._file.read(n_bytes)
         except OSError as error:
             raise SpoolFailed(_no_room(error)) from error
-        at = 0
-        while at < len(run):
-            header = int.from_bytes(run[at : at + _HEADER_BYTES], _ORDER)
-            at += _HEADER_BYTES
-            length = header >> 32
-            yield run[at : at + length], self._unpacks[header & 0xFFFFFFFF]
-            at += length
+        yield from framed_spans(run, self._unpacks)
 
-    def _put_into_spans(self, logs: list[LogEvent], spans: list[Span]) -> None:
-        by_id = {(span.trace_id, span.span_id): span for span in spans}
-        touched: dict[int, Span] = {}
-        for log in logs:
-            span = by_id.get((log.trace_id, log.span_id))
-            if span is None:
-                self._notes.problems["a log record whose span is missing was left out"] += 1
-            else:
-                span.events.append(log.event)
-                touched[id(span)] = span
-        for span in touched.values():
-            span.events.sort(key=lambda event: float("inf") if event.timestamp is None else event.timestamp)
+
+def framed_spans(run: bytes, unpacks: Sequence[Unpack]) -> Iterator[tuple[bytes, Unpack]]:
+    """The spans of a piece of a file of spans, each with what unpacks it."""
+    at = 0
+    while at < len(run):
+        header = int.from_bytes(run[at : at + _HEADER_BYTES], _ORDER)
+        at += _HEADER_BYTES
+        length = header >> 32
+        yield run[at : at + length], unpacks[header & 0xFFFFFFFF]
+        at += length
+
+
+def group_too_large(group: str, n_bytes: int, limit: int = LARGEST_GROUP_BYTES) -> InputError:
+    """The error of a group that is left out for its size."""
+    return InputError(group, None, f"its spans are {n_bytes >> 20} MiB, more than {limit >> 20}, and are left out")
+
+
+def unpacked_group(
+    group: str, trace_ids: Sequence[str], packed: Iterable[tuple[str, bytes, Unpack]], notes: ReadingNotes
+) -> Iterator[SpanGroup | InputError]:
+    """A group with its spans unpacked, after those of them that cannot be read."""
+    spans, logs = [], []
+    for trace_id, data, unpack in packed:
+        try:
+            unpacked = unpack(data, notes)
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001  # one odd span must not cost its trace
+            yield InputError(f"trace {trace_id}", None, f"a span {cannot_be_read(error)}")
+            continue
+        if isinstance(unpacked, LogEvent):
+            logs.append(unpacked)
+        else:
+            # A damaged span may name two traces; it stays where it was put.
+            unpacked.trace_id = trace_id
+            spans.append(unpacked)
+    if logs:
+        _put_into_spans(logs, spans, notes)
+    if spans:
+        yield SpanGroup(group, tuple(trace_ids), spans)
+
+
+def _put_into_spans(logs: list[LogEvent], spans: list[Span], notes: ReadingNotes) -> None:
+    by_id = {(span.trace_id, span.span_id): span for span in spans}
+    touched: dict[int, Span] = {}
+    for log in logs:
+        span = by_id.get((log.trace_id, log.span_id))
+        if span is None:
+            notes.problems["a log record whose span is missing was left out"] += 1
+        else:
+            span.events.append(log.event)
+            touched[id(span)] = span
+    for span in touched.values():
+        span.events.sort(key=lambda event: float("inf") if event.timestamp is None else event.timestamp)
 
 
 def _packed(span: Span) -> PackedSpan:
     try:
-        return PackedSpan(span.trace_id, _msgpack.encode(span), _unpack_msgpack)
+        return PackedSpan(span.trace_id, _msgpack.encode(span), unpack_msgpack)
     except (TypeError, OverflowError, UnicodeEncodeError):
         # Numbers beyond 64 bits, half surrogate pairs, and objects of other libraries.
-        return PackedSpan(span.trace_id, encode_json(span), _unpack_json)
+        return PackedSpan(span.trace_id, encode_json(span), unpack_json)
 
 
-def _unpack_msgpack(data: bytes, _: ReadingNotes) -> Span:
+def unpack_msgpack(data: bytes, _: ReadingNotes) -> Span:
+    """A span that was packed as MessagePack."""
     return _msgpack_decoder.decode(data)
 
 
-def _unpack_json(data: bytes, _: ReadingNotes) -> Span:
+def unpack_json(data: bytes, _: ReadingNotes) -> Span:
+    """A span that was packed as JSON."""
     return _json_decoder.decode(data)
 
 

@@ -15,6 +15,7 @@ from agentunit.core.results import InputError
 from agentunit.traces.compressed import ZstandardMissing, bounded_lines, decompressed
 from agentunit.traces.formats_base import cannot_be_read
 from agentunit.traces.limits import LimitExceeded, check_nodes, read_limits
+from agentunit.traces.remote import RemoteError
 
 STDIN = "-"
 NATIVE_FORMAT = "records"
@@ -92,6 +93,8 @@ def spoken_os_error(error: OSError) -> str:
     """Why a file cannot be read, in a few words."""
     if isinstance(error, FileNotFoundError):
         return "no such file"
+    if isinstance(error, RemoteError):
+        return str(error)
     if isinstance(error, IsADirectoryError) or (error.filename and Path(error.filename).is_dir()):
         return "is a folder, not a file"
     return (error.strerror or str(error)).lower()

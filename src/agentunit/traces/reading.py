@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 from agentunit.core.case import origin_of, set_origin
 from agentunit.core.records import Record
@@ -18,7 +19,9 @@ from agentunit.traces.formats import detect, format_named, format_names, is_nati
 from agentunit.traces.formats_base import Source, TraceFormat, cannot_be_read
 from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGroups, SpoolFailed
 from agentunit.traces.limits import raised_by, read_limits
+from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
+from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
 
@@ -38,6 +41,14 @@ class TraceSource(Protocol):
         ...
 
     def __iter__(self) -> Iterator[Record | InputError]: ...
+
+
+class InputFile(NamedTuple):
+    """A file to read: whether the user named it, and not only its folder, and its size (0 where not known)."""
+
+    path: str
+    named: bool
+    n_bytes: int
 
 
 class TraceFiles:
@@ -65,12 +76,12 @@ class TraceFiles:
         self._format = format
         self._group_by = group_by
         self._forced = None if format is None else format_named(format)
-        self._files = list(_files_in([os.fspath(path) for path in paths]))
-        self._size = sum(_size(path) for path, _ in self._files)
+        self.files = list(_files_in([os.fspath(path) for path in paths]))
+        self._size = sum(n_bytes for _, _, n_bytes in self.files)
         self._done_bytes = 0
         self._n_groups = self._n_assembled = 0
         self._raw: BinaryIO | None = None
-        self._passed_over: dict[str, str] = {}
+        self.passed_over: dict[str, str] = {}
 
     def fraction(self) -> float | None:
         """How far along the reading is, ``None`` where that cannot be known; traces are put together after it."""
@@ -84,49 +95,59 @@ class TraceFiles:
 
     def __iter__(self) -> Iterator[Record | InputError]:
         # One file names each case once; the same runs in two files or formats would count twice unnoticed.
-        seen: set[int] | None = set() if len(self._files) > 1 else None
+        seen: set[int] | None = set() if len(self.files) > 1 else None
         records = self._records()
         for found in records if self._group_by == "trace" else _by_session(records):
-            if isinstance(found, Record):
-                if origin_of(found.case) is None:
-                    # Put together from several files: paths in it are looked up beside the first of them.
-                    set_origin(found.case, _folder_of(self._files[0][0]))
-                if seen is not None:
-                    self._note_repeated(found.case.id, seen)
-                if self.expected is not None:
-                    self.expected.join(found)
-            yield found
+            if isinstance(found, Record) and seen is not None:
+                note_repeated(found.case.id, seen, self.notes)
+            yield self.completed(found)
 
-    def _note_repeated(self, case_id: str, seen: set[int]) -> None:
-        known = hash(case_id)
-        if case_id and known in seen:
-            self.notes.problems["cases have the id of another case in these files: are they the same runs twice?"] += 1
-        elif len(seen) < _MOST_REMEMBERED:
-            seen.add(known)
+    def completed(self, found: Record | InputError) -> Record | InputError:
+        """A record that was read, with what is known of its case beside its file."""
+        if isinstance(found, Record):
+            if origin_of(found.case) is None:
+                # Put together from several files: paths in it are looked up beside the first of them.
+                set_origin(found.case, _folder_of(self.files[0][0]))
+            if self.expected is not None:
+                self.expected.join(found)
+        return found
+
+    def read_file(
+        self, path: str, named: bool, groups: SpanGroups, lines: LineRange | None = None, bad_before: int = 0
+    ) -> Iterator[Record | InputError]:
+        """What one file holds, or some lines of one that holds records; its spans are put into ``groups``.
+
+        ``bad_before`` parts of the file before those lines could not be read.
+        """
+        for found in self._file(path, named, groups, lines, bad_before):
+            yield self.completed(found)
 
     def _records(self) -> Iterator[Record | InputError]:
         with SpanGroups(self.notes, self._group_by, _session_of) as groups:
             try:
-                for path, named in self._files:
+                for path, named, n_bytes in self.files:
                     yield from self._file(path, named, groups)
-                    self._done_bytes += _size(path)
+                    self._done_bytes += n_bytes
                 yield from self._assembled(groups)
             except SpoolFailed as error:
-                yield InputError(self._files[0][0], None, str(error))
+                yield InputError(self.files[0][0], None, str(error))
 
-    def _file(self, path: str, named: bool, groups: SpanGroups) -> Iterator[Record | InputError]:
+    def _file(
+        self, path: str, named: bool, groups: SpanGroups, lines: LineRange | None = None, bad_before: int = 0
+    ) -> Iterator[Record | InputError]:
         name = "standard input" if path == STDIN else path
         if not named and os.path.exists(path) and not os.path.isfile(path):
             # Opening a pipe without a writer would wait for ever.
             self._pass_over("pipes, devices and links to folders", name)
             return
         try:
-            self._raw = sys.stdin.buffer if path == STDIN else open(path, "rb")  # noqa: SIM115  # closed below
+            self._raw = sys.stdin.buffer if path == STDIN else open_binary(path)
         except OSError as error:
             yield InputError(name, None, spoken_os_error(error))
             return
         try:
-            yield from self._few_errors(path, name, self._stream(name, path, named, groups))
+            found = self._stream(name, path, named, groups) if lines is None else self._lines(path, lines)
+            yield from self._few_errors(path, name, found, bad_before)
         except ZstandardMissing as error:
             yield InputError(name, None, str(error))
         except BROKEN_STREAM as error:
@@ -142,9 +163,11 @@ class TraceFiles:
                 self._raw.close()
             self._raw = None
 
-    def _few_errors(self, path: str, name: str, found: Iterator[Record | InputError]) -> Iterator[Record | InputError]:
+    def _few_errors(
+        self, path: str, name: str, found: Iterator[Record | InputError], n_errors: int
+    ) -> Iterator[Record | InputError]:
         """What was found, unless next to nothing of a large file can be read."""
-        n_errors, limit = 0, read_limits().bad_items
+        limit = read_limits().bad_items
         folder = _folder_of(path)
         for each in found:
             if isinstance(each, Record):
@@ -176,12 +199,23 @@ class TraceFiles:
         self.notes.n_files += 1
         self.notes.formats[found.name if found else NATIVE_FORMAT] += 1
         if found is None:
-            for each in RecordFile(path).read_from(replayed(taken, stream)):
-                if isinstance(each, Record):
-                    self._note_scopes(each.trace.metadata.get("instrumentation"))
-                yield each
+            yield from self._native(path, replayed(taken, stream))
         else:
             yield from self._formatted(found, Source(name, replayed(taken, stream)), groups)
+
+    def _lines(self, path: str, lines: LineRange) -> Iterator[Record | InputError]:
+        if self._raw is None:
+            return
+        if lines.start == 0:
+            self.notes.n_files += 1
+            self.notes.formats[NATIVE_FORMAT] += 1
+        yield from self._native(path, lines.stream(self._raw))
+
+    def _native(self, path: str, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
+        for each in RecordFile(path).read_from(stream):
+            if isinstance(each, Record):
+                self._note_scopes(each.trace.metadata.get("instrumentation"))
+            yield each
 
     def _note_scopes(self, scopes: object) -> None:
         """Records that were made of spans say by whose: the advice of the doctor depends on it."""
@@ -214,23 +248,40 @@ class TraceFiles:
 
     def _pass_over(self, what: str, name: str) -> None:
         """Count what a folder holds beside traces; the first stands as an example of all."""
-        problem = self._passed_over.setdefault(what, f"{what} were passed over, such as {name}")
+        problem = self.passed_over.setdefault(what, f"{what} were passed over, such as {name}")
         self.notes.problems[problem] += 1
 
     def _assembled(self, groups: SpanGroups) -> Iterator[Record | InputError]:
         self._n_groups = len(groups)
         for group in groups:
             self._n_assembled += 1 if isinstance(group, InputError) else len(group.trace_ids)
-            if isinstance(group, InputError):
-                yield group
-                continue
-            try:
-                record = assemble(group.spans, self.notes, _session_id(group, self._group_by))
-            except Exception as error:  # noqa: BLE001  # one odd trace must not cost the others
-                yield InputError(f"trace {group.id}", None, f"cannot be put together ({type(error).__name__}: {error})")
-                continue
+            record = self._record_of(group)
             if record is not None:
                 yield record
+
+    def assembled(self, groups: Iterable[SpanGroup | InputError]) -> Iterator[Record | InputError]:
+        """The records of traces whose spans are together."""
+        for group in groups:
+            record = self._record_of(group)
+            if record is not None:
+                yield self.completed(record)
+
+    def _record_of(self, group: SpanGroup | InputError) -> Record | InputError | None:
+        if isinstance(group, InputError):
+            return group
+        try:
+            return assemble(group.spans, self.notes, _session_id(group, self._group_by))
+        except Exception as error:  # noqa: BLE001  # one odd trace must not cost the others
+            return InputError(f"trace {group.id}", None, f"cannot be put together ({type(error).__name__}: {error})")
+
+
+def note_repeated(case_id: str, seen: set[int], notes: ReadingNotes) -> None:
+    """Count a case whose id another case had; so many ids are remembered, and no more."""
+    known = hash(case_id)
+    if case_id and known in seen:
+        notes.problems["cases have the id of another case in these files: are they the same runs twice?"] += 1
+    elif len(seen) < _MOST_REMEMBERED:
+        seen.add(known)
 
 
 def read_records(
@@ -265,21 +316,39 @@ def _session_of(packed: PackedSpan) -> tuple[str, bool] | None:
     return None if session is None else (session, unpacked.parent_id is None)
 
 
-def _files_in(paths: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """The files of files and folders, with whether the user named them."""
+def _files_in(paths: Sequence[str]) -> Iterator[InputFile]:
+    """The files of files and folders."""
     for path in paths:
-        if path == STDIN or not os.path.isdir(path):
-            yield path, True
-            continue
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(each for each in folders if not each.startswith("."))
-            linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
-            for name in sorted([*names, *linked]):
-                if not name.startswith("."):
-                    yield os.path.join(folder, name), False
+        if is_remote(path):
+            yield from _remote_files_in(path)
+        elif path == STDIN or not os.path.isdir(path):
+            yield InputFile(path, True, _size(path))
+        else:
+            for each in _walk(path):
+                yield InputFile(each, False, _size(each))
+
+
+def _remote_files_in(url: str) -> Iterator[InputFile]:
+    try:
+        for each in remote_files(url):
+            yield InputFile(each.url, each.named, each.n_bytes)
+    except OSError:
+        # Opening it says what is wrong with it, in its place among the others.
+        yield InputFile(url, True, 0)
+
+
+def _walk(path: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(path):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        linked = [each for each in folders if os.path.islink(os.path.join(folder, each))]
+        for name in sorted([*names, *linked]):
+            if not name.startswith("."):
+                yield os.path.join(folder, name)
 
 
 def _folder_of(path: str) -> str:
+    if is_remote(path):
+        return remote_folder(path)
     return os.getcwd() if path == STDIN else os.path.dirname(os.path.abspath(path))
 
 

@@ -102,6 +102,17 @@ class ReadingNotes(Struct):
             known = name in self.not_understood or len(self.not_understood) < _MOST_FIELDS
             self.not_understood[name if known else _OTHER_FIELDS] += 1
 
+    def add(self, later: ReadingNotes) -> None:
+        """Take in what was noticed after this, in another part of the same input."""
+        self.n_files += later.n_files
+        self.n_spans += later.n_spans
+        self.n_traces += later.n_traces
+        for name in ("formats", "scopes", "kinds", "unplaced", "problems"):
+            getattr(self, name).update(getattr(later, name))
+        for name, n in later.not_understood.items():
+            known = name in self.not_understood or len(self.not_understood) < _MOST_FIELDS
+            self.not_understood[name if known else _OTHER_FIELDS] += n
+
 
 # OpenInference defines these as JSON in a text; Phoenix decodes them, and a mapping in them is no nesting of names.
 _JSON_TEXTS = ("metadata", "document.metadata", "llm.prompt_template.variables", "tool.parameters")

@@ -54,7 +54,8 @@ class OnnxTextModel:
         self.max_tokens = max_tokens
         self.batch_tokens = batch_tokens
         self._tokenizer = _open_tokenizer(Path(tokenizer))
-        self._session = _open_session(Path(model), threads or min(MOST_THREADS, _processors()))
+        self._model, self._threads = Path(model), threads
+        self._session = self._opened()
         self._inputs = {each.name: _INTEGERS.get(each.type) for each in self._session.get_inputs()}
         unknown = [name for name, kind in self._inputs.items() if name not in _FED or kind is None]
         if unknown:
@@ -65,6 +66,16 @@ class OnnxTextModel:
         # The model's own name for "as many as there are tokens": outputs that carry it have a row a token.
         self._length_name = self._session.get_inputs()[0].shape[-1]
         self._padding = _padding_id(self._tokenizer)
+
+    def _opened(self) -> Any:
+        self._process = os.getpid()
+        return _open_session(self._model, self._threads or _default_threads())
+
+    def _usable_session(self) -> Any:
+        """The model; a forked process opens it anew, because it lacks the threads of the process it came from."""
+        if self._process != os.getpid():
+            self._session = self._opened()
+        return self._session
 
     @property
     def tokenizer(self) -> Any:
@@ -112,7 +123,7 @@ class OnnxTextModel:
             )
         found: list[Outputs] = [{} for _ in sequences]
         for places in self._batches([len(sequence.ids) for sequence in sequences]):
-            results = self._session.run(None, self._fed([sequences[place] for place in places]))
+            results = self._usable_session().run(None, self._fed([sequences[place] for place in places]))
             for name, rows in zip(self._outputs, results, strict=True):
                 shape = self._outputs[name]
                 per_token = len(shape) > 1 and shape[1] == self._length_name
@@ -188,6 +199,12 @@ def _open_tokenizer(path: Path) -> Any:
 def _padding_id(tokenizer: Any) -> int:
     known = (tokenizer.token_to_id(name) for name in _PADDING_NAMES)
     return next((number for number in known if number is not None), 0)
+
+
+def _default_threads() -> int:
+    """As many as there are processors, up to a few. Processes that work beside each other are told to use one each."""
+    told = os.environ.get("AGENTUNIT_LOCAL_THREADS", "")
+    return int(told) if told.isdecimal() and int(told) else min(MOST_THREADS, _processors())
 
 
 def _processors() -> int:

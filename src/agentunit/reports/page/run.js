@@ -223,7 +223,7 @@
     if (view.user_failure) titled("Not scored", text(view.user_failure, "error"));
     if (view.turns) titled("Conversation", make("ol", "turns", ...view.turns.map(turn)), cut(view.turns));
     else if (view.query) titled("Question", text(view.query));
-    if (!view.turns || view.expected) out.push(answerAndExpected(view));
+    if (view.recorded !== false && (!view.turns || view.expected)) out.push(answerAndExpected(view));
     if (view.context) titled("Context", make("ol", "passages", ...view.context.map((each) => make("li", "", text(each)))), cut(view.context));
     if (view.agents) titled("Agents", agents(view), ...(view.pictures || []).map(picture));
     if (view.tool_calls) titled("Tool calls", ...view.tool_calls.map(call), cut(view.tool_calls));

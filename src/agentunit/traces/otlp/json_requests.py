@@ -86,7 +86,8 @@ def _unpack_span(data: bytes, resource: dict[str, Any], scope: str, notes: Readi
     return span_of(row, resource, scope, notes, long=len(data) > LONGEST_ATTRIBUTE)
 
 
-def _unpack_log(data: bytes, notes: ReadingNotes) -> LogEvent:
+def unpack_log(data: bytes, notes: ReadingNotes) -> LogEvent:
+    """The log record in some bytes."""
     event = log_event_of(decoded(data), notes, long=len(data) > LONGEST_ATTRIBUTE)
     if event is None:
         raise ValueError("no log record of a GenAI call")
@@ -99,7 +100,7 @@ class _Reading:
     def __init__(self, source: Source, notes: ReadingNotes) -> None:
         self.cursor = JsonCursor(source)
         self.notes = notes
-        self._unpacks = Unpacks(_ENCODING)
+        self._unpacks = Unpacks(JSON_ENCODING)
 
     def document(self) -> Iterator[PackedSpan | InputError]:
         """The spans of the value at the cursor: an export request, or an array of them."""
@@ -201,7 +202,7 @@ class _Reading:
         if event is None:
             self.notes.problems[NOT_OF_GENAI] += 1
             return None
-        return PackedSpan(event.trace_id, data, _unpack_log)
+        return PackedSpan(event.trace_id, data, unpack_log)
 
     def _error(self, reason: str, line: int | None = None) -> InputError:
         return InputError(self.cursor.source.name, line or self.cursor.line, reason)
@@ -242,7 +243,7 @@ def _shared(data: bytes | None, what: str, notes: ReadingNotes) -> dict[str, Any
     return {}
 
 
-_ENCODING = Encoding(_resource_attributes, _scope_name, _unpack_span)
+JSON_ENCODING = Encoding("otlp-json", _resource_attributes, _scope_name, _unpack_span)
 
 
 def _matches(opening: Opening) -> bool:

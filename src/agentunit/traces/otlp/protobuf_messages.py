@@ -163,7 +163,7 @@ class Messages:
         self._log: Any = LogRecord
         self._resource: Any = Resource
         self._span: Any = SpanMessage
-        self.encoding = Encoding(self.resource_attributes, self.scope_name, self.span)
+        self.encoding = Encoding("otlp-protobuf", self.resource_attributes, self.scope_name, self.span)
 
     def resource_attributes(self, data: bytes | None, notes: ReadingNotes) -> dict[str, Any]:
         """The attributes of a resource."""
@@ -216,6 +216,13 @@ class Messages:
             attributes["body"] = body
         time = _seconds(message.time_unix_nano) or _seconds(message.observed_time_unix_nano)
         return LogEvent(message.trace_id.hex(), message.span_id.hex(), SpanEvent(name, time, attributes))
+
+    def unpack_log(self, data: bytes, notes: ReadingNotes) -> LogEvent:
+        """The log record in some bytes."""
+        event = self.log_event(data, notes)
+        if event is None:
+            raise ValueError("no log record of a GenAI call")
+        return event
 
     def _parsed(self, kind: Any, data: bytes, what: str, notes: ReadingNotes) -> Any:
         try:

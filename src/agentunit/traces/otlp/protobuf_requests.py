@@ -25,7 +25,7 @@ from agentunit.traces.otlp.protobuf_messages import (
     WireStream,
 )
 from agentunit.traces.otlp.values import NOT_OF_GENAI, UNDEFINED, Level, Unpack, Unpacks
-from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes
+from agentunit.traces.spans import PackedSpan, ReadingNotes
 
 Framing = Literal["one message", "varint", "four bytes"]
 
@@ -57,6 +57,7 @@ class _Reading:
         self._longest = read_limits().item_bytes
         self._messages = Messages()
         self._unpacks = Unpacks(self._messages.encoding)
+        self._unpack_log = self._messages.unpack_log
 
     def spans(self) -> Iterator[PackedSpan | InputError]:
         """What the file holds; after damage in a message, the next one is read if it is known where it begins."""
@@ -135,12 +136,6 @@ class _Reading:
             self._notes.problems[NOT_OF_GENAI] += 1
             return None
         return PackedSpan(event.trace_id, data, self._unpack_log)
-
-    def _unpack_log(self, data: bytes, notes: ReadingNotes) -> LogEvent:
-        event = self._messages.log_event(data, notes)
-        if event is None:
-            raise ValueError("no log record of a GenAI call")
-        return event
 
     def _error(self, reason: str) -> InputError:
         return InputError(self._source.name, None, f"{reason} (at byte {self._wire.offset})")

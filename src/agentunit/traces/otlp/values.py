@@ -259,6 +259,7 @@ _Said = tuple[bytes | None, bytes | None]
 class Encoding(NamedTuple):
     """How the parts of an export are decoded: attributes of a resource, name of a scope, and a span with both."""
 
+    name: str
     resource: Callable[[bytes | None, ReadingNotes], dict[str, Any]]
     scope: Callable[[bytes | None, ReadingNotes], str]
     span: Callable[[bytes, dict[str, Any], str, ReadingNotes], Span]
@@ -287,19 +288,30 @@ class Level:
 class Unpack:
     """Makes spans out of the bytes of one level. Resource and scope are looked up late: they may follow the spans."""
 
-    __slots__ = ("_encoding", "_level", "_shared")
+    __slots__ = ("_encoding", "_level", "_shared", "name")
 
     def __init__(self, level: Level, encoding: Encoding) -> None:
         self._level = level
         self._encoding = encoding
+        self.name = encoding.name
         self._shared: tuple[_Said, dict[str, Any], str] | None = None
 
     def __call__(self, data: bytes, notes: ReadingNotes) -> Span:
         """The span in some bytes."""
+        resource, scope = self.shared(notes)
+        return self._encoding.span(data, resource, scope, notes)
+
+    @property
+    def said(self) -> _Said:
+        """The bytes of the resource and the scope, as far as they were met."""
+        return self._level.said()
+
+    def shared(self, notes: ReadingNotes) -> tuple[dict[str, Any], str]:
+        """The resource and the scope of all its spans; what is odd about them is noted once."""
         said = self._level.said()
         if self._shared is None or self._shared[0] != said:
             self._shared = (said, self._encoding.resource(said[0], notes), self._encoding.scope(said[1], notes))
-        return self._encoding.span(data, self._shared[1], self._shared[2], notes)
+        return self._shared[1:]
 
 
 class Unpacks:

@@ -1,0 +1,104 @@
+"""What commands write: a file, an object by URL, or standard output, whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+from contextlib import suppress
+from typing import IO, Any, cast
+
+from agentunit.cli.options import InputFailure
+from agentunit.traces.native import STDIN, spoken_os_error
+from agentunit.traces.remote import RemoteOutput, is_remote
+
+
+class Output:
+    """A stream whose content takes the place of ``out`` by ``finish``; a name that ends in .gz is compressed.
+
+    A file is written beside its place until then. Without ``finish``, what was there before stays; what was written
+    stays beside it as .part where that can be read (``keeps_unfinished``). By URL there is nothing before ``finish``.
+    """
+
+    def __init__(self, out: str, *, keeps_unfinished: bool = True) -> None:
+        self.out = out
+        self._keeps_unfinished = keeps_unfinished
+        self._remote: RemoteOutput | None = None
+        self._unfinished = unfinished_path(out)
+        self._compressed = out.endswith(".gz")
+        if is_remote(out):
+            try:
+                self._remote = RemoteOutput(out)
+            except OSError as error:
+                raise cannot_write(out, error) from None
+            raw = cast(IO[bytes], self._remote)
+            self.stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="wb")) if self._compressed else raw
+        else:
+            self.stream = open_for_writing(self._unfinished, compressed=self._compressed)
+
+    def __enter__(self) -> Output:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if self._remote is not None:
+            # Closing the storage's own stream would put it in its place; one that compresses must have its end.
+            with suppress(OSError):
+                if self._compressed:
+                    self.stream.close()
+                self._remote.discard()
+            return
+        self.stream.close()
+        if not self._keeps_unfinished and self._unfinished != self.out and os.path.exists(self._unfinished):
+            os.unlink(self._unfinished)
+
+    def finish(self, *, keep: bool) -> None:
+        """Put the whole in its place; one that holds nothing is taken away, and what was there before stays."""
+        try:
+            if self._remote is None:
+                self.stream.close()
+                finish_output(self._unfinished, self.out, keep=keep)
+            elif keep:
+                self.stream.close()
+                self._remote.close()
+            else:
+                self._remote.discard()
+        except OSError as error:
+            raise cannot_write(self.out, error) from None
+
+
+def open_for_writing(path: str, *, compressed: bool = False) -> IO[bytes]:
+    """A file to write, by URL too, or standard output; one that cannot be written is an error in one line."""
+    if path == STDIN:
+        return open(sys.__stdout__.fileno() if sys.__stdout__ else 1, "wb", closefd=False)
+    try:
+        if is_remote(path):
+            return cast(IO[bytes], RemoteOutput(path))
+        return gzip.open(path, "wb") if compressed else open(path, "wb")  # type: ignore[return-value]
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def cannot_write(path: str, error: OSError) -> InputFailure:
+    """The failure of an output, in one line."""
+    if is_remote(path):
+        why = str(error) if isinstance(error, FileNotFoundError) and str(error) else spoken_os_error(error)
+        return InputFailure(f"cannot write {path}: {why}")
+    return InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}")
+
+
+def unfinished_path(out: str) -> str:
+    """Where an output is written until it is whole: beside its place. What is no file (a device, a pipe) is written to
+    directly: it must not be replaced by one."""
+    if out == STDIN or is_remote(out) or (os.path.exists(out) and not os.path.isfile(out)):
+        return out
+    return f"{os.path.realpath(out) if os.path.islink(out) else out}.part"
+
+
+def finish_output(unfinished: str, out: str, *, keep: bool) -> None:
+    """Put a whole output in its place; one that holds nothing is taken away, and what was there before stays."""
+    if unfinished == out:
+        return
+    if keep:
+        os.replace(unfinished, os.path.realpath(out))
+    else:
+        os.unlink(unfinished)

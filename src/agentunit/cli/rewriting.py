@@ -1,0 +1,118 @@
+"""Records written anew, by this process or several: what ``convert`` and ``redact`` share."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import click
+
+from agentunit.cli.main import EXIT_ERRORS
+from agentunit.cli.options import InputFailure
+from agentunit.cli.outputs import Output
+from agentunit.core.records import Record
+from agentunit.core.results import InputError
+from agentunit.engine.columns import Block
+from agentunit.engine.parallel.folder import Identity, JobFolder
+from agentunit.engine.parallel.pool import WorkFailed
+from agentunit.engine.parallel.results import UnitsInOrder
+from agentunit.engine.parallel.rewriting import RECORDS_AT_ONCE
+from agentunit.engine.parallel.work import Job
+from agentunit.reports.console import Terminal, error_line
+from agentunit.reports.progress import Progress
+from agentunit.reports.trace_console import print_reading
+from agentunit.traces.grouping import GroupBy
+from agentunit.traces.native import STDIN
+from agentunit.traces.reading import TraceFiles, TraceSource
+
+_SHOWN = 5
+
+
+class Rewritten(NamedTuple):
+    """What came of rewriting: how many records were written, and what could not be read."""
+
+    n_records: int
+    errors: list[InputError]
+
+
+def rewrite_records(
+    source: TraceSource, out: str, rewritten: Callable[[Sequence[Record]], Iterable[bytes]]
+) -> Rewritten:
+    """Write the records of a source as ``rewritten`` gives them back, a few at a time, which is faster for some.
+
+    What was there before stays until the new records are whole.
+    """
+    errors: list[InputError] = []
+    progress = Progress("records", fraction=source.fraction, failures=lambda: len(errors))
+    source.on_progress = progress.touch
+    records = _readable(progress.watch(source), errors)
+    n_records = 0
+    with Output(out) as output:
+        while batch := list(islice(records, RECORDS_AT_ONCE)):
+            n_records += len(batch)
+            output.stream.writelines(line + b"\n" for line in rewritten(batch))
+        output.finish(keep=n_records > 0)
+    return Rewritten(n_records, errors)
+
+
+def _readable(source: Iterable[Record | InputError], errors: list[InputError]) -> Iterator[Record]:
+    for each in source:
+        if isinstance(each, InputError):
+            errors.append(each)
+        else:
+            yield each
+
+
+def rewrite_in_processes(
+    source: TraceFiles,
+    out: str,
+    job: Job,
+    jobs: int,
+    final: Callable[[Block, bytes], bytes] = lambda block, lines: lines,
+) -> Rewritten:
+    """Write the records of files as a job does; ``final`` gives the lines of each block as they are to be written."""
+    errors: list[InputError] = []
+    n_records = 0
+    with tempfile.TemporaryDirectory(prefix="agentunit-blocks-") as folder, Output(out) as output:
+
+        def take(block: Block, lines: bytes) -> None:
+            nonlocal n_records
+            n_records += block.n_records
+            output.stream.write(final(block, lines))
+
+        kept = JobFolder(folder, Identity({}, {}, {}), resume=False)
+        units = UnitsInOrder(source, job, kept, jobs=jobs, take=take, take_error=errors.append)
+        progress = Progress("records", fraction=units.fraction, failures=lambda: len(errors))
+        tick = progress.ticker()
+        try:
+            for _ in units.work():
+                tick(n_records)
+        except WorkFailed as error:
+            raise InputFailure(str(error)) from None
+        finally:
+            progress.clear()
+        output.finish(keep=n_records > 0)
+    return Rewritten(n_records, errors)
+
+
+def can_share(source: TraceSource, files: Sequence[str], group_by: GroupBy) -> TraceFiles | None:
+    """The source if its files can be read by several processes, each a part; ``None`` when one must read all."""
+    return source if isinstance(source, TraceFiles) and STDIN not in files and group_by == "trace" else None
+
+
+def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Iterable[str] = ()) -> None:
+    """Say what was noticed, not read and written; nothing written, or an error, ends the command with exit code 3."""
+    console = Terminal(stderr=True)
+    print_reading(source, console)
+    lines = [f"not read: {error_line(error)}" for error in done.errors[:_SHOWN]]
+    if len(done.errors) > _SHOWN:
+        lines.append(f"… and {len(done.errors) - _SHOWN:,} more")
+    where = "standard output" if out == STDIN else out
+    records = "1 record" if done.n_records == 1 else f"{done.n_records:,} records"
+    lines.append(f"{records} in {where}" if done.n_records else "no records")
+    for line in (*lines, *(more if done.n_records else ())):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    if done.errors or not done.n_records:
+        raise click.exceptions.Exit(EXIT_ERRORS)

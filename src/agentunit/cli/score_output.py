@@ -1,0 +1,132 @@
+"""Where ``agentunit score --out`` puts scores: lines of JSON, or a score table (.parquet)."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from agentunit.cli.options import InputFailure
+from agentunit.cli.outputs import Output, unfinished_path
+from agentunit.core.results import CaseScores, MetricUse, decode_case_scores, decode_json, encode_json, encode_scores
+from agentunit.engine.judge_plan import judge_described
+from agentunit.engine.judging import judged_metrics
+from agentunit.engine.scored_run import infos_as_data
+from agentunit.engine.scoring import RunTotals
+from agentunit.engine.table_run import ScoreTableWriter
+from agentunit.metrics.base import describe
+from agentunit.metrics.registry import parameters
+from agentunit.store.parquet_table import TableUnavailable, is_table_name, load_parquet, new_header
+from agentunit.traces.native import STDIN
+
+
+class ScoreSink(Protocol):
+    """What takes the scores of cases in order. Without ``finish`` nothing takes the place of the output."""
+
+    def add(self, case: CaseScores) -> None:
+        """Take the scores of one more case."""
+        ...
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Take the scores of cases as lines, each without its end."""
+        ...
+
+    def finish(self, totals: RunTotals) -> None:
+        """All cases were scored: put the whole in its place; nothing is kept of an input without a case."""
+        ...
+
+    def __enter__(self) -> ScoreSink: ...
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
+
+
+def open_sink(out: str, metrics: Sequence[Any], files: Sequence[str], max_errors: int) -> ScoreSink:
+    """The sink for an output by its name."""
+    return TableSink(out, metrics, files, max_errors) if is_table_name(out) else LineSink(out)
+
+
+def check_output(out: str | None) -> None:
+    """Refuse a table that cannot be written before anything is scored."""
+    if out is None or not is_table_name(out):
+        return
+    try:
+        load_parquet()
+    except TableUnavailable as error:
+        raise InputFailure(f"--out {out}: {error}") from None
+
+
+def kept_unfinished(out: str | None) -> str | None:
+    """Where the scores of a run that was stopped are; a table without its end cannot be read, and is taken away."""
+    unfinished = unfinished_path(out) if out and not is_table_name(out) else out
+    return None if unfinished == out else unfinished
+
+
+class LineSink:
+    """One JSON object a case and line."""
+
+    def __init__(self, out: str) -> None:
+        self._output = Output(out)
+
+    def __enter__(self) -> LineSink:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._output.__exit__(kind, error, trace)
+
+    def add(self, case: CaseScores) -> None:
+        """Write a line."""
+        self._output.stream.write(encode_scores(case) + b"\n")
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Write lines."""
+        self._output.stream.write(b"\n".join(lines))
+        self._output.stream.write(b"\n")
+
+    def finish(self, totals: RunTotals) -> None:
+        """Put the file in its place."""
+        self._output.finish(keep=totals.n_cases > 0)
+
+
+class TableSink:
+    """A score table: the run is its metadata."""
+
+    def __init__(self, out: str, metrics: Sequence[Any], files: Sequence[str], max_errors: int) -> None:
+        name = os.path.basename(out.rstrip("/"))[: -len(".parquet")] or "scores"
+        settings: dict[str, Any] = {
+            "metrics": [metric.name for metric in metrics],
+            "metric_infos": infos_as_data(metrics),
+            "metric_uses": [MetricUse(each.name, describe(each).version, parameters(each)) for each in metrics],
+            "sources": ["standard input" if each == STDIN else each for each in files],
+            "max_errors": max_errors,
+        }
+        if judged_metrics(metrics):
+            settings["judge"] = judge_described()
+        self._output = Output(out, keeps_unfinished=False)
+        # As plain data at once: what cannot be written must not come to light at the end.
+        self._writer = ScoreTableWriter(self._output.stream, new_header(name, decode_json(encode_json(settings))))
+
+    def __enter__(self) -> TableSink:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._writer.__exit__(kind, error, trace)
+        self._output.__exit__(kind, error, trace)
+
+    def add(self, case: CaseScores) -> None:
+        """Keep the rows of a case until there is a row group of them."""
+        self._writer.add_case(case)
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Keep the rows of cases that another process scored."""
+        for line in lines:
+            self._writer.add_case(decode_case_scores(line))
+
+    def finish(self, totals: RunTotals) -> None:
+        """Write the metadata, and put the file in its place."""
+        header = self._writer.header
+        header.status, header.finished_at, header.n_done = "finished", time.time(), totals.n_cases
+        if totals.judge_problems:
+            header.settings["judge_problems"] = list(totals.judge_problems)
+        self._writer.finish(n_input_errors=totals.n_input_errors, input_errors=totals.input_errors)
+        self._output.finish(keep=totals.n_cases > 0)

@@ -1,0 +1,168 @@
+"""How ``agentunit score`` works through its files: in this process, or in several."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, nullcontext, redirect_stdout
+from typing import Any
+
+import click
+
+from agentunit.cli.options import InputFailure, end_signals_interrupt
+from agentunit.cli.outputs import unfinished_path
+from agentunit.cli.score_output import ScoreSink, kept_unfinished
+from agentunit.core.codec import RecordError
+from agentunit.core.results import InputError, RunSummary
+from agentunit.engine.parallel.folder import JobFolder, JobFolderError
+from agentunit.engine.parallel.identity import identity_of
+from agentunit.engine.parallel.pool import WorkFailed
+from agentunit.engine.parallel.scoring import ParallelScoring
+from agentunit.engine.parallel.units import BLOCK_BYTES
+from agentunit.engine.parallel.work import ScoringJob
+from agentunit.engine.scoring import Run
+from agentunit.engine.slices import Slices
+from agentunit.metrics.base import describe
+from agentunit.reports.progress import Progress
+from agentunit.traces.native import STDIN
+from agentunit.traces.reading import TraceFiles
+
+
+class OneProcess:
+    """Scoring here, record by record."""
+
+    def __init__(
+        self, run: Run, source: TraceFiles, out: str | None, sink: ScoreSink | None, n_cases: int | None
+    ) -> None:
+        self.totals = run
+        self._run = run
+        self._source = source
+        self._out = out
+        self._sink = sink
+        self._n_cases = n_cases
+
+    def work(self) -> RunSummary:
+        """Score everything."""
+        run, source, n_cases = self._run, self._source, self._n_cases
+        progress = Progress(
+            "cases",
+            # What was read before the question says nothing about what is scored.
+            fraction=lambda: run.n_cases / n_cases if n_cases else source.fraction(),
+            failures=lambda: run.n_input_errors + run.n_score_errors,
+        )
+        source.on_progress = progress.touch
+        # What a metric prints must not get between the lines of --json or --out -.
+        with redirect_stdout(sys.stderr), self._sink or nullcontext() as sink:
+            try:
+                for case in progress.watch(run):
+                    if sink is not None:
+                        sink.add(case)
+            except WorkFailed as error:
+                raise InputFailure(str(error)) from None
+            if sink is not None:
+                sink.finish(run)
+            return run.summary()
+
+    def kept(self) -> str:
+        """What is left of a run that was stopped."""
+        return _kept_part(self._out, self.totals.n_cases)
+
+
+def _kept_part(out: str | None, n_cases: int) -> str:
+    unfinished = kept_unfinished(out)
+    return f"; {unfinished} holds the {n_cases:,} cases before" if unfinished else ""
+
+
+class SeveralProcesses:
+    """Scoring in worker processes, block by block."""
+
+    def __init__(
+        self,
+        source: TraceFiles,
+        metrics: Sequence[Any],
+        *,
+        jobs: int,
+        format_name: str | None,
+        expected_path: str | None,
+        out: str | None,
+        sink: ScoreSink | None,
+        resume: bool,
+        strict: bool,
+        slices: Slices | None,
+        on_error: Callable[[InputError], None],
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self._out = out
+        self._stack = ExitStack()
+        self._can_resume = out is not None and unfinished_path(out) != out
+        job = ScoringJob(
+            source.files[0][0],
+            metrics=metrics,
+            format=format_name,
+            expected=source.expected,
+            strict=strict,
+            by=None if slices is None else slices.field,
+            with_lines=out is not None,
+            with_ids=len(source.files) > 1,
+        )
+        identity = identity_of(source.files, job, block_bytes, expected_path)
+        if out is not None and self._can_resume:
+            path = f"{out}.blocks"
+        else:
+            path = tempfile.mkdtemp(prefix="agentunit-blocks-")
+            self._stack.callback(shutil.rmtree, path, ignore_errors=True)
+        try:
+            self._folder = JobFolder(path, identity, resume=resume)
+        except JobFolderError as error:
+            raise click.UsageError(f"--resume: {error}") from None
+        except OSError as error:
+            raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        self._sink = sink
+        self.totals = ParallelScoring(
+            source,
+            job,
+            self._folder,
+            jobs=jobs,
+            sink=sink,
+            slices=slices,
+            on_error=on_error,
+            block_bytes=block_bytes,
+        )
+
+    def work(self) -> RunSummary:
+        """Score everything."""
+        totals = self.totals
+        progress = Progress(
+            "cases", fraction=totals.fraction, failures=lambda: totals.n_input_errors + totals.n_score_errors
+        )
+        with redirect_stdout(sys.stderr), self._stack, self._sink or nullcontext() as sink, end_signals_interrupt():
+            try:
+                summary = totals.work(progress.ticker())
+            except WorkFailed as error:
+                raise InputFailure(f"{error}{self.kept()}") from None
+            except RecordError:
+                # It would stop at the same place again.
+                self._can_resume = False
+                self._folder.remove()
+                raise
+            finally:
+                progress.clear()
+            if sink is not None:
+                sink.finish(totals)
+            self._folder.remove()
+            return summary
+
+    def kept(self) -> str:
+        """What is left of a run that was stopped."""
+        return (
+            "; the same command with --resume goes on"
+            if self._can_resume
+            else _kept_part(self._out, self.totals.n_cases)
+        )
+
+
+def read_here(files: Sequence[str], metrics: Sequence[Any], group_by: str) -> bool:
+    """Whether this process must read all records, because they depend on each other or cannot be read in parts."""
+    return STDIN in files or group_by == "session" or any(describe(metric).stateful for metric in metrics)

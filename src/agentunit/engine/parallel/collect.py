@@ -1,0 +1,189 @@
+"""In a worker: the scores of one record after the other become columns."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from agentunit.core.judged import Judged, judged_of
+from agentunit.core.results import CaseScores, InputError, Score, Status, encode_scores
+from agentunit.engine.aggregate import CASES_NAMED, WorstCases, amount_of, reason_of, reason_text
+from agentunit.engine.case_fields import field_values
+from agentunit.engine.columns import Block, MetricColumns, ReasonColumn, SliceColumns, SliceScores, ValueColumn
+from agentunit.engine.slices import MOST_FIELDS, other_fields
+from agentunit.metrics.base import MetricInfo
+
+LINE_START = b'{"index":0'
+"""What every line begins with here; who knows how many records came before puts the right number in its place."""
+
+# The ids that records without one get: another record may have the same as its own.
+_GIVEN_ID = "case-"
+
+
+class _Values:
+    __slots__ = ("amounts", "candidates", "elapsed_s", "values", "worst")
+
+    def __init__(self, info: MetricInfo) -> None:
+        self.values = array("d")
+        self.amounts = array("d")
+        self.elapsed_s = 0.0
+        self.worst = WorstCases(info)
+        self.candidates: list[tuple[int, str, float]] = []
+
+    def consider(self, place: int, case_id: str, value: float) -> None:
+        """Keep a case that may be among the worst of the run.
+
+        A case that is not among the worst of these records is not among those of all. An id that may be that of a case
+        without one says nothing about how many different cases there are, so its case is kept and not counted.
+        """
+        worst = self.worst
+        if not case_id.startswith(_GIVEN_ID):
+            if worst.add(case_id or f"\0{place}", value):
+                self.candidates.append((place, case_id, value))
+        else:
+            worst.n_below_best += 1
+            if worst.could_take(value):
+                self.candidates.append((place, case_id, value))
+
+
+class _Metric:
+    """The columns of one metric."""
+
+    def __init__(self, info: MetricInfo) -> None:
+        self._info = info
+        self._composite = info.family == "composite"
+        self._n_errors = 0
+        self._values: dict[tuple[str, Status], _Values] = {}
+        self._reasons: dict[tuple[Status, str], ReasonColumn] = {}
+        self._judged: list[tuple[tuple[str, Status] | None, float | None, Judged, bool]] = []
+
+    def add(self, place: int, case_id: str, score: Score) -> None:
+        result, status = score.result, score.status
+        value, detail = result.value, result.detail
+        key = None if value is None else (score.backend, status)
+        judged = judged_of(detail, nested=self._composite)
+        if judged is not None:
+            self._judged.append((key, value, judged, status == "error"))
+        if value is None or key is None:
+            self._n_errors += status == "error"
+            why = (status, reason_text(reason_of(detail)))
+            reason = self._reasons.get(why)
+            if reason is None:
+                reason = self._reasons[why] = ReasonColumn(status, why[1], 0, [])
+            reason.n += 1
+            if len(reason.first) < CASES_NAMED:
+                reason.first.append((place, case_id))
+            return
+        column = self._values.get(key)
+        if column is None:
+            column = self._values[key] = _Values(self._info)
+        column.values.append(value)
+        column.elapsed_s += score.elapsed
+        if self._info.amount is not None and (amount := amount_of(self._info, detail)) is not None:
+            column.amounts.append(amount)
+        if column.worst.sign * value > column.worst.best:
+            column.consider(place, case_id, value)
+
+    def columns(self) -> MetricColumns:
+        places = {key: place for place, key in enumerate(self._values)}
+        return MetricColumns(
+            self._n_errors,
+            [
+                ValueColumn(
+                    backend,
+                    status,
+                    each.values.tobytes(),
+                    each.amounts.tobytes(),
+                    each.elapsed_s,
+                    each.worst.n_below_best,
+                    each.candidates,
+                )
+                for (backend, status), each in self._values.items()
+            ],
+            list(self._reasons.values()),
+            [(None if key is None else places[key], *rest) for key, *rest in self._judged],  # type: ignore[misc]
+        )
+
+
+class _Sliced:
+    """The slices of some cases."""
+
+    def __init__(self, field: str) -> None:
+        self._field = field
+        self._values: dict[tuple[str, ...], list[int]] = {}
+        self._other: dict[str, None] = {}
+        self._other_fields: list[list[str]] = []
+        self._scores: dict[tuple[int, str, Status, int], array[float]] = {}
+
+    def add(self, metadata: Any, scores: Sequence[Score]) -> None:
+        values = field_values(metadata, self._field)
+        if not values and len(self._other) < MOST_FIELDS and (fields := other_fields(metadata)):
+            self._other.update(dict.fromkeys(fields))
+            self._other_fields.append(fields)
+        number, n_cases = self._values.setdefault(values, [len(self._values), 0])
+        self._values[values][1] = n_cases + 1
+        for metric, score in enumerate(scores):
+            if score.value is not None:
+                key = (metric, score.backend, score.status, number)
+                column = self._scores.get(key)
+                if column is None:
+                    column = self._scores[key] = array("d")
+                column.append(score.value)
+
+    def columns(self) -> SliceColumns:
+        return SliceColumns(
+            [(values, n_cases) for values, (_, n_cases) in self._values.items()],
+            self._other_fields,
+            [SliceScores(*key, column.tobytes()) for key, column in self._scores.items()],
+        )
+
+
+class Collector:
+    """Takes cases with their scores; ``block`` is what they add up to, and ``lines`` their score lines."""
+
+    def __init__(self, infos: Sequence[MetricInfo], *, by: str | None, with_lines: bool, with_ids: bool) -> None:
+        self._metrics = [_Metric(info) for info in infos]
+        self._slices = None if by is None else _Sliced(by)
+        self._lines: list[bytes] | None = [] if with_lines else None
+        self._case_ids: list[str] | None = [] if with_ids else None
+        self._missing_ids: list[int] = []
+        self.n_records = 0
+        self.n_line_bytes = 0
+
+    def add(self, case: CaseScores, has_id: bool, metadata: Any) -> None:
+        """Take the scores of the next record."""
+        place = self.n_records
+        self.n_records += 1
+        if not has_id:
+            case.case_id = ""
+            self._missing_ids.append(place)
+        case_id = case.case_id
+        scores = list(case.scores.values())
+        for metric, score in zip(self._metrics, scores, strict=True):
+            metric.add(place, case_id, score)
+        if self._slices is not None:
+            self._slices.add(metadata, scores)
+        if self._case_ids is not None:
+            self._case_ids.append(case_id)
+        if self._lines is not None:
+            case.index = 0
+            line = encode_scores(case)[len(LINE_START) :] + b"\n"
+            self._lines.append(line)
+            self.n_line_bytes += len(line)
+
+    def block(self, errors: list[InputError], n_without_content: int, n_user_failed: int) -> tuple[Block, bytes]:
+        """What the records add up to, and their lines, without the start that numbers them."""
+        lines = b"".join(self._lines or ())
+        found = Block(
+            self.n_records,
+            [metric.columns() for metric in self._metrics],
+            errors,
+            self._missing_ids,
+            n_without_content,
+            n_user_failed,
+            len(lines),
+            self._case_ids,
+            None if self._slices is None else self._slices.columns(),
+        )
+        return found, lines

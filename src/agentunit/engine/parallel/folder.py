@@ -1,0 +1,169 @@
+"""The folder of a job: what each unit came to, so that a job that was stopped goes on where it stood.
+
+A unit is done when its columns are there under their final name, which happens last. Names begin with the token of
+the job, a digest of inputs, metrics and settings: what another job left behind is never taken for this one's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+from msgspec import Struct
+
+from agentunit.engine.columns import Block
+from agentunit.engine.parallel.work import UnitEnd
+
+_IDENTITY = "job.json"
+_LENGTH_BYTES = 8
+_block_decoder = msgspec.msgpack.Decoder(Block | UnitEnd)
+_encoder = msgspec.msgpack.Encoder()
+
+
+class JobFolderError(RuntimeError):
+    """A folder that this job cannot go on with; the message says why and what to do."""
+
+
+class Identity(Struct):
+    """All that the scores of a job depend on; what differs between two of them is said by name."""
+
+    inputs: dict[str, list[int]]
+    metrics: dict[str, Any]
+    settings: dict[str, Any]
+
+    def token(self) -> str:
+        """A short digest."""
+        return hashlib.sha256(msgspec.json.encode(self, order="sorted")).hexdigest()[:12]
+
+    def differences(self, other: Identity) -> list[str]:
+        """What is not the same in another identity, as sentences."""
+        found = []
+        for what, mine, theirs in (
+            ("input", self.inputs, other.inputs),
+            ("metric", self.metrics, other.metrics),
+            ("setting", self.settings, other.settings),
+        ):
+            for name in dict.fromkeys([*mine, *theirs]):
+                if name not in theirs:
+                    found.append(f"{what} {name} was removed")
+                elif name not in mine:
+                    found.append(f"{what} {name} was added")
+                elif mine[name] != theirs[name]:
+                    found.append(f"{what} {name} changed")
+        if not found and list(self.inputs) != list(other.inputs):
+            found.append("the inputs come in another order")
+        return found
+
+
+class JobFolder:
+    """A folder with the results of a job's units. Files in it that are of another name are left alone."""
+
+    def __init__(self, path: str | os.PathLike[str], identity: Identity, *, resume: bool) -> None:
+        self.path = Path(path)
+        self._identity = msgspec.to_builtins(identity)
+        self._token = identity.token()
+        if resume:
+            self._check(identity)
+        self.path.mkdir(mode=0o700, exist_ok=True)
+        if not resume:
+            self.clear()
+            self._write(_IDENTITY, msgspec.json.encode(identity))
+
+    def _check(self, identity: Identity) -> None:
+        try:
+            data = (self.path / _IDENTITY).read_bytes()
+            before = msgspec.json.decode(data, type=Identity)
+        except FileNotFoundError:
+            raise JobFolderError(f"there is nothing to go on with: {self.path} holds no job") from None
+        except (OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise JobFolderError(f"{self.path / _IDENTITY} cannot be read: {error}") from None
+        # Both through JSON, which knows no tuples.
+        now = msgspec.json.decode(msgspec.json.encode(identity), type=Identity)
+        changed = before.differences(now)
+        if changed or before.token() != now.token():
+            what = "; ".join(changed[:3]) or "it was made by another version"
+            raise JobFolderError(f"the job in {self.path} is another one ({what}): without --resume it begins anew")
+
+    def place(self, number: int, kind: str) -> Path:
+        """Where a file of a unit lies: its ``columns``, ``lines`` or ``spans``."""
+        return self.path / f"{self._token}-{number:08d}.{kind}"
+
+    def is_done(self, number: int) -> bool:
+        """Whether a unit's results are whole."""
+        return self.place(number, "columns").exists()
+
+    def write(self, number: int, make: Callable[[IO[bytes]], Iterator[tuple[Block, bytes] | UnitEnd]]) -> None:
+        """Keep what a unit comes to; ``make`` gets the file for its spans.
+
+        Whoever else does the same unit at the same time writes the same.
+        """
+        unfinished = {kind: self.place(number, f"{kind}.{os.getpid()}.tmp") for kind in ("spans", "lines", "columns")}
+        with ExitStack() as stack:
+            files = {kind: stack.enter_context(open(path, "w+b")) for kind, path in unfinished.items()}
+            for part in make(files["spans"]):
+                if not isinstance(part, UnitEnd):
+                    files["lines"].write(part[1])
+                data = _encoder.encode(part if isinstance(part, UnitEnd) else part[0])
+                files["columns"].write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
+        for kind, path in unfinished.items():
+            if kind != "columns" and not path.stat().st_size:
+                path.unlink()
+            else:
+                os.replace(path, self.place(number, kind))
+
+    def blocks(self, number: int) -> Iterator[Block | UnitEnd]:
+        """What a unit came to, the end last."""
+        with open(self.place(number, "columns"), "rb") as file:
+            while head := file.read(_LENGTH_BYTES):
+                yield _block_decoder.decode(file.read(int.from_bytes(head, "little")))
+
+    def end(self, number: int) -> UnitEnd:
+        """The end of a unit alone."""
+        with open(self.place(number, "columns"), "rb") as file:
+            while head := file.read(_LENGTH_BYTES):
+                length = int.from_bytes(head, "little")
+                at = file.tell()
+                if file.seek(0, os.SEEK_END) == at + length:
+                    file.seek(at)
+                    found = _block_decoder.decode(file.read(length))
+                    if isinstance(found, UnitEnd):
+                        return found
+                file.seek(at + length)
+        raise JobFolderError(f"{self.place(number, 'columns')} has no end")
+
+    def open(self, number: int, kind: str) -> IO[bytes]:
+        """The lines or spans of a unit, to be read; a unit without any has an empty file."""
+        try:
+            return open(self.place(number, kind), "rb")
+        except FileNotFoundError:
+            return BytesIO()
+
+    def clear(self) -> None:
+        """Remove what jobs wrote, and nothing else."""
+        for each in self.path.iterdir():
+            if each.name == _IDENTITY or _is_ours(each.name):
+                each.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Remove what jobs wrote, and the folder if nothing else is in it."""
+        self.clear()
+        with suppress(OSError):
+            self.path.rmdir()
+
+    def _write(self, name: str, data: bytes) -> None:
+        unfinished = self.path / f"{name}.tmp"
+        unfinished.write_bytes(data)
+        os.replace(unfinished, self.path / name)
+
+
+def _is_ours(name: str) -> bool:
+    token, dash, rest = name.partition("-")
+    number, _, kind = rest.partition(".")
+    is_numbered = len(token) == 12 and bool(dash) and number.isdigit()
+    return is_numbered and kind.split(".")[0] in ("columns", "lines", "spans")

@@ -1,0 +1,205 @@
+"""Worker processes: each does one task at a time; what a dead one had is done again by another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from agentunit.metrics.base import describe_error
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+# A task that has killed so many workers is not handed out again.
+_MOST_DEATHS = 2
+# Numerical libraries that a worker loads later read these; many threads in each of many processes only wait.
+_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "AGENTUNIT_LOCAL_THREADS")
+
+
+class WorkFailed(RuntimeError):
+    """A task raised: not its data, which every task takes care of, but its surroundings, such as a full disk."""
+
+
+@dataclass(frozen=True)
+class WorkerDied:
+    """What stands in place of the result of a task that killed its workers."""
+
+    how: str
+
+
+class _Worker:
+    def __init__(self, process: BaseProcess, connection: Connection) -> None:
+        self.process = process
+        self.connection = connection
+        self.number: int | None = None
+
+    def end(self) -> str:
+        """End it if it lives; how it ended."""
+        self.connection.close()
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
+        code = self.process.exitcode or 0
+        return f"signal {-code} ({signal.Signals(-code).name})" if code < 0 else f"exit code {code}"
+
+
+class WorkerPool(Generic[Task, Result]):
+    """``n_workers`` processes that do ``work``. Use it as a context manager: leaving it ends them.
+
+    Workers are forked, so that what ``work`` holds need not be written down. Where that cannot be, or where threads of
+    other code run that a fork would lack (a model was loaded), they are started anew and ``work`` is pickled.
+    """
+
+    def __init__(self, n_workers: int, work: Callable[[Task], Result]) -> None:
+        self._context: Any = get_context("fork" if _can_fork() else "spawn")
+        self._n_workers = n_workers
+        self._work = work
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> WorkerPool[Task, Result]:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        while self._workers:
+            self._workers.pop().end()
+
+    def in_order(self, tasks: Iterable[Task], ahead: int | None = None) -> Iterator[tuple[Task, Result | WorkerDied]]:
+        """The result of each task, in the order of the tasks.
+
+        At most ``ahead`` tasks are begun before the first of them is done, so that results do not pile up.
+        """
+        ahead = ahead or 64 + 4 * self._n_workers
+        source = iter(tasks)
+        known: dict[int, Task] = {}
+        results: dict[int, Result | WorkerDied] = {}
+        again: deque[int] = deque()
+        deaths: dict[int, int] = {}
+        n_begun = n_yielded = 0
+        ended = False
+
+        def next_number() -> int | None:
+            nonlocal n_begun, ended
+            if again:
+                return again.popleft()
+            if ended or n_begun - n_yielded >= ahead:
+                return None
+            for task in source:
+                known[n_begun] = task
+                n_begun += 1
+                return n_begun - 1
+            ended = True
+            return None
+
+        while True:
+            while self._has_room() and (number := next_number()) is not None:
+                if not self._hand_out(self._idle_worker(), number, known[number]):
+                    again.append(number)
+            if n_yielded in results:
+                n_yielded += 1
+                yield known.pop(n_yielded - 1), results.pop(n_yielded - 1)
+                continue
+            busy = [worker for worker in self._workers if worker.number is not None]
+            if not busy and not again and ended:
+                return
+            for connection in wait([worker.connection for worker in busy]) if busy else ():
+                worker = next(each for each in busy if each.connection is connection)
+                number = worker.number
+                if number is None:
+                    continue
+                worker.number = None
+                try:
+                    is_done, result = worker.connection.recv()
+                except (EOFError, OSError):
+                    self._workers.remove(worker)
+                    how = worker.end()
+                    deaths[number] = deaths.get(number, 0) + 1
+                    if deaths[number] < _MOST_DEATHS:
+                        again.append(number)
+                    else:
+                        results[number] = WorkerDied(how)
+                    continue
+                if not is_done:
+                    raise WorkFailed(result)
+                results[number] = result
+
+    def _has_room(self) -> bool:
+        return sum(worker.number is not None for worker in self._workers) < self._n_workers
+
+    def _idle_worker(self) -> _Worker:
+        """A worker without a task, which is started if there is none."""
+        for worker in self._workers:
+            if worker.number is None:
+                return worker
+        self._workers.append(self._start())
+        return self._workers[-1]
+
+    def _hand_out(self, worker: _Worker, number: int, task: Task) -> bool:
+        try:
+            worker.connection.send(task)
+        except (BrokenPipeError, ConnectionResetError):
+            # It died while it had nothing to do, which is not the fault of the task.
+            self._workers.remove(worker)
+            worker.end()
+            return False
+        worker.number = number
+        return True
+
+    def _start(self) -> _Worker:
+        ours, theirs = self._context.Pipe()
+        # A worker that kept our ends of other pipes would not let their workers see that we are gone.
+        inherited = [ours, *(worker.connection for worker in self._workers)]
+        is_forked = self._context.get_start_method() == "fork"
+        arguments = (theirs, self._work, inherited if is_forked else [])
+        process = self._context.Process(target=_serve, args=arguments, daemon=True, name="agentunit-worker")
+        try:
+            process.start()
+        except Exception as error:
+            # Only what is started anew is pickled.
+            raise WorkFailed(f"the work cannot be handed to another process: {describe_error(error)}") from error
+        theirs.close()
+        return _Worker(process, ours)
+
+
+def _can_fork() -> bool:
+    if sys.platform == "darwin" or "fork" not in get_all_start_methods():
+        return False
+    # Runtimes of models have threads that Python knows nothing of; a fork that needs them would wait for ever.
+    tasks = "/proc/self/task"
+    n_threads = len(os.listdir(tasks)) if os.path.isdir(tasks) else threading.active_count()
+    return n_threads - sum(each.name == "agentunit-progress" for each in threading.enumerate()) <= 1
+
+
+def _serve(connection: Connection, work: Callable[[Any], Any], inherited: list[Connection]) -> None:
+    """Do one task after the other until nobody is there any more to hand them out."""
+    for each in inherited:
+        each.close()
+    # Ctrl-C reaches the whole group of processes; the one that started us decides what it means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    sys.stdout = sys.stderr
+    while True:
+        try:
+            task = connection.recv()
+        except (EOFError, OSError):
+            return
+        try:
+            answer = (True, work(task))
+        except Exception as error:  # noqa: BLE001  # the border of a process
+            answer = (False, describe_error(error))
+        try:
+            connection.send(answer)
+        except (BrokenPipeError, ConnectionResetError):
+            return

@@ -1,0 +1,175 @@
+"""The units of a job done by worker processes, and their results taken in the order of the input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import IO, Any
+
+from agentunit.core.results import InputError
+from agentunit.engine.columns import Block
+from agentunit.engine.parallel.folder import JobFolder
+from agentunit.engine.parallel.pool import WorkerDied, WorkerPool
+from agentunit.engine.parallel.units import BLOCK_BYTES, FileUnit, Unit, file_units, trace_units
+from agentunit.engine.parallel.work import Job, SpoolFiles, UnitEnd, notes_from_data, work_on_unit
+from agentunit.traces.limits import read_limits
+from agentunit.traces.line_ranges import LineRange
+from agentunit.traces.reading import TraceFiles, note_repeated
+from agentunit.traces.spools import Spool
+
+
+class StrictJobRefused(Exception):
+    """A strict job met something that cannot be read, which was taken as its last error."""
+
+
+class UnitsInOrder:
+    """A job on the files of a source: ``take`` gets every block with its lines, ``take_error`` what cannot be read.
+
+    What is noticed on the way is added to the notes of the source.
+    """
+
+    def __init__(
+        self,
+        source: TraceFiles,
+        job: Job,
+        folder: JobFolder,
+        *,
+        jobs: int,
+        take: Callable[[Block, bytes], None],
+        take_error: Callable[[InputError], None],
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        self._source = source
+        self._job = job
+        self._folder = folder
+        self._jobs = jobs
+        self._take = take
+        self._take_error = take_error
+        self._block_bytes = block_bytes
+        self._spools: dict[int, Spool] = {}
+        self._seen: set[int] | None = set() if job.with_ids else None
+        self._file = _FileSoFar()
+        self._n_bytes = self._n_bytes_done = 0
+
+    def fraction(self) -> float | None:
+        """How much of the work is done."""
+        return self._n_bytes_done / self._n_bytes if self._n_bytes else None
+
+    def work(self) -> Iterator[None]:
+        """Do everything; yields after each unit."""
+        files = file_units(self._source.files, self._job.format, self._block_bytes)
+        self._n_bytes = sum(unit.n_bytes for unit in files)
+        with WorkerPool(self._jobs, partial(do_unit, self._job, self._folder)) as pool:
+            yield from self._accepted(pool, 0, files)
+            traces = list(trace_units(self._spools.items(), self._block_bytes))
+            self._n_bytes += sum(unit.n_bytes for unit in traces)
+            yield from self._accepted(pool, len(files), traces)
+
+    def _accepted(self, pool: WorkerPool[Any, None], first: int, units: Sequence[Unit]) -> Iterator[None]:
+        """Have units done, unless they are already, and take each result once, in order."""
+        numbered = list(enumerate(units, first))
+        to_do = [(number, unit) for number, unit in numbered if not self._folder.is_done(number)]
+        waiting = {number for number, _ in to_do}
+        tasks = ((number, unit, self._spools_of(unit)) for number, unit in to_do)
+        results = pool.in_order(tasks)
+        for number, unit in numbered:
+            result = next(results)[1] if number in waiting else None
+            self._accept(number, unit, result)
+            self._n_bytes_done += unit.n_bytes
+            yield
+
+    def _spools_of(self, unit: Unit) -> dict[int, Spool]:
+        return {} if isinstance(unit, FileUnit) else {number: self._spools[number] for number in unit.spools}
+
+    def _accept(self, number: int, unit: Unit, result: WorkerDied | None) -> None:
+        self._file.begin(unit)
+        if self._file.is_cut_off:
+            return
+        if isinstance(result, WorkerDied):
+            self._file.n_bad += 1
+            self._take_error(_death(unit, result))
+            return
+        end = self._folder.end(number)
+        if self._file.n_bad and self._file.n_bad + end.n_bad > read_limits().bad_items:
+            # Too much of the file is bad: the unit is read again up to where one process would have stopped.
+            do_unit(self._job, self._folder, (number, unit, {}), self._file.n_bad)
+            end = self._folder.end(number)
+        self._file.n_bad += end.n_bad
+        self._file.is_cut_off = end.is_cut_off
+        with self._folder.open(number, "lines") as lines:
+            for part in self._folder.blocks(number):
+                if isinstance(part, Block):
+                    self._take_block(part, lines.read(part.n_line_bytes))
+        self._finish_unit(number, end)
+
+    def _take_block(self, block: Block, lines: bytes) -> None:
+        if self._seen is not None:
+            for each in block.case_ids or ():
+                note_repeated(each, self._seen, self._source.notes)
+        for error in block.errors:
+            self._take_error(self._file.placed(error))
+        self._take(block, lines)
+
+    def _finish_unit(self, number: int, end: UnitEnd) -> None:
+        notes = notes_from_data(end.notes)
+        for what, problem in end.passed_over.items():
+            n_times = notes.problems.pop(problem, 0)
+            notes.problems[self._source.passed_over.setdefault(what, problem)] += n_times
+        self._source.notes.add(notes)
+        if self._source.expected is not None and end.expected is not None:
+            self._source.expected.add_use(end.expected)
+        if end.spool is not None:
+            self._spools[number] = end.spool
+        if end.is_refused:
+            raise StrictJobRefused
+
+
+class _FileSoFar:
+    """The file whose units are being taken: what of it was bad, and how many lines came before."""
+
+    def __init__(self) -> None:
+        self.n_bad = 0
+        self.is_cut_off = False
+        self._unit: Unit | None = None
+        self._counted = 0
+        self._n_lines = 0
+
+    def begin(self, unit: Unit) -> None:
+        """Go on with a unit, of this file or of another."""
+        if not isinstance(unit, FileUnit) or unit.lines is None or unit.lines.start == 0:
+            self.n_bad, self.is_cut_off, self._counted, self._n_lines = 0, False, 0, 0
+        self._unit = unit
+
+    def placed(self, error: InputError) -> InputError:
+        """An error of the unit, with its line counted from the start of the file.
+
+        Lines are counted only where an error asks for it: most files have none.
+        """
+        unit = self._unit
+        if error.line is None or not isinstance(unit, FileUnit) or unit.lines is None:
+            return error
+        if self._counted < unit.lines.start:
+            with open(unit.path, "rb") as raw:
+                self._n_lines += LineRange(self._counted, unit.lines.start).n_lines(raw)
+            self._counted = unit.lines.start
+        return InputError(error.source, error.line + self._n_lines, error.reason)
+
+
+def do_unit(job: Job, folder: JobFolder, task: tuple[int, Unit, dict[int, Spool]], bad_before: int = 0) -> None:
+    """In a worker: do a job on a unit, and keep what it comes to in the folder."""
+    number, unit, spools = task
+    with ExitStack() as stack:
+        others = {each: (stack.enter_context(folder.open(each, "spans")), spool) for each, spool in spools.items()}
+
+        def parts(own: IO[bytes]) -> Iterator[tuple[Block, bytes] | UnitEnd]:
+            return work_on_unit(job, unit, SpoolFiles(own, others), bad_before)
+
+        folder.write(number, parts)
+
+
+def _death(unit: Unit, died: WorkerDied) -> InputError:
+    reason = f"killed two workers ({died.how}), and what it holds is not scored"
+    if isinstance(unit, FileUnit) and unit.lines is not None:
+        return InputError(unit.path, None, f"bytes {unit.lines.start:,} to {unit.lines.end:,} {reason}")
+    return InputError(str(unit), None, f"this {'file' if isinstance(unit, FileUnit) else 'part'} {reason}")

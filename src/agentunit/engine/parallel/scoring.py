@@ -1,0 +1,108 @@
+"""Files scored by several processes, to the same figures and lines as by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from agentunit.core.codec import RecordError
+from agentunit.core.results import InputError, RunSummary
+from agentunit.engine.aggregate import MetricAggregate
+from agentunit.engine.columns import Block
+from agentunit.engine.parallel.folder import JobFolder
+from agentunit.engine.parallel.results import StrictJobRefused, UnitsInOrder
+from agentunit.engine.parallel.units import BLOCK_BYTES
+from agentunit.engine.parallel.work import ScoringJob
+from agentunit.engine.scorer import now
+from agentunit.engine.scoring import RunTotals
+from agentunit.engine.slices import Slices
+from agentunit.metrics.base import describe
+from agentunit.traces.reading import TraceFiles
+
+_NO_ID = b',"case_id":""'
+
+
+class ScoreSink(Protocol):
+    """Where score lines go, in the order of the input."""
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        """Take lines, each without its end."""
+        ...
+
+
+class ParallelScoring(RunTotals):
+    """The files of a source scored by ``jobs`` processes; the units of work and their results lie in a folder.
+
+    What workers send is added up in the order of the input, by the same code that adds up the scores of one process.
+    ``sink`` gets the lines, ``on_error`` what cannot be read.
+    """
+
+    def __init__(
+        self,
+        source: TraceFiles,
+        job: ScoringJob,
+        folder: JobFolder,
+        *,
+        jobs: int,
+        sink: ScoreSink | None = None,
+        slices: Slices | None = None,
+        on_error: Callable[[InputError], None] = lambda error: None,
+        block_bytes: int = BLOCK_BYTES,
+    ) -> None:
+        super().__init__(job.metrics)
+        self._units = UnitsInOrder(
+            source, job, folder, jobs=jobs, take=self._take, take_error=self._take_error, block_bytes=block_bytes
+        )
+        self._sink = sink
+        self._slices = slices
+        self._on_error = on_error
+        self._infos = [(metric.name, describe(metric)) for metric in job.metrics]
+        self._by_metric = [MetricAggregate(name, info) for name, info in self._infos]
+        self.fraction = self._units.fraction
+
+    def _aggregates(self) -> Sequence[MetricAggregate]:
+        return self._by_metric
+
+    def work(self, on_progress: Callable[[int], None] = lambda n_cases: None) -> RunSummary:
+        """Score everything; ``on_progress`` is called with the number of cases after each unit."""
+        start = now()
+        try:
+            for _ in self._units.work():
+                self._elapsed_s = now() - start
+                on_progress(self.n_cases)
+        except StrictJobRefused:
+            raise RecordError(str(self.input_errors[-1])) from None
+        return self._summary()
+
+    def _take(self, block: Block, lines: bytes) -> None:
+        before = self.n_cases
+
+        def case_id(place: int, own_id: str) -> str:
+            return own_id or f"case-{before + place + 1}"
+
+        for aggregate, columns in zip(self._by_metric, block.metrics, strict=True):
+            aggregate.add_block(columns, block.n_records, case_id)
+        if self._slices is not None and block.slices is not None:
+            self._slices.add_columns(block.slices, self._infos)
+        self.n_cases += block.n_records
+        self.n_without_content += block.n_without_content
+        self.n_user_failed += block.n_user_failed
+        if self._sink is not None and lines:
+            self._sink.write(numbered_lines(lines, before, block.missing_ids))
+
+    def _take_error(self, error: InputError) -> None:
+        self._keep_error(error)
+        self._on_error(error)
+
+
+def numbered_lines(data: bytes, first: int, missing_ids: Sequence[int]) -> list[bytes]:
+    """Score lines with their place in the input, and an id for records that have none.
+
+    >>> numbered_lines(b',"case_id":"q7"}\\n,"case_id":""}\\n', 6, [1])
+    [b'{"index":6,"case_id":"q7"}', b'{"index":7,"case_id":"case-8"}']
+    """
+    lines = data.split(b"\n")
+    lines.pop()
+    for place in missing_ids:
+        lines[place] = b',"case_id":"case-%d"' % (first + place + 1) + lines[place][len(_NO_ID) :]
+    return [b'{"index":%d%s' % (number, line) for number, line in enumerate(lines, first)]

@@ -1,0 +1,128 @@
+"""A score table as a run: ``show``, ``gate``, ``compare`` and ``export`` read it as they read a run of a store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import IO, Any
+
+import msgspec
+
+from agentunit.core.judged import judged_of
+from agentunit.core.results import CaseScores, InputError, MetricResult, Score, decode_json
+from agentunit.engine.score_rows import case_rows
+from agentunit.engine.scored_run import ScoredRun, in_suite_order, recorded_infos
+from agentunit.store.parquet_table import TABLE_VERSION, TableFacts, TableRow, TableWriter, rows_by_place
+from agentunit.store.runs import RecordRow, RunHeader, ScoreRow
+from agentunit.store.table_reading import ScoreTable
+
+
+def run_from_table(path: str | os.PathLike[str]) -> ScoredRun:
+    """A run of a score table; what is wrong with the file is a ``StoreError``."""
+    table = ScoreTable(path)
+    facts = table.facts
+    run = ScoredRun(facts.header, 0, 0, 0, n_input_errors=facts.n_input_errors, input_errors=facts.input_errors)
+    judged = frozenset(facts.judged)
+    records: list[RecordRow] = []
+    metrics: dict[str, list[ScoreRow]] = {}
+    last_position = None
+    for of_record in rows_by_place(table.rows(details=bool(judged))):
+        first = of_record[0]
+        failed = bool(first.agent_failed)
+        records.append(RecordRow(first.position, first.repeat - 1, first.case_id, failed))
+        run.n_records += 1
+        run.n_failed += failed
+        run.n_cases += first.position != last_position
+        last_position = first.position
+        for row in of_record:
+            if row.metric is not None:
+                metrics.setdefault(row.metric, []).append(_score_row_of(row, judged=row.metric in judged))
+    run.records, run.metrics = records, {**metrics}
+    run.header.n_done, run.header.n_failed = run.n_records, run.n_failed
+    run.read_rows = table.rows
+    return in_suite_order(run)
+
+
+def _score_row_of(row: TableRow, *, judged: bool) -> ScoreRow:
+    """A score of a table without its detail, as a store gives it."""
+    return ScoreRow(
+        row.position,
+        row.repeat - 1,
+        row.case_id,
+        row.value,
+        row.status,  # type: ignore[arg-type]  # the reader has checked them
+        row.backend,  # type: ignore[arg-type]
+        row.version,  # type: ignore[arg-type]
+        row.reason if row.value is None else None,
+        row.amount,
+        judged_of(detail_of(row), nested=True) if judged else None,
+    )
+
+
+def detail_of(row: TableRow) -> dict[str, Any]:
+    """The detail of a score in a table; anybody may have written it, and what is no JSON object holds nothing."""
+    with suppress(msgspec.DecodeError, RecursionError, UnicodeError):
+        detail = decode_json(row.detail or "{}")
+        return detail if isinstance(detail, dict) else {}
+    return {}
+
+
+def scores_of(rows: Iterable[TableRow]) -> dict[str, Score]:
+    """The scores of one record, with their details."""
+    return {
+        row.metric: Score(
+            MetricResult(row.metric, row.value, detail_of(row)),
+            row.status,  # type: ignore[arg-type]  # the reader has checked them
+            row.backend or "",
+            row.version or "",
+            row.elapsed_s or 0.0,
+        )
+        for row in rows
+        if row.metric is not None
+    }
+
+
+class ScoreTableWriter:
+    """Writes scores to a stream as a score table. Cases come in order; the table is one only after ``finish``.
+
+    ``header`` is the run that it becomes; ``input_errors`` are the first of ``n_input_errors``.
+    """
+
+    def __init__(self, stream: IO[bytes], header: RunHeader) -> None:
+        self.header = header
+        self.infos = recorded_infos(header.settings)
+        self._writer = TableWriter(stream)
+        self._judged: dict[str, None] = {}
+
+    def __enter__(self) -> ScoreTableWriter:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        self._writer.__exit__(kind, error, trace)
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows were written; right after ``finish``."""
+        return self._writer.n_rows
+
+    def add_case(self, case: CaseScores) -> None:
+        """Take the scores of a case that was read from a file; how long they took is not in score lines either."""
+        self.add_rows(row._replace(elapsed_s=None) for row in case_rows(case, self.header.id, self.infos))
+
+    def add_rows(self, rows: Iterable[TableRow]) -> None:
+        """Take the rows of a record."""
+        taken = list(rows)
+        for row in taken:
+            if row.metric is not None and row.metric not in self._judged and '"judge"' in (row.detail or ""):
+                self._note_judge(row.metric, row)
+        self._writer.add(taken)
+
+    def _note_judge(self, metric: str, row: TableRow) -> None:
+        if judged_of(detail_of(row), nested=True) is not None:
+            self._judged[metric] = None
+
+    def finish(self, *, n_input_errors: int = 0, input_errors: Iterable[InputError] = ()) -> None:
+        """Write the rest, and what is known about the run now."""
+        facts = TableFacts(TABLE_VERSION, self.header, n_input_errors, list(input_errors), list(self._judged))
+        self._writer.finish(facts)

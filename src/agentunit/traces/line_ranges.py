@@ -1,0 +1,63 @@
+"""A part of a file of lines, cut by bytes: each line belongs to the part in which it begins."""
+
+from __future__ import annotations
+
+import io
+from typing import Any, BinaryIO
+
+from msgspec import Struct
+
+_CHUNK_BYTES = 1 << 18
+
+
+class LineRange(Struct, frozen=True):
+    """The lines that begin at or after byte ``start`` and before byte ``end`` of a file.
+
+    >>> data = io.BytesIO(b"one\\ntwo\\nthree\\n")
+    >>> [LineRange(*ends).stream(data).read() for ends in ((0, 4), (4, 5), (5, 14))]
+    [b'one\\n', b'two\\n', b'three\\n']
+    """
+
+    start: int
+    end: int
+
+    def stream(self, raw: BinaryIO) -> io.BufferedIOBase:
+        """The bytes of these lines."""
+        start = _next_line(raw, self.start)
+        return io.BufferedReader(_Limited(raw, start, max(start, _next_line(raw, self.end))), _CHUNK_BYTES)
+
+    def n_lines(self, raw: BinaryIO) -> int:
+        """How many lines they are: those that end."""
+        stream, n_lines = self.stream(raw), 0
+        while chunk := stream.read(_CHUNK_BYTES):
+            n_lines += chunk.count(b"\n")
+        return n_lines
+
+
+def _next_line(raw: BinaryIO, place: int) -> int:
+    """Where the first line begins that begins at a place or behind it; the end of the file where none does."""
+    if place == 0:
+        return 0
+    at = raw.seek(place - 1)
+    while chunk := raw.read(1 << 16):
+        found = chunk.find(b"\n")
+        if found >= 0:
+            return at + found + 1
+        at += len(chunk)
+    return at
+
+
+class _Limited(io.RawIOBase):
+    def __init__(self, raw: BinaryIO, start: int, end: int) -> None:
+        self._raw = raw
+        self._left = end - start
+        raw.seek(start)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = self._raw.read(min(len(buffer), self._left))
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)

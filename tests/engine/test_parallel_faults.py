@@ -1,0 +1,191 @@
+"""Workers and parents that are killed: what was done stays, what was not is done again, and nothing counts twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agentunit.engine.parallel.pool import WorkerDied, WorkerPool, WorkFailed
+
+N_RECORDS = 400
+N_BYTES = 4096
+
+METRICS = """
+import os, signal, pathlib
+
+def counted(case):
+    with open("evaluated.txt", "ab") as log:
+        log.write(b"x")
+    return len(case.query) / 100
+
+def deadly(case):
+    mark = pathlib.Path("killed-" + case.id)
+    if case.query == "kill me always" or (case.query == "kill me once" and not mark.exists()):
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1.0
+"""
+
+COMMAND = """
+import sys
+from agentunit.cli import score_work
+from agentunit.cli.main import cli
+from agentunit.engine.parallel.pool import WorkerPool
+from agentunit.engine.parallel.results import UnitsInOrder
+
+score_work.SeveralProcesses.__init__.__kwdefaults__["block_bytes"] = {block_bytes}
+# So that blocks are left to do when this process ends, however fast its workers are.
+WorkerPool.in_order.__defaults__ = (2,)
+accept, n_accepted = UnitsInOrder._accept, 0
+
+def accept_some(self, *arguments):
+    global n_accepted
+    accept(self, *arguments)
+    n_accepted += 1
+    if n_accepted == {stop_after}:
+        import os, signal
+        os.kill(os.getpid(), signal.{signal_name})
+
+UnitsInOrder._accept = accept_some
+cli(sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        json.dumps({"v": 1, "case": {"id": f"q{n}", "query": "x" * (n % 40)}, "outcome": "4"}) for n in range(N_RECORDS)
+    ]
+    Path("runs.jsonl").write_text("\n".join(lines) + "\n")
+    Path("own.py").write_text(METRICS)
+    return tmp_path
+
+
+def agentunit(*arguments: str, stop_after: int = 0, signal_name: str = "SIGKILL") -> subprocess.CompletedProcess[str]:
+    code = COMMAND.format(block_bytes=N_BYTES, stop_after=stop_after, signal_name=signal_name)
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+
+
+SCORE = ("score", "runs.jsonl", "-m", "own.py:counted,exact_match", "--json")
+JOBS = ("--jobs", "2", "--out", "scores.jsonl")
+
+
+def seen(printed: str) -> Any:
+    data = json.loads(printed)
+    del data["created_at"], data["summary"]["elapsed_s"]
+    for row in data["summary"]["metrics"]:
+        del row["elapsed_s"]
+    return data
+
+
+@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGINT"])
+def test_a_stopped_job_goes_on_where_it_stood(folder, signal_name):
+    alone = agentunit(*SCORE, "--out", "alone.jsonl")
+    assert alone.returncode == 0, alone.stderr
+    Path("scores.jsonl.blocks").mkdir()
+    Path("scores.jsonl.blocks/mine.txt").write_text("not theirs")
+    Path("evaluated.txt").unlink()
+    stopped = agentunit(*SCORE, *JOBS, stop_after=3, signal_name=signal_name)
+    assert stopped.returncode == (-9 if signal_name == "SIGKILL" else 130)
+    if signal_name == "SIGINT":
+        assert "the same command with --resume goes on" in stopped.stderr
+    assert not Path("scores.jsonl").exists()
+    n_done = sum(each.suffix == ".columns" for each in Path("scores.jsonl.blocks").iterdir())
+    assert n_done >= 3
+    Path("evaluated.txt").unlink()
+    resumed = agentunit(*SCORE, *JOBS, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert seen(resumed.stdout) == seen(alone.stdout)
+    assert Path("scores.jsonl").read_bytes() == Path("alone.jsonl").read_bytes()
+    assert Path("evaluated.txt").stat().st_size < N_RECORDS
+    assert [each.name for each in Path("scores.jsonl.blocks").iterdir()] == ["mine.txt"]
+    assert not Path("scores.jsonl.part").exists()
+
+
+def test_a_job_goes_on_only_as_the_same_job(folder):
+    assert agentunit(*SCORE, *JOBS, stop_after=3).returncode == -9
+    other = agentunit("score", "runs.jsonl", "-m", "own.py:counted", *JOBS, "--resume")
+    assert other.returncode == 2
+    assert "metric exact_match was removed" in other.stderr
+    Path("own.py").write_text(METRICS.replace("/ 100", "/ 10"))
+    assert "metric counted changed" in agentunit(*SCORE, *JOBS, "--resume").stderr
+    Path("own.py").write_text(METRICS)
+    with open("runs.jsonl", "ab") as file:
+        file.write(b'{"v":1,"case":{"id":"new"}}\n')
+    assert "input runs.jsonl changed" in agentunit(*SCORE, *JOBS, "--resume").stderr
+    anew = agentunit(*SCORE, *JOBS)
+    assert json.loads(anew.stdout)["summary"]["n_cases"] == N_RECORDS + 1
+    nothing = agentunit(*SCORE, *JOBS, "--resume")
+    assert (nothing.returncode, "nothing to go on with" in nothing.stderr) == (2, True)
+
+
+def test_a_dead_worker_costs_nothing_and_a_deadly_block_only_itself(folder):
+    lines = Path("runs.jsonl").read_text().splitlines()
+    once = json.dumps({"v": 1, "case": {"id": "once", "query": "kill me once"}, "outcome": "4"})
+    Path("runs.jsonl").write_text("\n".join([*lines[:200], once, *lines[200:]]) + "\n")
+    done = agentunit("score", "runs.jsonl", "-m", "own.py:deadly", "--json", *JOBS)
+    assert done.returncode == 0, done.stderr
+    assert Path("killed-once").exists()
+    indices = [json.loads(line)["index"] for line in Path("scores.jsonl").read_bytes().splitlines()]
+    assert indices == list(range(N_RECORDS + 1))
+    Path("runs.jsonl").write_text(
+        "\n".join([*lines[:200], once.replace("once", "always"), *lines[200:], "{bad"]) + "\n"
+    )
+    done = agentunit("score", "runs.jsonl", "-m", "own.py:deadly", "--json", *JOBS)
+    assert done.returncode == 3
+    summary = json.loads(done.stdout)["summary"]
+    dead, bad = summary["input_errors"]
+    assert dead["source"] == "runs.jsonl"
+    assert "killed two workers (signal 9 (SIGKILL))" in dead["reason"]
+    start, end = (int(each.replace(",", "")) for each in dead["reason"].split()[1:4:2])
+    assert b"always" in Path("runs.jsonl").read_bytes()[start : end + 100]
+    assert N_RECORDS - 60 < summary["n_cases"] < N_RECORDS
+    assert bad["line"] == N_RECORDS + 2
+
+
+def double(number: int) -> int:
+    if number == 3:
+        os._exit(7)
+    if number == 5:
+        raise OSError("no space left on device")
+    return 2 * number
+
+
+def test_results_come_in_the_order_of_the_tasks():
+    with WorkerPool(3, double) as pool:
+        assert list(pool.in_order(range(3), ahead=2)) == [(0, 0), (1, 2), (2, 4)]
+        assert list(pool.in_order([3, 4])) == [(3, WorkerDied("exit code 7")), (4, 8)]
+        with pytest.raises(WorkFailed, match="no space left"):
+            list(pool.in_order([5]))
+
+
+def test_leaving_a_pool_ends_its_workers():
+    with WorkerPool(2, double) as pool:
+        results = pool.in_order(range(100, 200))
+        next(results)
+        workers = [each.process for each in pool._workers]
+        assert all(each.is_alive() for each in workers)
+    assert not any(each.is_alive() for each in workers)
+
+
+def test_beside_threads_of_other_code_workers_are_not_forked():
+    ended = threading.Event()
+    other = threading.Thread(target=ended.wait)
+    other.start()
+    try:
+        with WorkerPool(1, abs) as pool:
+            assert list(pool.in_order([-2])) == [(-2, 2)]
+            assert type(pool._workers[0].process).__name__ == "SpawnProcess"
+        with WorkerPool(1, lambda task: task) as pool, pytest.raises(WorkFailed, match="cannot be handed"):
+            list(pool.in_order([1]))
+    finally:
+        ended.set()
+        other.join()
