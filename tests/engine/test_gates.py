@@ -304,6 +304,14 @@ def test_informational_scores_carry_their_trust():
     assert judge("m >= 0.8", {"m": [1.0]}).note is None
 
 
+def test_a_gate_says_how_many_scores_are_of_text_that_was_not_measured():
+    cases = [{"value": 1.0, "backend": "local"}] * 4 + [{"value": 1.0, "status": "informational", "backend": "local"}]
+    judged = judge("faithfulness >= 0.8", {"faithfulness": cases})
+    assert judged.verdict == "cannot tell"
+    assert judged.note == "informational: 1 of 5 scores are of text that local was not measured on"
+    assert judge("faithfulness[local] >= 0.8", {"faithfulness": cases}).verdict == "pass"
+
+
 @pytest.mark.parametrize(("value", "would_be"), [(1.0, "meets"), (0.0, "misses")])
 def test_a_gate_on_informational_scores_does_not_decide_unless_it_names_the_backend(value, would_be, monkeypatch):
     cases = [{"value": value, "status": "informational", "backend": "lexical"}] * 5
