@@ -17,7 +17,10 @@ FILE = Path(__file__).with_name("held_out.json")
 
 
 class HeldOutFigure(Struct, frozen=True, forbid_unknown_fields=True):
-    """One figure. ``beside`` names what plain baselines or others reach; ``trust`` marks the one that is shown."""
+    """One figure. ``beside`` names what plain baselines or others reach; ``trust`` marks the one that is shown.
+
+    ``version`` is that of the metric which was measured, where it has changed since; ``language`` that of all cases.
+    """
 
     metrics: list[str]
     backend: str
@@ -27,6 +30,8 @@ class HeldOutFigure(Struct, frozen=True, forbid_unknown_fields=True):
     beside: str
     n_sets: int = 1
     trust: bool = False
+    version: str | None = None
+    language: str | None = None
 
 
 class HeldOut(Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +44,16 @@ class HeldOut(Struct, frozen=True, forbid_unknown_fields=True):
     def trust(self) -> list[TrustFigure]:
         """What is shipped with the metrics."""
         return [
-            TrustFigure(metric, each.backend, each.statistic, each.value, n_sets=each.n_sets, held_out=self.date)
+            TrustFigure(
+                metric,
+                each.backend,
+                each.statistic,
+                each.value,
+                n_sets=each.n_sets,
+                held_out=self.date,
+                version=each.version,
+                language=each.language,
+            )
             for each in self.figures
             if each.trust
             for metric in each.metrics

@@ -166,26 +166,6 @@ def trust_figures(means: Iterable[Figure]) -> list[TrustFigure]:
     ]
 
 
-def left_out_trust(means: Iterable[Figure]) -> list[TrustFigure]:
-    """What sets say beside scores that neither the training nor the fit of a backend has seen (English, as all are)."""
-    return [
-        TrustFigure(
-            mean.scorer.name,
-            mean.scorer.backend,
-            mean.statistic,
-            mean.value,
-            mean.low,
-            mean.high,
-            mean.n_sets,
-            mean.n,
-            left_out=True,
-            language="English",
-        )
-        for mean in means
-        if mean.value is not None and mean.low is not None and mean.high is not None
-    ]
-
-
 def tidy(value: float | None) -> float | None:
     """A figure as it is kept."""
     # Adding zero turns −0.0, which a small negative figure rounds to, into 0.0.

@@ -45,11 +45,11 @@ answer*: the share of cases that the commoner label has.
 worth its name. **Your own data is the better test**: `agentunit validity --labels mine.csv` does the same with yours.
 
 **The trust column of tables** shows only figures from data that no rule or model was tuned on: the held-out figures
-below, figures on sets that were left out of the training and the fit of a model (*left-out*), figures on text that was
-written for the purpose by someone who had not read the rules, and, for formulas of which nothing was tuned, figures on
-the development sets. Everything else on this page was measured on development sets: rules and models were tuned on
-them, so their figures flatter. Rows that a shipped model was trained on are marked. Labels have faults of their own:
-where it was measured (SummEdits), a person agrees with the label about nine times in ten.
+below, figures on text that was written for the purpose by someone who had not read the rules, and, for formulas of
+which nothing was tuned, figures on the development sets. Everything else on this page was measured on development
+sets: rules and models were tuned on them, so their figures flatter. Rows that a shipped model was trained on are
+marked. Labels have faults of their own: where it was measured (SummEdits), a person agrees with the label about nine
+times in ten.
 The column leads with one word: for shares and AUROC *strong* from 0.80, *useful* from 0.65, else *weak*; for
 correlations from 0.60 and 0.40; by the lower end of the interval where it is known. The figures of `faithfulness` and
 `hallucination_rate` were measured with given context: with tool results as evidence nobody has measured them.

@@ -16,15 +16,7 @@ from benchmarks.validity.at_threshold import BALANCED_ACCURACY
 from benchmarks.validity.baselines import ALWAYS_BAD, ANSWER_BIGRAMS_IN_CONTEXT, ANSWER_WORDS_IN_CONTEXT
 from benchmarks.validity.data import LabelledData
 from benchmarks.validity.family import Family
-from benchmarks.validity.measure import (
-    Figure,
-    LabelledCase,
-    Scorer,
-    left_out_trust,
-    score_sets,
-    set_figure,
-    trust_figures,
-)
+from benchmarks.validity.measure import Figure, LabelledCase, Scorer, score_sets, set_figure, trust_figures
 from benchmarks.validity.quality_backends import Sets, beyond_lexical
 from benchmarks.validity.quality_figures import (
     SMALL_EDITS,
@@ -77,7 +69,6 @@ def measure(data: LabelledData) -> Family:
     trusted = mean_aurocs(scored, in_mean, f"mean of {len(in_mean)} sets")
     headline = [*trusted, *small_edit_means(scored)]
     marks = _below_plain(figures, figures)
-    unseen: list[Figure] = []
     slow = beyond_lexical(KEY, "faithfulness", sets_for, figures_of, use_recorded=data.use_recorded)
     for backend, found in slow.figures.items():
         of_sets = [figure for figure in found if figure.scorer.kind == "metric" and figure.dataset in sets]
@@ -87,7 +78,6 @@ def measure(data: LabelledData) -> Family:
         marks |= _below_plain(of_sets, found) | _below_plain(left_out, figures)
         seen = [figure for figure in of_sets if was_seen(backend, figure.dataset)]
         marks |= {(figure.scorer, figure.dataset, figure.statistic): "‡" for figure in seen}
-        unseen += means
         plain = {scorer: rows_of for scorer, rows_of in scored.items() if scorer.kind == "baseline"}
         headline += [*means, *mean_aurocs(plain, [name for name in in_mean if not was_seen(backend, name)], UNSEEN)]
         headline += _left_out_means(left_out, [each for each in of_sets if each not in seen], in_mean)
@@ -103,7 +93,7 @@ def measure(data: LabelledData) -> Family:
         baselines=BASELINES,
         headline=[*headline, *(figure for figure in figures if figure.statistic == "Spearman")],
         figures=figures,
-        trust=[*trust_figures(trusted), *left_out_trust(unseen)],
+        trust=trust_figures(trusted),
         outside_mean=OUTSIDE_MEAN,
         released=_released(rows),
         remarks=(*signs, *REMARKS, *([SINCE_MEASURED, AS_RATE] if slow.figures else []), *slow.remarks),

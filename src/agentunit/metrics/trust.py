@@ -28,8 +28,8 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
     """One measured figure: the mean of a statistic over labeled sets, with its 95 % interval over cases where known.
 
     Only figures from data that no rule or model was tuned on are shipped. ``held_out`` is the date of a measurement
-    on rows that are kept away from development; such a figure holds for the version of that date. ``left_out`` marks
-    development sets that neither training nor fit has seen. ``language`` is that of all cases, where there was but one.
+    on rows that are kept away from development; such a figure holds for the version of that date. ``version`` is
+    that version of the metric, where it is no longer the present one. ``language`` is that of all cases, if one.
     ``mean_off`` is how far the mean score was from the true rate at worst, over sets at their natural base rate.
     """
 
@@ -42,7 +42,7 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
     n_sets: int = 1
     n_cases: int | None = None
     held_out: str | None = None
-    left_out: bool = False
+    version: str | None = None
     language: str | None = None
     mean_off: float | None = None
 
@@ -65,11 +65,12 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
     def at_length(self) -> str:
         """The figure with what it was measured on."""
         interval = "" if self.low is None or self.high is None else f" [{self.low:.2f}, {self.high:.2f}]"
-        kind = "held-out" if self.held_out else "left-out" if self.left_out else "labeled"
+        kind = "held-out" if self.held_out else "labeled"
         sets = f"1 {kind} set" if self.n_sets == 1 else f"{self.n_sets} {kind} sets"
         notes = [f"{self.n_cases:,} cases"] if self.n_cases else []
         notes += [self.language] if self.language else []
         notes += [f"measured {self.held_out}"] if self.held_out else []
+        notes += [f"version {self.version} of the metric"] if self.version else []
         described = f" ({', '.join(notes)})" if notes else ""
         return f"{self.word}, {self.statistic} {self.value:.2f}{interval} on {sets}{described}{self.calibration}"
 
