@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 
 from benchmarks.labeled.coverage import Cell
-from benchmarks.labeled.stopping import FIRST_LOOK, LAST_LOOK, Stopped
+from benchmarks.labeled.stopping import FIRST_LOOK, LAST_LOOK, STEP, Stopped
 
 START, END = "<!-- Measured by `python -m benchmarks.labeled`: begin -->", "<!-- Measured: end -->"
 LEAST_COVERAGE, MOST_RATIO = 0.945, 1.1
@@ -82,7 +82,7 @@ def _stopping(stopped: Sequence[Stopped]) -> str:
         for here in [[each for each in stopped if each.width == width]]
     ]  # fmt: skip
     return (
-        f"**Stopping when the interval is narrow enough** (a look every 5 labels from the {FIRST_LOOK}th to the "
+        f"**Stopping when the interval is narrow enough** (a look every {STEP} labels from the {FIRST_LOOK}th to the "
         f"{LAST_LOOK}th, {stopped[0].n_draws:,} draws a cell, 5,000 simulated cases; lowest share, then the median):"
         "\n\n" + _table(["stop at width", "cells", "interval holds", "labels asked for, median"], rows)
     )

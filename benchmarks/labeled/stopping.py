@@ -9,10 +9,10 @@ from benchmarks.labeled.draws import stratified_draws
 from benchmarks.labeled.populations import Population, simulated
 from benchmarks.labeled.vectorized import labeled_rates
 
-FIRST_LOOK, LAST_LOOK = 30, 200
+FIRST_LOOK, LAST_LOOK, STEP = 30, 200, 10
 WIDTHS = (0.25, 0.15)
 _POPULATION = "5,000 cases"
-_SCORERS = ("useless", "useful", "strong", "wrong in 5 %", "passes 3 % of the bad")
+_SCORERS = ("useless", "useful", "wrong in 5 %")
 
 
 class Stopped(Struct, frozen=True):
@@ -26,7 +26,7 @@ class Stopped(Struct, frozen=True):
     median_labels: float
 
 
-def stopping_cells(n_draws: int, step: int = 5) -> list[Stopped]:
+def stopping_cells(n_draws: int, step: int = STEP) -> list[Stopped]:
     """Looks after every ``step`` labels from the 30th to the 200th."""
     return [
         measured
