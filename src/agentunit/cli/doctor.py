@@ -98,6 +98,8 @@ def doctor(
     answers = judge_answers() if ask_judge else []
     if cache is not None:
         findings = [cache_finding(clear=cache == "clear")]
+    elif ask_judge:
+        findings = []
     else:
         findings = [*_base(), *_optional_parts(), *_backends(), *_models(), *_measurable(), *_metrics(), *_plugins()]
     findings += answers

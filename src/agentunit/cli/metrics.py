@@ -17,6 +17,8 @@ from agentunit.reports.console import Terminal
 from agentunit.reports.figures import DIRECTION_MARK, describe_direction, describe_range
 from agentunit.reports.json_report import info_as_data, known_backends
 
+_WIDTH_WITH_TRUST = 100
+
 
 @click.command()
 @click.argument("name", required=False)
@@ -37,20 +39,25 @@ def metrics(name: str | None, as_json: bool) -> None:
 
 
 def _show_all() -> None:
+    console = Terminal()
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("metric", "trust", "what it says"):
+    # In a narrow window the text has no room beside the trust, which 'agentunit metrics NAME' tells at length.
+    with_trust = console.width >= _WIDTH_WITH_TRUST
+    for heading in ("metric", "trust", "what it says") if with_trust else ("metric", "what it says"):
         table.add_column(heading, overflow="fold", no_wrap=heading != "what it says")
     family = None
     for name, info in registry.describe_all():
         if isinstance(info, Exception):
-            table.add_row(name, "", Text(f"does not load: {info}", style="red"))
+            table.add_row(name, *[""] * with_trust, Text(f"does not load: {info}", style="red"))
             continue
         if info.family != family:
             family = info.family
             table.add_row(Text(family, style="dim italic"))
         starred = name + DIRECTION_MARK[info.direction] + (" *" if name in DEFAULT_METRICS else "")
-        table.add_row(starred, describe_trust(info, info.backend), Text(info.summary))
-    Terminal().print(table)
+        # What follows the figure is said with each score.
+        trust = [describe_trust(info, info.backend).partition(";")[0]] if with_trust else []
+        table.add_row(starred, *trust, Text(info.summary))
+    console.print(table)
     click.echo("\n↑ higher is better, ↓ lower is better, * in the standard set")
     click.echo("next: agentunit metrics NAME   or   agentunit score FILE -m NAME,NAME")
 
