@@ -115,7 +115,7 @@ def test_what_is_printed_fits_the_terminal_but_for_what_is_copied(invoke, monkey
     (copied,) = [line for line in lines if line.startswith(switch)]
     assert [line for line in lines if len(line) > int(columns) and line != copied] == []
     # A row a metric, and the advice.
-    assert len(lines) < 130
+    assert len(lines) < 125
 
 
 def test_records_are_told_their_fields(invoke, tmp_path):

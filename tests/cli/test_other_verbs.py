@@ -33,7 +33,7 @@ def test_metrics_as_json_is_the_whole_catalog(invoke):
     assert list(listed) == registry.names()
     assert listed["cost"]["unit"] == "USD"
     assert listed["cost"]["range"] == [0.0, None]
-    assert listed["faithfulness"]["parameters"] == {"backend": "auto", "evidence": "all"}
+    assert listed["faithfulness"]["parameters"] == {"backend": "auto", "calibration": None, "evidence": "all"}
     assert listed["faithfulness"]["informational_backends"] == ["lexical"]
 
 
