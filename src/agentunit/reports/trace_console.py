@@ -19,7 +19,7 @@ from agentunit.traces.reading import TraceSource
 from agentunit.traces.settings import CAUSES
 
 if TYPE_CHECKING:
-    from agentunit.reports.trace_health import ASKS_A_JUDGE, FoundRemedy, MetricHealth, TraceHealth
+    from agentunit.reports.trace_health import FoundRemedy, MetricHealth, TraceHealth
 
 _NAMES_SHOWN = 5
 _SHOWN = 6
@@ -89,7 +89,7 @@ def print_health(health: TraceHealth, reading: Iterable[str], console: Console) 
     if not health.n_cases:
         return
     console.print()
-    judged = [row for row in health.metrics if [each.reason for each in row.reasons] == [ASKS_A_JUDGE]]
+    judged = [row for row in health.metrics if row.asks_judge]
     console.print(_table([row for row in health.metrics if row not in judged]))
     if judged:
         names = ", ".join(printable_line(row.metric, _LONGEST_NAME) for row in judged)

@@ -27,7 +27,7 @@ Watch = Callable[[Iterable[CaseScores]], Iterator[CaseScores]]
 _MOST_KINDS_OF_CASES = 10_000
 _MOST_SCOPES = 1_000
 _ERRORS_KEPT = 20
-ASKS_A_JUDGE = "it asks a judge, and nothing is sent anywhere here"
+_ASKS_JUDGE = "it asks a judge, and nothing is sent anywhere here"
 _UNTRIED = "a metric of another package is not tried here: it might send something; agentunit score -m {} does"
 
 # The places of MetricInfo.inputs, and what keeps them empty.
@@ -81,6 +81,11 @@ class MetricHealth(Struct):
     n_scored: int
     reasons: list[Reason]
     remedies: list[int] = field(default_factory=list)
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether a judge would have to be asked."""
+        return [each.reason for each in self.reasons] == [_ASKS_JUDGE]
 
 
 class FoundRemedy(Struct):
@@ -242,7 +247,7 @@ def _metrics() -> tuple[list[Any], list[tuple[str, str]]]:
         elif describe(metric).backend == "lexical":
             tried.append(_Readiness(metric))
         elif getattr(metric, "asks_service", False):
-            untried.append((name, ASKS_A_JUDGE))
+            untried.append((name, _ASKS_JUDGE))
         else:
             tried.append(metric)
     return tried, untried
