@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from labeled_runs import METRIC, add_run, label_of
+from labeled_runs import METRIC, add_run, label_of, record
 
+from agentunit.core.results import MetricResult, Score
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.label_validity import rater_agreement, scorer_validity
@@ -101,6 +102,66 @@ def test_labels_of_another_run_speak_for_the_answers_that_both_gave(store: Store
     assert labeled_summary(run_from_file(tmp_path / "run.json"), METRIC) == known
 
 
+def test_labels_of_one_question_do_not_say_whom_another_question_is_asked_about(store: Store) -> None:
+    first = add_run(store, SCORES)
+    labeled(store, first, range(0, 40, 2))
+    second = add_run(store, SCORES, answers={0: "new"})
+    others = [label_of(each, 1.0, run_id=second, draw="d") for each in range(1, 9)]
+    for each in others:
+        each.metric = "answer_correctness"
+    store.add_labels(others)
+    run = run_from_store(store, second)
+    assert set(run.frames) == {METRIC}
+    run.metrics["answer_correctness"] = run.metrics[METRIC]
+    found = labeled_summary(run, "answer_correctness")
+    assert found is not None
+    assert (found.rate, found.reason) == (1.0, None)
+
+
+def test_answers_belong_to_the_run_that_was_labeled_first(store: Store) -> None:
+    # The younger run was labeled first, every other case; the older one was then asked about its ten own answers only.
+    old = add_run(store, SCORES)
+    young = add_run(store, SCORES, answers=dict.fromkeys(range(30, 40), "young"))
+    store.add_labels(
+        [
+            label_of(each, 1.0, answer="young" if each >= 30 else None, run_id=young, draw="d", made_at=1.0)
+            for each in range(0, 40, 2)
+        ]
+    )
+    store.add_labels([label_of(each, 0.0, run_id=old, draw="d", made_at=2.0) for each in range(30, 40)])
+    found = labeled_summary(run_from_store(store, add_run(store, SCORES)), METRIC)
+    assert found is not None
+    assert found.rate == pytest.approx(30 / 40, abs=0.02)
+    # Labels of a third run on answers of both speak for those that it had, too.
+    third = add_run(store, SCORES, answers=dict.fromkeys(range(20), "third"))
+    store.add_labels([label_of(each, 1.0, run_id=third, rater="ben", made_at=3.0) for each in range(20, 30)])
+    frames = run_from_store(store, old).frames[METRIC]
+    assert [frames[each, 0] for each in (0, 25, 35)] == [young, f"{young}+{third}", old]
+
+
+def test_an_answer_that_a_case_gave_three_times_is_asked_about_once(store: Store) -> None:
+    # Half of the cases always give the same answer, a good one; the others give three, all bad.
+    answers = [(case, repeat, "same" if case < 20 else f"other {repeat}") for case in range(40) for repeat in range(3)]
+    run_id = add_run(store, [])
+    for case, repeat, answer in answers:
+        store.add_record(run_id, case, repeat, record(case, answer), failed=False, elapsed_s=0.0)
+        score = Score(MetricResult(METRIC, 0.5, {}), "ok", "local", "2", 0.0)
+        store.add_scores(run_id, case, repeat, {METRIC: score})
+    run = run_from_store(store, run_id)
+    session = LabelSession(store, run, run.info(METRIC), "ana", backend="local", width=0.2)
+    asked = []
+    while (case := session.current) is not None:
+        answer = next(each for *place, each in answers if tuple(place) == case.place)
+        asked.append((case.place[0], answer))
+        session.give(float(answer == "same"), subject_of(record(case.place[0], answer)))
+    assert len(asked) == len(set(asked)) == session.n_asked == 20 + 60
+    # What the session shows is what the store says afterwards.
+    assert session.summary() == labeled_summary(run_from_store(store, run_id), METRIC)
+    assert session.standing().rate is not None
+    assert session.undo() is not None
+    assert session.n_asked == 79
+
+
 @pytest.mark.parametrize(
     ("gate", "verdict", "words"),
     [
@@ -147,6 +208,29 @@ def test_runs_are_compared_by_labels_where_both_have_them(store: Store) -> None:
     assert not found.gated
     gated = compare_runs(worse, before, gates=["faithfulness labeled >= 0.1"])
     assert [each.metric for each in gated.regressions] == ["faithfulness labeled"]
+
+
+def test_cases_that_raters_skipped_widen_a_difference(store: Store) -> None:
+    def difference(n_skipped: int) -> tuple[float, float]:
+        before = labeled(store, add_run(store, SCORES), range(40))
+        after_id = add_run(store, SCORES, answers=dict.fromkeys(range(40), f"after {n_skipped}"))
+        store.add_labels(
+            [
+                label_of(each, None if each < n_skipped else 1.0, answer=f"after {n_skipped}", run_id=after_id)
+                for each in range(40)
+            ]
+        )
+        rows = compare_runs(run_from_store(store, after_id), before).metrics
+        (found,) = [each for each in rows if each.metric == "faithfulness labeled"]
+        assert found.low is not None
+        assert found.high is not None
+        return found.low, found.high
+
+    assert difference(0) == pytest.approx((16 / 40, 16 / 40))
+    # Any label is possible for each of four that people found good before: from −4 to 0 of 40.
+    low, high = difference(4)
+    assert low <= 12 / 40 + 1e-9
+    assert high >= 16 / 40 - 1e-9
 
 
 def add_unlabeled(store: Store) -> ScoredRun:

@@ -113,7 +113,7 @@ def labeled_sample(run: ScoredRun, metric: str, backend: str | None = None) -> L
     sample.skipped = {index_of[label.place] for label in labels if label.place in index_of} - sample.labels.keys()
     _set_taught_aside(sample, labels, run.info(metric).shown_share)
     if sample.labels:
-        _stratify(sample, run)
+        _stratify(sample, _groups(run, metric, places))
     return sample
 
 
@@ -133,11 +133,10 @@ def draw_seed(run: ScoredRun, metric: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{run.header.id}/{metric}".encode()).digest()[:6], "big")
 
 
-def own_frame(run: ScoredRun, sample: LabeledSample) -> list[int]:
-    """The indices that cases are drawn from: all, or the answers that no other run's labels speak for."""
-    if not run.frames:
-        return list(range(len(sample.places)))
-    return [at for at, place in enumerate(sample.places) if run.frames.get(place, run.header.id) == run.header.id]
+def own_frame(run: ScoredRun, metric: str, sample: LabeledSample) -> list[int]:
+    """The indices that cases are drawn from: all, or the answers that no run labeled before this one had."""
+    own = run.header.id
+    return [at for at, group in enumerate(_groups(run, metric, sample.places)) if group.split("+")[0] == own]
 
 
 def with_labels(row: MetricSummary, run: ScoredRun) -> MetricSummary:
@@ -178,9 +177,14 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
     return summary
 
 
-def _stratify(sample: LabeledSample, run: ScoredRun) -> None:
-    """Put each record into the group within which its labels are random, and count those of groups without any."""
-    groups = [run.frames.get(place, run.header.id) for place in sample.places]
+def _groups(run: ScoredRun, metric: str, places: Sequence[Place]) -> list[str]:
+    """The name of the group within which the labels of each record are random: its run's, unless others had it."""
+    frames = run.frames.get(metric, {})
+    return [frames.get(place, run.header.id) for place in places]
+
+
+def _stratify(sample: LabeledSample, groups: Sequence[str]) -> None:
+    """Put each record into its group, and count those of groups without any label."""
     labeled = {groups[index] for index in sample.labels}
     sample.unasked = sum(group not in labeled for group in groups)
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}

@@ -44,7 +44,8 @@ class PortableHeader(Struct):
 class PortableCase(Struct, omit_defaults=True):
     """One finished case; the record is kept as it was written. ``labels`` are those that stood for its answer.
 
-    Where some of the run's labels were given on another run, ``frame`` is the run that this answer's were drawn from.
+    Where some of the run's labels were given on another run, ``frames`` names, by metric, the group of answers within
+    which labels are random.
     """
 
     position: int
@@ -55,7 +56,7 @@ class PortableCase(Struct, omit_defaults=True):
     record: msgspec.Raw
     scores: dict[str, Score]
     labels: list[StoredLabel] = msgspec.field(default_factory=list)
-    frame: str | None = None
+    frames: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 _header_decoder = msgspec.json.Decoder(PortableHeader)
@@ -193,7 +194,7 @@ def _cases_of(store: RunStore, run_id: str) -> Iterator[PortableCase]:
             raw,
             of_case,
             list(labels.get((stored.position, stored.repeat), ())),
-            frames.get((stored.position, stored.repeat)),
+            {metric: groups[stored.position, stored.repeat] for metric, groups in frames.items()},
         )
 
 
