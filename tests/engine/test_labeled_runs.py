@@ -154,12 +154,12 @@ def test_an_answer_that_a_case_gave_three_times_is_asked_about_once(store: Store
         answer = next(each for *place, each in answers if tuple(place) == case.place)
         asked.append((case.place[0], answer))
         session.give(float(answer == "same"), subject_of(record(case.place[0], answer)))
-    assert len(asked) == len(set(asked)) == session.n_asked == 20 + 60
+    assert len(asked) == len(set(asked)) == session.n_given == 20 + 60
     # What the session shows is what the store says afterwards.
     assert session.summary() == labeled_summary(run_from_store(store, run_id), METRIC)
     assert session.standing().rate is not None
     assert session.undo() is not None
-    assert session.n_asked == 79
+    assert session.n_given == 79
 
 
 @pytest.mark.parametrize(
@@ -259,15 +259,20 @@ def test_a_session_goes_on_where_it_was_left_and_undoes_honestly(store: Store) -
     assert session.current.case_id == asked[2]
     assert session.back()
     assert session.current.case_id == asked[1]
+    # Undone is the answer that is shown, not the one before it.
+    undone = session.undo()
+    assert undone is not None
+    assert undone.case_id == asked[1] == session.current.case_id
+    answer(session, None)
     again = begin()
-    assert again.n_asked == 2
+    assert again.n_given == 1
     assert again.current is not None
     assert again.current.case_id == asked[2]
     # Another rater is asked about the same cases, in the same order.
     assert [answer(begin("ben"), 1.0) for _ in range(2)] == asked[:2]
     kept = store.labels(withdrawn=True)
-    assert len(kept) == 5
-    assert [each.case_id for each in kept if each.withdrawn_at] == [asked[2]]
+    assert len(kept) == 6
+    assert {each.case_id for each in kept if each.withdrawn_at} == set(asked[1:])
     assert all(each.probability and each.draw for each in kept)
 
 

@@ -136,7 +136,11 @@ def label_cases(session: LabelSession, raw: ReportedRun, mask: Mask, rater: Rate
                 said = "" if session.back() else "this is the first case of this session"
             elif answer == "u":
                 undone = session.undo()
-                said = "nothing to undo in this session" if undone is None else "taken back: your last answer"
+                said = (
+                    "nothing to undo in this session"
+                    if undone is None
+                    else f"taken back: your answer to {printable_line(undone.case_id)}"
+                )
             elif answer == "s" or value is not None:
                 given = session.give(value, subject_of(case.record), note)
                 said = describe_answer(given, asked, session.info, session.standing(), session.width)

@@ -93,9 +93,9 @@ class LabelSession:
         ]
 
     @property
-    def n_asked(self) -> int:
-        """How many answers this rater has judged or skipped."""
-        return len({label.subject for label in self._mine.values()})
+    def n_given(self) -> int:
+        """How many answers this rater has labeled; those that were skipped do not count."""
+        return len({label.subject for label in self._mine.values() if label.value is not None})
 
     @property
     def current(self) -> Asked | None:
@@ -139,8 +139,9 @@ class LabelSession:
         return True
 
     def undo(self) -> StoredLabel | None:
-        """Withdraw the last answer of this session and return to its case."""
-        if not self.back() or self._at is None:
+        """Withdraw the answer to the case that ``back`` returned to, else the last one, and return to its case."""
+        is_given = self.current is not None and self.current.given is not None
+        if (not is_given and not self.back()) or self._at is None:
             return None
         label = self._mine.pop(self._queue[self._at][0], None)
         if label is not None:
