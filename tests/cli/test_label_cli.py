@@ -240,6 +240,17 @@ def wait_for(terminal: int, words: bytes) -> bytes:
     return seen
 
 
+def test_names_of_raters_say_nothing_to_the_terminal_or_to_a_build(invoke: Invoke, run_id: str) -> None:
+    hostile = "eve\x1b[2J\n::error::x"
+    Path("labels.csv").write_text(f'id,label,rater,repeat\nq1,yes,"{hostile}",\nq2,yes,,"9\n::error::y"\n')
+    shown = [invoke("import", "labels.csv", "--run", "last").output]
+    shown += [invoke("label", "last", "--rater", hostile, input="y\nq\n").output]
+    for text in shown:
+        assert "eve" in text
+        assert "\x1b" not in text
+        assert not [line for line in text.splitlines() if line.startswith("::")]
+
+
 def test_a_rubric_is_labeled_under_its_own_name_by_shares(invoke: Invoke) -> None:
     with Store(DEFAULT_PATH) as store:
         header = store.create_run("r", agentunit_version="1", settings={"metric_infos": {"politeness": RUBRIC}})

@@ -27,6 +27,7 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import Terminal, print_line, print_next
 from agentunit.reports.figures import counted
 from agentunit.reports.label_figures import describe_labeled
+from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.store.opening import DEFAULT_PATH, shown_address
 from agentunit.store.protocol import RunStore
@@ -99,7 +100,7 @@ def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) 
     if session.current is None:
         print_line("no case is left to ask about", console)
     n_new = session.n_given - n_before
-    print_line(f"{counted(n_new, 'new label')} by {session.rater}, {session.n_given:,} in all", console)
+    print_line(f"{counted(n_new, 'new label')} by {printable_line(session.rater)}, {session.n_given:,} in all", console)
     summary = session.summary()
     if summary is not None:
         print_line(f"{session.info.name}: {describe_labeled(summary)}", console, "bold")

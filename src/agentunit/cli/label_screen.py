@@ -190,7 +190,7 @@ def describe_standing(standing: Standing, width: float) -> str:
 
 def _answer(session: LabelSession, asked: Asked, page: LabelPage, rater: RaterInput, said: str) -> str:
     before = "" if asked.given is None else f" · you said {asked.given.value if asked.given.value is not None else '–'}"
-    heading = f"{session.info.name} · {printable_line(asked.case_id)} · {session.rater}{before}"
+    heading = f"{session.info.name} · {printable_line(asked.case_id)} · {printable_line(session.rater)}{before}"
     grades = "  1-9 tenths" if session.info.graded else ""
     keys = f"y yes  n no{grades}  s skip  b back  u undo  t note  q quit"
     return rater.ask(page, f"{said}\n{heading}" if said else heading, session.info.asked, keys)
