@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from labeled_runs import METRIC, add_run, label_of, record
+from msgspec import structs
 
 from agentunit.core.results import MetricResult, Score
 from agentunit.engine.compare import compare_runs
@@ -47,6 +48,16 @@ def test_the_rate_is_of_all_cases_the_metric_is_about(store: Store) -> None:
     assert row.labeled is not None
     assert (row.labeled.rate, row.labeled.n_labels, row.labeled.n_cases) == (pytest.approx(0.6), 40, 40)
     assert not row.labeled.assumed_random
+
+
+def test_the_rate_stands_once_beside_scores_of_two_kinds(store: Store) -> None:
+    run_id = add_run(store, SCORES)
+    run = labeled(store, run_id, range(0, 40, 2))
+    run.metrics[METRIC] = [
+        structs.replace(row, status="informational") if row.position < 3 else row for row in run.metrics[METRIC]
+    ]
+    rows = run.summary().metrics
+    assert [(row.n_scored, row.labeled is not None) for row in rows] == [(37, True), (3, False)]
 
 
 def test_labels_of_another_question_or_without_a_word_do_not_count(store: Store) -> None:

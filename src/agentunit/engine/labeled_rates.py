@@ -8,7 +8,7 @@ run speak for the answers that both runs share; for answers that are new in this
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -139,11 +139,19 @@ def own_frame(run: ScoredRun, metric: str, sample: LabeledSample) -> list[int]:
     return [at for at, group in enumerate(_groups(run, metric, sample.places)) if group.split("+")[0] == own]
 
 
-def with_labels(row: MetricSummary, run: ScoredRun) -> MetricSummary:
-    """A row of a run's summary with the labeled rate, where people labeled cases for its metric."""
-    if row.n_scored and any(label.metric == row.metric for label in run.labels):
-        return structs.replace(row, labeled=labeled_summary(run, row.metric, row.backend))
-    return row
+def with_labels(rows: Iterable[MetricSummary], run: ScoredRun) -> Iterator[MetricSummary]:
+    """The rows of a metric in a run's summary, with the labeled rate where people labeled cases for it.
+
+    It is of all cases of a backend. Where these have several rows (scores of unmeasured text have one of their own) it
+    stands at the one with the most scores.
+    """
+    rows = list(rows)
+    most = {row.backend: row for row in sorted(rows, key=lambda row: row.n_scored)}
+    for row in rows:
+        if row is most[row.backend] and row.n_scored and any(label.metric == row.metric for label in run.labels):
+            yield structs.replace(row, labeled=labeled_summary(run, row.metric, row.backend))
+        else:
+            yield row
 
 
 def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> LabeledSummary | None:

@@ -179,7 +179,7 @@ class ScoredRun(ScoreRows):
             aggregates.append(aggregate)
         return RunSummary(
             n_cases=self.n_cases,
-            metrics=[self._with_people(with_labels(row, self)) for each in aggregates for row in each.rows()],
+            metrics=[self._with_people(row) for each in aggregates for row in with_labels(each.rows(), self)],
             unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
             n_input_errors=self.n_input_errors,
             input_errors=list(self.input_errors),
