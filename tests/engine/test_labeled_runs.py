@@ -17,7 +17,7 @@ from agentunit.engine.labeling import LabelSession
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.engine.second_look import second_look
 from agentunit.store.labels import subject_of
-from agentunit.store.portable import export_run
+from agentunit.store.portable import export_run, import_run
 from agentunit.store.sqlite import Store
 
 # The scorer is too low by 0.3 on every case, and orders them well: people find 24 of 40 good.
@@ -171,6 +171,17 @@ def test_an_answer_that_a_case_gave_three_times_is_asked_about_once(store: Store
     assert session.standing().rate is not None
     assert session.undo() is not None
     assert session.n_given == 79
+
+
+def test_a_run_that_is_imported_under_another_id_keeps_its_labeled_rate(store: Store, tmp_path: Path) -> None:
+    run = labeled(store, add_run(store, SCORES), range(0, 40, 2))
+    export_run(store, run.header.id, tmp_path / "run.json")
+    elsewhere = Store(tmp_path / "other.db")
+    import_run(elsewhere, tmp_path / "run.json", run_id="main")
+    found = labeled_summary(run_from_store(elsewhere, "main"), METRIC)
+    assert found == labeled_summary(run, METRIC)
+    assert found is not None
+    assert found.rate is not None
 
 
 @pytest.mark.parametrize(

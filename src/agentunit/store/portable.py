@@ -122,7 +122,12 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
         if case.labels:
             # What a label is about is read from the record, not taken from the file's word.
             subject = subject_of(record)
-            store.add_labels([label for label in case.labels if label.subject == subject])
+            labels = [label for label in case.labels if label.subject == subject]
+            # Under another id the run is still the one that its labels were drawn from.
+            given_here = [
+                msgspec.structs.replace(label, run_id=run_id) for label in labels if label.run_id == header.id
+            ]
+            store.add_labels([*given_here, *(label for label in labels if label.run_id != header.id)])
     store.add_written_scores(waiting)
     store.set_status(run_id, header.status, finished_at=header.finished_at)
 
