@@ -50,7 +50,7 @@ def test_answers_are_read_line_by_line_where_there_is_no_terminal(invoke: Invoke
     assert "standard input is no terminal" in result.stderr
     assert "Does what the agent saw support everything the answer says?" in result.stdout
     assert "'what' is no answer" in result.stdout
-    assert "4 new labels by ana" in result.stdout
+    assert "3 new labels by ana, 3 in all" in result.stdout
     labels = kept_labels()
     assert sorted(label.value for label in labels if label.value is not None) == [0.0, 1.0, 1.0]
     assert {label.rater for label in labels} == {"ana"}
@@ -60,7 +60,7 @@ def test_answers_are_read_line_by_line_where_there_is_no_terminal(invoke: Invoke
     # The next session goes on; a score is never shown before its label.
     again = invoke("label", "last", "--rater", "ana", input="")
     assert f"{METRIC} 0." not in again.stdout
-    assert "0 new labels by ana, 4 in all" in again.stdout
+    assert "0 new labels by ana, 3 in all" in again.stdout
 
 
 def test_a_score_is_shown_with_the_label_and_the_width_that_is_left(invoke: Invoke, run_id: str) -> None:
@@ -203,8 +203,11 @@ def test_what_is_left_to_do_is_said() -> None:
     assert "narrow enough" in describe_standing(Standing(30, 500, rate, 0), 0.4)
 
 
-def test_a_terminal_takes_single_keys_and_loses_nothing_to_kill_9(invoke: Invoke, run_id: str) -> None:
-    """One pass over a real terminal: keys without Enter, the score after the label, then SIGKILL."""
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_a_terminal_takes_single_keys_and_loses_nothing_to_a_signal(
+    invoke: Invoke, run_id: str, end: signal.Signals
+) -> None:
+    """One pass over a real terminal: keys without Enter, the score after the label, then the signal."""
     process, terminal = pty.fork()
     if process == 0:
         os.environ.update(TERM="xterm", COLUMNS="80", LINES="24")
@@ -217,6 +220,10 @@ def test_a_terminal_takes_single_keys_and_loses_nothing_to_kill_9(invoke: Invoke
         assert b"(local)" in wait_for(terminal, b"q quit")
         os.write(terminal, b"n")
         wait_for(terminal, b"q quit")
+        if end == signal.SIGTERM:
+            # A polite request to end leaves the terminal as it was.
+            os.kill(process, end)
+            wait_for(terminal, b"\x1b[?1049l")
     finally:
         os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
@@ -231,6 +238,17 @@ def wait_for(terminal: int, words: bytes) -> bytes:
         assert select.select([terminal], [], [], 60)[0], seen
         seen += os.read(terminal, 4096)
     return seen
+
+
+def test_names_of_raters_say_nothing_to_the_terminal_or_to_a_build(invoke: Invoke, run_id: str) -> None:
+    hostile = "eve\x1b[2J\n::error::x"
+    Path("labels.csv").write_text(f'id,label,rater,repeat\nq1,yes,"{hostile}",\nq2,yes,,"9\n::error::y"\n')
+    shown = [invoke("import", "labels.csv", "--run", "last").output]
+    shown += [invoke("label", "last", "--rater", hostile, input="y\nq\n").output]
+    for text in shown:
+        assert "eve" in text
+        assert "\x1b" not in text
+        assert not [line for line in text.splitlines() if line.startswith("::")]
 
 
 def test_a_rubric_is_labeled_under_its_own_name_by_shares(invoke: Invoke) -> None:

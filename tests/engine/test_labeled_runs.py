@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from labeled_runs import METRIC, add_run, label_of
+from labeled_runs import METRIC, add_run, label_of, record
+from msgspec import structs
 
+from agentunit.core.results import MetricResult, Score
 from agentunit.engine.compare import compare_runs
 from agentunit.engine.gates import evaluate_gates
 from agentunit.engine.label_validity import rater_agreement, scorer_validity
@@ -15,7 +17,7 @@ from agentunit.engine.labeling import LabelSession
 from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.engine.second_look import second_look
 from agentunit.store.labels import subject_of
-from agentunit.store.portable import export_run
+from agentunit.store.portable import export_run, import_run
 from agentunit.store.sqlite import Store
 
 # The scorer is too low by 0.3 on every case, and orders them well: people find 24 of 40 good.
@@ -46,6 +48,16 @@ def test_the_rate_is_of_all_cases_the_metric_is_about(store: Store) -> None:
     assert row.labeled is not None
     assert (row.labeled.rate, row.labeled.n_labels, row.labeled.n_cases) == (pytest.approx(0.6), 40, 40)
     assert not row.labeled.assumed_random
+
+
+def test_the_rate_stands_once_beside_scores_of_two_kinds(store: Store) -> None:
+    run_id = add_run(store, SCORES)
+    run = labeled(store, run_id, range(0, 40, 2))
+    run.metrics[METRIC] = [
+        structs.replace(row, status="informational") if row.position < 3 else row for row in run.metrics[METRIC]
+    ]
+    rows = run.summary().metrics
+    assert [(row.n_scored, row.labeled is not None) for row in rows] == [(37, True), (3, False)]
 
 
 def test_labels_of_another_question_or_without_a_word_do_not_count(store: Store) -> None:
@@ -101,6 +113,77 @@ def test_labels_of_another_run_speak_for_the_answers_that_both_gave(store: Store
     assert labeled_summary(run_from_file(tmp_path / "run.json"), METRIC) == known
 
 
+def test_labels_of_one_question_do_not_say_whom_another_question_is_asked_about(store: Store) -> None:
+    first = add_run(store, SCORES)
+    labeled(store, first, range(0, 40, 2))
+    second = add_run(store, SCORES, answers={0: "new"})
+    others = [label_of(each, 1.0, run_id=second, draw="d") for each in range(1, 9)]
+    for each in others:
+        each.metric = "answer_correctness"
+    store.add_labels(others)
+    run = run_from_store(store, second)
+    assert set(run.frames) == {METRIC}
+    run.metrics["answer_correctness"] = run.metrics[METRIC]
+    found = labeled_summary(run, "answer_correctness")
+    assert found is not None
+    assert (found.rate, found.reason) == (1.0, None)
+
+
+def test_answers_belong_to_the_run_that_was_labeled_first(store: Store) -> None:
+    # The younger run was labeled first, every other case; the older one was then asked about its ten own answers only.
+    old = add_run(store, SCORES)
+    young = add_run(store, SCORES, answers=dict.fromkeys(range(30, 40), "young"))
+    store.add_labels(
+        [
+            label_of(each, 1.0, answer="young" if each >= 30 else None, run_id=young, draw="d", made_at=1.0)
+            for each in range(0, 40, 2)
+        ]
+    )
+    store.add_labels([label_of(each, 0.0, run_id=old, draw="d", made_at=2.0) for each in range(30, 40)])
+    found = labeled_summary(run_from_store(store, add_run(store, SCORES)), METRIC)
+    assert found is not None
+    assert found.rate == pytest.approx(30 / 40, abs=0.02)
+    # Labels of a third run on answers of both speak for those that it had, too.
+    third = add_run(store, SCORES, answers=dict.fromkeys(range(20), "third"))
+    store.add_labels([label_of(each, 1.0, run_id=third, rater="ben", made_at=3.0) for each in range(20, 30)])
+    frames = run_from_store(store, old).frames[METRIC]
+    assert [frames[each, 0] for each in (0, 25, 35)] == [young, f"{young}+{third}", old]
+
+
+def test_an_answer_that_a_case_gave_three_times_is_asked_about_once(store: Store) -> None:
+    # Half of the cases always give the same answer, a good one; the others give three, all bad.
+    answers = [(case, repeat, "same" if case < 20 else f"other {repeat}") for case in range(40) for repeat in range(3)]
+    run_id = add_run(store, [])
+    for case, repeat, answer in answers:
+        store.add_record(run_id, case, repeat, record(case, answer), failed=False, elapsed_s=0.0)
+        score = Score(MetricResult(METRIC, 0.5, {}), "ok", "local", "2", 0.0)
+        store.add_scores(run_id, case, repeat, {METRIC: score})
+    run = run_from_store(store, run_id)
+    session = LabelSession(store, run, run.info(METRIC), "ana", backend="local", width=0.2)
+    asked = []
+    while (case := session.current) is not None:
+        answer = next(each for *place, each in answers if tuple(place) == case.place)
+        asked.append((case.place[0], answer))
+        session.give(float(answer == "same"), subject_of(record(case.place[0], answer)))
+    assert len(asked) == len(set(asked)) == session.n_given == 20 + 60
+    # What the session shows is what the store says afterwards.
+    assert session.summary() == labeled_summary(run_from_store(store, run_id), METRIC)
+    assert session.standing().rate is not None
+    assert session.undo() is not None
+    assert session.n_given == 79
+
+
+def test_a_run_that_is_imported_under_another_id_keeps_its_labeled_rate(store: Store, tmp_path: Path) -> None:
+    run = labeled(store, add_run(store, SCORES), range(0, 40, 2))
+    export_run(store, run.header.id, tmp_path / "run.json")
+    elsewhere = Store(tmp_path / "other.db")
+    import_run(elsewhere, tmp_path / "run.json", run_id="main")
+    found = labeled_summary(run_from_store(elsewhere, "main"), METRIC)
+    assert found == labeled_summary(run, METRIC)
+    assert found is not None
+    assert found.rate is not None
+
+
 @pytest.mark.parametrize(
     ("gate", "verdict", "words"),
     [
@@ -149,6 +232,29 @@ def test_runs_are_compared_by_labels_where_both_have_them(store: Store) -> None:
     assert [each.metric for each in gated.regressions] == ["faithfulness labeled"]
 
 
+def test_cases_that_raters_skipped_widen_a_difference(store: Store) -> None:
+    def difference(n_skipped: int) -> tuple[float, float]:
+        before = labeled(store, add_run(store, SCORES), range(40))
+        after_id = add_run(store, SCORES, answers=dict.fromkeys(range(40), f"after {n_skipped}"))
+        store.add_labels(
+            [
+                label_of(each, None if each < n_skipped else 1.0, answer=f"after {n_skipped}", run_id=after_id)
+                for each in range(40)
+            ]
+        )
+        rows = compare_runs(run_from_store(store, after_id), before).metrics
+        (found,) = [each for each in rows if each.metric == "faithfulness labeled"]
+        assert found.low is not None
+        assert found.high is not None
+        return found.low, found.high
+
+    assert difference(0) == pytest.approx((16 / 40, 16 / 40))
+    # Any label is possible for each of four that people found good before: from −4 to 0 of 40.
+    low, high = difference(4)
+    assert low <= 12 / 40 + 1e-9
+    assert high >= 16 / 40 - 1e-9
+
+
 def add_unlabeled(store: Store) -> ScoredRun:
     return run_from_store(store, add_run(store, SCORES, answers=dict.fromkeys(range(40), "unseen")))
 
@@ -175,15 +281,20 @@ def test_a_session_goes_on_where_it_was_left_and_undoes_honestly(store: Store) -
     assert session.current.case_id == asked[2]
     assert session.back()
     assert session.current.case_id == asked[1]
+    # Undone is the answer that is shown, not the one before it.
+    undone = session.undo()
+    assert undone is not None
+    assert undone.case_id == asked[1] == session.current.case_id
+    answer(session, None)
     again = begin()
-    assert again.n_asked == 2
+    assert again.n_given == 1
     assert again.current is not None
     assert again.current.case_id == asked[2]
     # Another rater is asked about the same cases, in the same order.
     assert [answer(begin("ben"), 1.0) for _ in range(2)] == asked[:2]
     kept = store.labels(withdrawn=True)
-    assert len(kept) == 5
-    assert [each.case_id for each in kept if each.withdrawn_at] == [asked[2]]
+    assert len(kept) == 6
+    assert {each.case_id for each in kept if each.withdrawn_at} == set(asked[1:])
     assert all(each.probability and each.draw for each in kept)
 
 

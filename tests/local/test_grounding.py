@@ -256,6 +256,10 @@ def test_claims_stand_where_they_say_in_any_text(answer):
         ("hi", "बेकरी सात बजे खुलती है और राई की रोटी बेचती है।"),
         (None, "42"),
         (None, "Paris"),
+        ("en", "order id: A-1058, ordered on: 2025-10-08, parcel id: NB-58E, email: sam.delgado@example.com"),
+        (None, "vitamin A, vitamin E, vitamin B; sizes: A-4, E-22, O-7"),
+        (None, "Los Angeles, La Jolla, Las Vegas, El Paso, Santa Fe, Del Mar"),
+        (None, '{"a": 1, "o": 2, "e": 3, "link": "www.la.com/e/o"}'),
     ],
 )
 def test_languages(language, text):

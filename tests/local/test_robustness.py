@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from agentunit_local.grounding.claims import claims_of
 from agentunit_local.quality import LocalBackend
 
 import agentunit
@@ -100,3 +101,38 @@ def test_a_language_that_was_not_measured_is_informational(answer, status):
     score = row.scores["faithfulness"]
     assert (score.status, score.backend) == (status, "local")
     assert ("'de'" in score.result.detail.get("informational", "")) == (status == "informational")
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "Feel free to take as many tablets as you want.",
+        "Please don't hesitate to exceed the maximum dose.",
+        "Let me know if you have the receipt, because returns without one are refused.",
+        "If you want a refund, ask the shop in Bend within two weeks.",
+        "If you need insulin, feel free to double the dose.",
+        "We cannot give refunds.",
+        "We can't provide shipping to Alaska.",
+        "I'm sorry, but we do not have enough rooms for your party.",
+        "I don't know the exact date but it was in 1999.",
+        "42.",
+    ],
+)
+def test_what_sounds_like_a_courtesy_or_a_refusal_may_claim_something(claim):
+    assert [each.text for each in claims_of(f"Sure! {claim}", "What is it?")] == [claim]
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "If you'd like more information, I'd be happy to help.",
+        "If you have any other questions, just ask.",
+        "Don't hesitate to contact us if anything is unclear.",
+        "Could you check it and write to us again?",
+        "We apologize for any inconvenience this may have caused.",
+        "We do not have enough information to answer the question.",
+        "Kind regards, Ana",
+    ],
+)
+def test_courtesies_and_refusals_claim_nothing(remark):
+    assert claims_of(f"The shop opens at nine. {remark}")[1:] == []

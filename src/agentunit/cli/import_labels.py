@@ -22,6 +22,7 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import Terminal, error_line, print_line, print_next
 from agentunit.reports.figures import counted
 from agentunit.reports.label_figures import describe_labeled
+from agentunit.reports.printable import printable_line
 from agentunit.store.labels import StoredLabel, subject_of
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import StoredRecord
@@ -59,7 +60,7 @@ def import_labels(
         backends = Counter(row.backend for row in run.metrics[metric] if row.value is not None)
     click.echo(f"{counted(n_new, 'label')} of {metric} by {_raters(found)}")
     for reason, n in left_out.items():
-        click.echo(f"{n:,} left out: {reason}")
+        click.echo(f"{n:,} left out: {printable_line(reason)}")
     for fault in labels.errors[:_SHOWN]:
         print_line(f"  {error_line(fault)}", console)
     for backend, _ in backends.most_common():
@@ -72,7 +73,7 @@ def import_labels(
 
 
 def _raters(labels: list[StoredLabel]) -> str:
-    return ", ".join(sorted({label.rater for label in labels})) or "nobody"
+    return ", ".join(sorted({printable_line(label.rater) for label in labels})) or "nobody"
 
 
 def _joined(

@@ -10,7 +10,13 @@ from dataclasses import replace
 import click
 
 from agentunit.cli.label_screen import LineInput, ScreenInput, label_cases
-from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
+from agentunit.cli.options import (
+    InputFailure,
+    end_signals_interrupt,
+    open_store,
+    show_personal_data_option,
+    store_option,
+)
 from agentunit.cli.references import names_traces, run_argument, unreadable_runs_fail
 from agentunit.cli.taken_in import run_of_traces
 from agentunit.engine.gate_expressions import nearest_name
@@ -21,6 +27,7 @@ from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import Terminal, print_line, print_next
 from agentunit.reports.figures import counted
 from agentunit.reports.label_figures import describe_labeled
+from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.store.opening import DEFAULT_PATH, shown_address
 from agentunit.store.protocol import RunStore
@@ -87,12 +94,13 @@ def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) 
     rater = ScreenInput(console) if is_terminal else LineInput(console)
     if not is_terminal:
         click.echo("standard input is no terminal: type y, n, s, b, u or q and Enter", err=True)
-    n_before = session.n_asked
-    label_cases(session, raw, mask, rater)
+    n_before = session.n_given
+    with end_signals_interrupt():
+        label_cases(session, raw, mask, rater)
     if session.current is None:
         print_line("no case is left to ask about", console)
-    n_new = session.n_asked - n_before
-    print_line(f"{counted(n_new, 'new label')} by {session.rater}, {session.n_asked:,} in all", console)
+    n_new = session.n_given - n_before
+    print_line(f"{counted(n_new, 'new label')} by {printable_line(session.rater)}, {session.n_given:,} in all", console)
     summary = session.summary()
     if summary is not None:
         print_line(f"{session.info.name}: {describe_labeled(summary)}", console, "bold")

@@ -136,7 +136,11 @@ def label_cases(session: LabelSession, raw: ReportedRun, mask: Mask, rater: Rate
                 said = "" if session.back() else "this is the first case of this session"
             elif answer == "u":
                 undone = session.undo()
-                said = "nothing to undo in this session" if undone is None else "taken back: your last answer"
+                said = (
+                    "nothing to undo in this session"
+                    if undone is None
+                    else f"taken back: your answer to {printable_line(undone.case_id)}"
+                )
             elif answer == "s" or value is not None:
                 given = session.give(value, subject_of(case.record), note)
                 said = describe_answer(given, asked, session.info, session.standing(), session.width)
@@ -186,7 +190,7 @@ def describe_standing(standing: Standing, width: float) -> str:
 
 def _answer(session: LabelSession, asked: Asked, page: LabelPage, rater: RaterInput, said: str) -> str:
     before = "" if asked.given is None else f" · you said {asked.given.value if asked.given.value is not None else '–'}"
-    heading = f"{session.info.name} · {printable_line(asked.case_id)} · {session.rater}{before}"
+    heading = f"{session.info.name} · {printable_line(asked.case_id)} · {printable_line(session.rater)}{before}"
     grades = "  1-9 tenths" if session.info.graded else ""
     keys = f"y yes  n no{grades}  s skip  b back  u undo  t note  q quit"
     return rater.ask(page, f"{said}\n{heading}" if said else heading, session.info.asked, keys)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from agentunit.engine.comparison import CompareVerdict, MetricComparison
 from agentunit.engine.gate_expressions import LABELED, Gate
@@ -13,6 +14,16 @@ from agentunit.formulas.labeled import LabeledRate, labeled_difference
 from agentunit.store.labels import subject_of
 
 Key = tuple[str, int]
+
+
+class _Judged(NamedTuple):
+    """What is known of one record: its score, its label, and how it came to have one."""
+
+    score: float | None
+    label: float | None
+    is_skipped: bool
+    stratum: int
+    cluster: int | None
 
 
 def labeled_comparisons(
@@ -46,12 +57,18 @@ def _compared(
     keys = [key for key in old if key in new]
     found = None
     if keys and not any(sample.unasked for sample in samples):
+        ours, theirs = ([each[key] for key in keys] for each in (new, old))
         found = labeled_difference(
-            [new[key][0] for key in keys],
-            {at: label for at, key in enumerate(keys) if (label := new[key][1]) is not None},
-            [old[key][0] for key in keys],
-            {at: label for at, key in enumerate(keys) if (label := old[key][1]) is not None},
+            [each.score for each in ours],
+            {at: each.label for at, each in enumerate(ours) if each.label is not None},
+            [each.score for each in theirs],
+            {at: each.label for at, each in enumerate(theirs) if each.label is not None},
             same=_same_answers(candidate, baseline, keys),
+            skipped={at for at, each in enumerate(ours) if each.is_skipped},
+            baseline_skipped={at for at, each in enumerate(theirs) if each.is_skipped},
+            strata=[each.stratum for each in ours],
+            baseline_strata=[each.stratum for each in theirs],
+            clusters=_clusters(ours),
         )
     allowed = margin_in_unit(name, backend, margin, 1.0, 1.0)
     rates = [sample.rate() for sample in samples]
@@ -76,14 +93,25 @@ def _compared(
     )
 
 
-def _by_key(run: ScoredRun, sample: LabeledSample) -> dict[Key, tuple[float | None, float | None]]:
+def _by_key(run: ScoredRun, sample: LabeledSample) -> dict[Key, _Judged]:
     """Score and label of each record, by case and repeat."""
     ids = {(record.position, record.repeat): record.case_id for record in run.records}
     return {
-        (ids[place], place[1]): (sample.scores[index], sample.labels.get(index))
+        (ids[place], place[1]): _Judged(
+            sample.scores[index],
+            sample.labels.get(index),
+            index in sample.skipped,
+            0 if sample.strata is None else sample.strata[index],
+            None if sample.clusters is None else sample.clusters[index],
+        )
         for index, place in enumerate(sample.places)
         if place in ids
     }
+
+
+def _clusters(judged: Sequence[_Judged]) -> list[int] | None:
+    clusters = [each.cluster for each in judged if each.cluster is not None]
+    return clusters if len(clusters) == len(judged) else None
 
 
 def _same_answers(candidate: ScoredRun, baseline: ScoredRun, keys: Sequence[Key]) -> set[int]:

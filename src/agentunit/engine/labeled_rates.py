@@ -8,7 +8,7 @@ run speak for the answers that both runs share; for answers that are new in this
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 
@@ -113,7 +113,7 @@ def labeled_sample(run: ScoredRun, metric: str, backend: str | None = None) -> L
     sample.skipped = {index_of[label.place] for label in labels if label.place in index_of} - sample.labels.keys()
     _set_taught_aside(sample, labels, run.info(metric).shown_share)
     if sample.labels:
-        _stratify(sample, run)
+        _stratify(sample, _groups(run, metric, places))
     return sample
 
 
@@ -133,18 +133,25 @@ def draw_seed(run: ScoredRun, metric: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{run.header.id}/{metric}".encode()).digest()[:6], "big")
 
 
-def own_frame(run: ScoredRun, sample: LabeledSample) -> list[int]:
-    """The indices that cases are drawn from: all, or the answers that no other run's labels speak for."""
-    if not run.frames:
-        return list(range(len(sample.places)))
-    return [at for at, place in enumerate(sample.places) if run.frames.get(place, run.header.id) == run.header.id]
+def own_frame(run: ScoredRun, metric: str, sample: LabeledSample) -> list[int]:
+    """The indices that cases are drawn from: all, or the answers that no run labeled before this one had."""
+    own = run.header.id
+    return [at for at, group in enumerate(_groups(run, metric, sample.places)) if group.split("+")[0] == own]
 
 
-def with_labels(row: MetricSummary, run: ScoredRun) -> MetricSummary:
-    """A row of a run's summary with the labeled rate, where people labeled cases for its metric."""
-    if row.n_scored and any(label.metric == row.metric for label in run.labels):
-        return structs.replace(row, labeled=labeled_summary(run, row.metric, row.backend))
-    return row
+def with_labels(rows: Iterable[MetricSummary], run: ScoredRun) -> Iterator[MetricSummary]:
+    """The rows of a metric in a run's summary, with the labeled rate where people labeled cases for it.
+
+    It is of all cases of a backend. Where these have several rows (scores of unmeasured text have one of their own) it
+    stands at the one with the most scores.
+    """
+    rows = list(rows)
+    most = {row.backend: row for row in sorted(rows, key=lambda row: row.n_scored)}
+    for row in rows:
+        if row is most[row.backend] and row.n_scored and any(label.metric == row.metric for label in run.labels):
+            yield structs.replace(row, labeled=labeled_summary(run, row.metric, row.backend))
+        else:
+            yield row
 
 
 def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> LabeledSummary | None:
@@ -178,9 +185,14 @@ def labeled_summary(run: ScoredRun, metric: str, backend: str | None = None) -> 
     return summary
 
 
-def _stratify(sample: LabeledSample, run: ScoredRun) -> None:
-    """Put each record into the group within which its labels are random, and count those of groups without any."""
-    groups = [run.frames.get(place, run.header.id) for place in sample.places]
+def _groups(run: ScoredRun, metric: str, places: Sequence[Place]) -> list[str]:
+    """The name of the group within which the labels of each record are random: its run's, unless others had it."""
+    frames = run.frames.get(metric, {})
+    return [frames.get(place, run.header.id) for place in places]
+
+
+def _stratify(sample: LabeledSample, groups: Sequence[str]) -> None:
+    """Put each record into its group, and count those of groups without any label."""
     labeled = {groups[index] for index in sample.labels}
     sample.unasked = sum(group not in labeled for group in groups)
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec import structs
+
 from agentunit.core.results import LabeledSummary
 from agentunit.engine.labeled_rates import draw_seed, labeled_sample, labeled_summary, own_frame
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.labeled import LabeledRate, draw_for_labeling, labels_needed
 from agentunit.metrics.base import MetricInfo
-from agentunit.store.labels import Place, StoredLabel
+from agentunit.store.labels import Place, StoredLabel, subject_of
 from agentunit.store.protocol import RunStore
 from agentunit.store.runs import ScoreRow
 
@@ -55,6 +57,7 @@ class LabelSession:
         self._store = store
         self._sample = labeled_sample(run, info.name, backend)
         self._rows = {(row.position, row.repeat): row for row in run.metrics[info.name] if row.backend == backend}
+        self._alike = self._same_answers()
         self._queue = self._drawn()
         self._mine = {label.place: label for label in run.labels if self._is_mine(label)}
         self._at = self._next_open(0)
@@ -63,9 +66,22 @@ class LabelSession:
     def _is_mine(self, label: StoredLabel) -> bool:
         return label.metric == self.info.name and label.rater == self.rater
 
+    def _same_answers(self) -> dict[Place, list[Place]]:
+        """The records that one label speaks for, by the first of them: the repeats of a case with the same answer."""
+        if self.run.n_repeats == 1:
+            return {place: [place] for place in self._sample.places}
+        records = self._store.records(self.run.header.id)
+        subjects = {(each.position, each.repeat): subject_of(each.record) for each in records}
+        alike: dict[str, list[Place]] = {}
+        for place in self._sample.places:
+            alike.setdefault(subjects[place], []).append(place)
+        return {places[0]: places for places in alike.values()}
+
     def _drawn(self) -> list[tuple[Place, int | None, float | None]]:
-        own = own_frame(self.run, self._sample)
-        rest = sorted(set(range(len(self._sample.places))) - set(own))
+        # Answers are drawn, not records: one that came three times would have three chances and count thrice.
+        asked = [index for index, place in enumerate(self._sample.places) if place in self._alike]
+        mine = set(own_frame(self.run, self.info.name, self._sample))
+        own, rest = [each for each in asked if each in mine], [each for each in asked if each not in mine]
         seed = draw_seed(self.run, self.info.name)
         return [
             # The chance that a case had of being among as many as were asked about when its turn came.
@@ -77,9 +93,9 @@ class LabelSession:
         ]
 
     @property
-    def n_asked(self) -> int:
-        """How many cases this rater has answered or skipped."""
-        return len(self._mine)
+    def n_given(self) -> int:
+        """How many answers this rater has labeled; those that were skipped do not count."""
+        return len({label.subject for label in self._mine.values() if label.value is not None})
 
     @property
     def current(self) -> Asked | None:
@@ -123,8 +139,9 @@ class LabelSession:
         return True
 
     def undo(self) -> StoredLabel | None:
-        """Withdraw the last answer of this session and return to its case."""
-        if not self.back() or self._at is None:
+        """Withdraw the answer to the case that ``back`` returned to, else the last one, and return to its case."""
+        is_given = self.current is not None and self.current.given is not None
+        if (not is_given and not self.back()) or self._at is None:
             return None
         label = self._mine.pop(self._queue[self._at][0], None)
         if label is not None:
@@ -146,7 +163,10 @@ class LabelSession:
 
     def _refresh(self, replaced: StoredLabel | None, label: StoredLabel | None) -> None:
         kept = [each for each in self.run.labels if replaced is None or each.id != replaced.id]
-        self.run.labels = [*kept, label] if label is not None else kept
+        if label is not None:
+            alike = self._alike[label.place]
+            kept += [structs.replace(label, position=position, repeat=repeat) for position, repeat in alike]
+        self.run.labels = kept
         self._sample = labeled_sample(self.run, self.info.name, self.backend)
 
     def _next_open(self, start: int) -> int | None:

@@ -73,7 +73,7 @@ class ScoredRun(ScoreRows):
     the run was scored. ``read_records`` opens the records themselves, where they are kept, and ``read_rows`` the scores
     with their details. ``n_input_errors`` parts of its input could not be read, where it came from files;
     ``input_errors`` are the first of them. ``labels`` are what people said of its answers; where some were said of
-    another run's, ``frames`` names the run from whose answers those of each record were drawn.
+    another run's, ``frames`` names, by metric, the group of records within which labels are random.
     """
 
     header: RunHeader
@@ -84,7 +84,7 @@ class ScoredRun(ScoreRows):
     records: Sequence[RecordRow] = field(default_factory=list)
     infos: dict[str, MetricInfo] = field(default_factory=dict)
     labels: list[StoredLabel] = field(default_factory=list)
-    frames: dict[Place, str] = field(default_factory=dict)
+    frames: dict[str, dict[Place, str]] = field(default_factory=dict)
     read_records: Callable[[], Iterator[StoredRecord]] | None = field(default=None, repr=False, compare=False)
     read_rows: Callable[[], Iterator[TableRow]] | None = field(default=None, repr=False, compare=False)
     n_input_errors: int = 0
@@ -179,7 +179,7 @@ class ScoredRun(ScoreRows):
             aggregates.append(aggregate)
         return RunSummary(
             n_cases=self.n_cases,
-            metrics=[self._with_people(with_labels(row, self)) for each in aggregates for row in each.rows()],
+            metrics=[self._with_people(row) for each in aggregates for row in with_labels(each.rows(), self)],
             unscored=[entry for aggregate in aggregates for entry in aggregate.unscored()],
             n_input_errors=self.n_input_errors,
             input_errors=list(self.input_errors),
@@ -250,8 +250,8 @@ def run_from_file(path: str | os.PathLike[str]) -> ScoredRun:
         run.labels += [
             msgspec.structs.replace(label, position=case.position, repeat=case.repeat) for label in case.labels
         ]
-        if case.frame is not None:
-            run.frames[case.position, case.repeat] = case.frame
+        for metric, frame in case.frames.items():
+            run.frames.setdefault(metric, {})[case.position, case.repeat] = frame
     run.records, run.metrics = records, {**metrics}
     run.n_cases = len({record.position for record in records})
     path = path if is_remote(path) else os.path.abspath(path)

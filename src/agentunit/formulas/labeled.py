@@ -207,6 +207,11 @@ def labeled_difference(
     baseline_labels: Mapping[int, float],
     *,
     same: Collection[int] = (),
+    skipped: Collection[int] = (),
+    baseline_skipped: Collection[int] = (),
+    strata: Sequence[int] | None = None,
+    baseline_strata: Sequence[int] | None = None,
+    clusters: Sequence[int] | None = None,
     confidence: float = 0.95,
 ) -> LabeledRate | None:
     """The rate of a run minus that of a baseline over the same cases, by position, from −1 to 1.
@@ -214,6 +219,7 @@ def labeled_difference(
     `same` are positions at which both gave the same output: there the difference is 0 and needs no label. Cases that
     are labeled in both are compared case by case. Where fewer than half of either run's labels are paired, each run has
     its own labeled rate instead, and the distances to the bounds add up as squares. No labels of either: None.
+    `skipped` and `strata` of each run, and the `clusters` of both, are those of `labeled_rate`.
 
     >>> both = {place: 1.0 for place in range(30)}
     >>> found = labeled_difference([None] * 30, both, [None] * 30, both)
@@ -235,22 +241,51 @@ def labeled_difference(
     known = {at: labels[place] for at, place in enumerate(changed) if place in labels}
     known_before = {at: baseline_labels[place] for at, place in enumerate(changed) if place in baseline_labels}
     paired = {at: (known[at] - known_before[at] + 1.0) / 2.0 for at in known if at in known_before}
+    silent, silent_before = (
+        {at for at, place in enumerate(changed) if place in set(each)} for each in (skipped, baseline_skipped)
+    )
+    groups, groups_before = (
+        None if each is None else [each[place] for place in changed] for each in (strata, baseline_strata)
+    )
+    alike = None if clusters is None else [clusters[place] for place in changed]
     if 2 * len(paired) >= max(len(known), len(known_before)) and paired:
         halves = [
             None if after is None or before is None else (after - before + 1.0) / 2.0
             for after, before in zip(ours, theirs, strict=True)
         ]
-        rate = labeled_rate(halves, paired, confidence=confidence)
+        asked_of_both = (known.keys() | silent) & (known_before.keys() | silent_before)
+        rate = labeled_rate(
+            halves,
+            paired,
+            strata=_joint(groups, groups_before),
+            clusters=alike,
+            skipped=asked_of_both - paired.keys(),
+            confidence=confidence,
+        )
         found = None if rate is None else _stretched(rate)
     else:
         found = _unpaired(
-            labeled_rate(ours, known, confidence=confidence),
-            labeled_rate(theirs, known_before, confidence=confidence),
+            *(
+                labeled_rate(each, said, strata=of, clusters=alike, skipped=unsaid, confidence=confidence)
+                for each, said, of, unsaid in (
+                    (ours, known, groups, silent),
+                    (theirs, known_before, groups_before, silent_before),
+                )
+            )
         )
     if found is None:
         return None
     share = len(changed) / len(scores)
     return replace(found, rate=share * found.rate, low=share * found.low, high=share * found.high, n_cases=len(scores))
+
+
+def _joint(ours: Sequence[int] | None, theirs: Sequence[int] | None) -> list[int] | None:
+    """The groups of positions that are in one group of either run."""
+    if ours is None or theirs is None:
+        given = ours if theirs is None else theirs
+        return None if given is None else list(given)
+    numbers: dict[tuple[int, int], int] = {}
+    return [numbers.setdefault(each, len(numbers)) for each in zip(ours, theirs, strict=True)]
 
 
 def _stretched(half: LabeledRate) -> LabeledRate:

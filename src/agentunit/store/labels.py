@@ -11,7 +11,7 @@ import hashlib
 import secrets
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
+from math import fsum, inf
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -93,23 +93,56 @@ def labels_of_run(store: RunStore, run_id: str, metric: str | None = None) -> li
     return sorted(found, key=lambda label: (*label.place, label.made_at))
 
 
-def frames_of_run(store: RunStore, run_id: str, labels: Sequence[StoredLabel]) -> dict[Place, str]:
-    """For a run with labels that were given on other runs: the run from whose answers each record's labels were drawn.
+def frames_of_run(store: RunStore, run_id: str, labels: Sequence[StoredLabel]) -> dict[str, dict[Place, str]]:
+    """By metric, where labels were given on other runs: the group within which the labels of each record are random.
 
-    Answers that another run had, too, were all among those that its labels were drawn from; the rest are this run's
-    own. Of a run that was deleted only the labeled answers are known to have been. Without such labels: nothing.
+    A run is asked about the answers that no run labeled before it had, so each record belongs to the first labeled run
+    that had its answer. Where a later run gave labels to such answers, too, those that it had are a group of their own,
+    named "first+later". Of a run that was deleted only the labeled answers are known to have been.
     """
-    given_on = {label.run_id for label in labels} - {"", run_id}
-    if not given_on:
+    metrics = {label.metric for label in labels if label.run_id not in ("", run_id)}
+    if not metrics:
         return {}
-    asked: dict[str, str] = {label.subject: label.run_id for label in labels if label.run_id in given_on}
+    subjects = {(stored.position, stored.repeat): subject_of(stored.record) for stored in store.records(run_id)}
     known = {run.id for run in store.runs()}
-    for frame in sorted(given_on & known):
-        for stored in store.records(frame):
-            asked.setdefault(subject_of(stored.record), frame)
+    answers: dict[str, set[str]] = {run_id: set(subjects.values())}
+    found = {}
+    for metric in sorted(metrics):
+        given: dict[str, set[str]] = {run_id: set()}
+        for label in labels:
+            if label.metric == metric and label.run_id:
+                given.setdefault(label.run_id, set()).add(label.subject)
+        for each in given.keys() & known - answers.keys():
+            answers[each] = {subject_of(stored.record) for stored in store.records(each)}
+        had = {each: answers.get(each, judged) for each, judged in given.items()}
+        found[metric] = _groups(subjects, _by_first_label(store, metric, had), had, given, run_id)
+    return found
+
+
+def _by_first_label(store: RunStore, metric: str, runs: Iterable[str]) -> list[str]:
+    """The runs in the order in which their first labels were given."""
+    began: dict[str, float] = {}
+    for label in store.labels(metric, withdrawn=True):
+        began[label.run_id] = min(label.made_at, began.get(label.run_id, inf))
+    return sorted(runs, key=lambda each: (began.get(each, inf), each))
+
+
+def _groups(
+    subjects: Mapping[Place, str],
+    order: Sequence[str],
+    had: Mapping[str, set[str]],
+    given: Mapping[str, set[str]],
+    run_id: str,
+) -> dict[Place, str]:
+    first = {subject: next(each for each in order if subject in had[each]) for subject in subjects.values()}
+    # Every record is an answer of this run itself, so its own labels set none of them apart.
+    later: dict[str, list[str]] = {each: [] for each in order}
+    for each in order:
+        for frame in {first[subject] for subject in given[each]} - {each} if each != run_id else ():
+            later[frame].append(each)
     return {
-        (stored.position, stored.repeat): asked.get(subject_of(stored.record), run_id)
-        for stored in store.records(run_id)
+        place: "+".join([first[subject], *(each for each in later[first[subject]] if subject in had[each])])
+        for place, subject in subjects.items()
     }
 
 

@@ -44,7 +44,8 @@ class PortableHeader(Struct):
 class PortableCase(Struct, omit_defaults=True):
     """One finished case; the record is kept as it was written. ``labels`` are those that stood for its answer.
 
-    Where some of the run's labels were given on another run, ``frame`` is the run that this answer's were drawn from.
+    Where some of the run's labels were given on another run, ``frames`` names, by metric, the group of answers within
+    which labels are random.
     """
 
     position: int
@@ -55,7 +56,7 @@ class PortableCase(Struct, omit_defaults=True):
     record: msgspec.Raw
     scores: dict[str, Score]
     labels: list[StoredLabel] = msgspec.field(default_factory=list)
-    frame: str | None = None
+    frames: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 _header_decoder = msgspec.json.Decoder(PortableHeader)
@@ -121,7 +122,12 @@ def _take_in(store: RunStore, header: RunHeader, run_id: str, cases: Iterator[Po
         if case.labels:
             # What a label is about is read from the record, not taken from the file's word.
             subject = subject_of(record)
-            store.add_labels([label for label in case.labels if label.subject == subject])
+            labels = [label for label in case.labels if label.subject == subject]
+            # Under another id the run is still the one that its labels were drawn from.
+            given_here = [
+                msgspec.structs.replace(label, run_id=run_id) for label in labels if label.run_id == header.id
+            ]
+            store.add_labels([*given_here, *(label for label in labels if label.run_id != header.id)])
     store.add_written_scores(waiting)
     store.set_status(run_id, header.status, finished_at=header.finished_at)
 
@@ -193,7 +199,7 @@ def _cases_of(store: RunStore, run_id: str) -> Iterator[PortableCase]:
             raw,
             of_case,
             list(labels.get((stored.position, stored.repeat), ())),
-            frames.get((stored.position, stored.repeat)),
+            {metric: groups[stored.position, stored.repeat] for metric, groups in frames.items()},
         )
 
 

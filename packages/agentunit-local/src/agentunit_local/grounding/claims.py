@@ -14,6 +14,8 @@ _END_MARKS = ".!?…。！？"
 _AROUND = " \t*_"
 _ANNOUNCED = re.compile(r"(?:here(?:'s|’s| is| are)|below (?:is|are)|the following (?:is|are))?\s*", re.IGNORECASE)
 
+_NUMBER = re.compile(r"\(?(\d{1,3})[.)]")
+
 NO_CLAIM = "the answer holds no claim"
 DECLINED = "the answer declines to answer, so it claims nothing"
 
@@ -46,12 +48,19 @@ def claims_of(answer: str, question: str | None = None) -> list[Claim]:
     found: list[Claim] = []
     heading = ""
     is_item = False
+    n_items = 0
     for sentence in split_sentences(answer):
         start = without_marker(answer, sentence.start)
         is_item = is_item or start > sentence.start
-        if start >= sentence.end:
-            # The splitter parts "1." from its item.
+        number = _NUMBER.match(answer, sentence.start, start)
+        if start >= sentence.end and (number is None or int(number[1]) in (0, 1, n_items + 1)):
+            # The splitter parts "1." from its item. Any other number is an answer of its own: "42."
+            n_items = n_items if number is None else int(number[1])
             continue
+        if start >= sentence.end:
+            start, is_item = sentence.start, False
+        elif number is not None:
+            n_items = int(number[1])
         claim = _behind_lead_in(answer, start, sentence.end)
         if is_remark(claim.text) or declines(claim.text):
             is_item = False

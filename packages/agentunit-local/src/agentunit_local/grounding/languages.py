@@ -50,9 +50,13 @@ _FUNCTION_WORDS = {
     "vi": "và của là có không được cho trong một các người với đã này những khi",
 }  # fmt: skip
 _WORDS = {name: frozenset(words.split()) for name, words in _FUNCTION_WORDS.items()}
-_WORD = re.compile(r"[^\W\d_]+")
+# Whole words only: the "A" of order A-1058, the "com" of an address and the "e" of e-mail are words of no language.
+_WORD = re.compile(r"(?<![\w@./\\&#+=-])[^\W\d_]+(?![\w@/\\&=+-]|[.:]\w)")
 _MOST_WORDS = 400
 _FEWEST_MET = 2
+_FEWEST_KINDS = 2
+_LEAST_SHARE = 0.08
+"""Of the words of a text at least this share are function words of its language: English names may hold a few."""
 
 
 def language_of(texts: Iterable[str]) -> str | None:
@@ -72,7 +76,10 @@ def language_of(texts: Iterable[str]) -> str | None:
     met = {name: sum(word in known for word in folded) for name, known in _WORDS.items()}
     best = max(met, key=lambda name: (met[name], name == "en"))
     # Short words such as "a" and "i" belong to many languages: one of them more than English has decides nothing.
-    if met[best] - met["en"] < _FEWEST_MET:
+    # Names hold such words with a capital (Las Vegas, El Paso), codes and formulas hold single letters.
+    telling = {word.lower() for at, word in enumerate(words) if len(word) > 1 and (at == 0 or not word.istitle())}
+    kinds = len(_WORDS[best] & telling)
+    if met[best] - met["en"] < _FEWEST_MET or kinds < _FEWEST_KINDS or met[best] < _LEAST_SHARE * len(folded):
         return "en" if met["en"] else None
     return best
 

@@ -15,6 +15,15 @@ def _pattern(*choices: str, after: str = "") -> re.Pattern[str]:
 
 
 _REST = r"[^.!?\n]*"
+# A courtesy that goes on with a reason or an exception may claim something in it.
+_NO_MORE = r"(?:(?!\b(?:because|since|but|however|although|though|yet|while|which)\b)[^.!?;\n])*"
+_TO_US = (
+    "(?:ask|reach out|contact (?:me|us)|let (?:me|us) know|get in touch|message (?:me|us)|(?:write|reply) to (?:me|us)|"
+    "reply|follow up|share|clarify|provide (?:more|further|additional|the|your))"
+)
+_FREE = "(?:feel free to|(?:do not|don't) hesitate to)"
+_LET_KNOW = rf"let (?:me|us) know(?: (?:if|whether|what|how)\b{_NO_MORE})?"
+_GLAD = rf"i(?:'d|'ll| would| will| am|'m)(?: be)? (?:happy|glad) to (?:help|assist)\b{_NO_MORE}"
 _GIVEN = "given|provided|above|following|supplied|available|retrieved|presented|original|source|two|three"
 _TEXTS = (
     "passages?|contexts?|texts?|articles?|documents?|information|details|sources?|excerpts?|search results|"
@@ -57,9 +66,15 @@ _REMARK = _pattern(
     _AGREED,
     rf"{_HERE}{_REST}",
     rf"(?:the )?(?:(?:{_PLAIN}) )*(?:{_FORM}) (?:include|includes|are|is)(?: as follows| the following)?",
-    rf"(?:(?:{_AGREED})\s*[,!] )?i(?:'d|'ll| would| will| am|'m)(?: be)? (?:happy|glad) to (?:help|assist)\b{_REST}",
-    rf"(?:please )?(?:let me know (?:if|whether|what|how)|feel free to|(?:do not|don't) hesitate to)\b{_REST}",
-    rf"if you (?:have|need|want|would like|'d like)\b{_REST}(?:let me know|feel free|ask|glad to help)\b{_REST}",
+    rf"(?:(?:{_AGREED})\s*[,!] )?{_GLAD}",
+    rf"(?:please )?{_LET_KNOW}",
+    rf"(?:please )?{_FREE} {_TO_US}\b{_NO_MORE}",
+    rf"if you(?:'d like| (?:have|need|want|would like))\b[^,.!?;\n]*,\s*(?:please )?(?:just )?"
+    rf"(?:{_LET_KNOW}|{_FREE} {_TO_US}\b{_NO_MORE}|feel free|ask(?: (?:me|us|away|again))?|{_GLAD})",
+    rf"(?:could|can|would) you\b{_REST}\?",
+    "(?:happy|glad) to help|no problem|my pleasure|we(?:'re| are) (?:always )?here to help",
+    "(?:sorry|(?:i|we) apologi[sz]e|(?:my|our) apologies) for (?:the|any|this) "
+    "(?:inconvenience|confusion|delay|trouble)(?: (?:this|that|it) (?:may|might) (?:have caused|cause))?",
     r"(?:i )?hope (?:this|that|it)(?: (?:information|answer|summary))? "
     r"(?:helps(?: you)?|(?:is|was) helpful|answers your question)",
     r"(?:thank you|thanks)(?: (?:so|very) much| a lot)?(?: for (?:asking|reaching out|sharing|waiting|your "
@@ -69,18 +84,23 @@ _REMARK = _pattern(
     rf"(?:would you like me to|do you want me to|shall i|can i help|how (?:else )?(?:can|may) i help)\b{_REST}",
     "(?:have|enjoy) a (?:great|nice|good|lovely|wonderful) (?:day|time|weekend|evening)",
     "(?:great|good|excellent) question|good luck|hello|hi(?: there)?|hey|greetings|good (?:morning|afternoon|evening)",
-    "(?:best|kind|warm) (?:regards|wishes)|sincerely",
+    r"(?:best|kind|warm) (?:regards|wishes)(?:\s*,\s*\w+(?: \w+)?)?|sincerely",
     after=r"\s*[.!?:,…)*]*",
 )
 _SORRY = r"i(?:'m| am) (?:sorry|afraid)|sorry|unfortunately|my apologies|i apologi[sz]e"
 _UNABLE = (
     "cannot|can't|can not|could not|couldn't|(?:am|was) (?:unable|not able) to|'m (?:unable|not able) to|won't|will not"
 )
+_UNSAID = r"(?:(?!\b(?:but|however|although|though|yet|while)\b)[^.,;!?\n])*"
 _DECLINES = _pattern(
     rf"(?:(?:{_SORRY})(?: about that)?\s*[,:]? (?:but )?)?(?:{'|'.join(_LEAD_INS)})?"
-    rf"(?:(?:i|we) (?:(?:do not|don't) (?:know|have (?:enough|any|sufficient|that|this|the|access))|(?:(?:{_UNABLE})"
-    r" (?:answer|help|assist|provide|determine|find|tell|say|comply|do that|give|confirm))|am not sure)\b[^.,;!?\n]*"
-    r"|i'm not sure\b[^.,;!?\n]*)",
+    rf"(?:i (?:(?:do not|don't) (?:know|have (?:enough|any|sufficient|that|this|the|access))|(?:(?:{_UNABLE})"
+    rf" (?:answer|help|assist|provide|determine|find|tell|say|comply|do that|give|confirm))|am not sure)\b{_UNSAID}"
+    rf"|i'm not sure\b{_UNSAID}"
+    # "We" is often a shop or an office, whose "we cannot give refunds" is a claim.
+    rf"|we (?:(?:do not|don't) know|(?:{_UNABLE}) (?:answer|determine|tell|say)|(?:(?:do not|don't) have|(?:{_UNABLE})"
+    r" (?:find|provide|give))(?: (?!to\b)\w+){0,3} (?:information|details?|data|context|evidence|answers?))"
+    rf"\b{_UNSAID})",
     rf"(?:i(?:'m| am) )?(?:unable|not able) to (?:answer|help|assist|provide|determine|find)\b{_REST}",
     rf"(?:{_SORRY})(?: about that)?",
     "no (?:answer|information) (?:is |was )?(?:found|available|given)",
