@@ -267,7 +267,7 @@ def read_completion(body: bytes, profile: Profile) -> Completion:
     """The reply in the body of a response with a status of success."""
     try:
         data = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Completion(unreadable=f"the response is not JSON: {clipped(body)!r}")
     if not isinstance(data, dict):
         return Completion(unreadable=f"the response is no JSON object: {clipped(body)!r}")
