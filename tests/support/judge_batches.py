@@ -17,8 +17,8 @@ class BatchShelf:
     """Batches as OpenAI and Anthropic have them, at the paths of both.
 
     ``polls_to_end`` is how often a batch is asked about before it has ended; ``skipped`` requests of each stay without
-    a result, ``failing`` ones get status 500, ``garbled`` ones a result that is none. ``submissions`` counts the batches
-    that were handed in. Azure has them at paths of its own.
+    a result, ``failing`` ones get status 500, ``garbled`` ones a result that is none. ``submissions`` counts the
+    batches that were handed in. Azure has them at paths of its own.
     """
 
     def __init__(self, polls_to_end: int = 1) -> None:
