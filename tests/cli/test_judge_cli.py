@@ -359,6 +359,10 @@ def test_the_command_line_goes_before_the_suite_before_the_environment(
     ("section", "said"),
     [
         ("{url: u, api_key: sk-1}", "a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY"),
+        ("{url: 'http://me:hush-hush@h', model: m}", "nor in its judge's url"),
+        ("{url: 'http://h/v1?api-key=hush-hush', model: m}", "nor in its judge's url"),
+        ("{judges: [{model: m, url: 'http://me:hush-hush@h'}]}", "nor in its judge's url"),
+        ("{url: 'http://h', model: m, extra_body: {a: [{api_key: sk-1}]}}", "nor in its judge's extra_body"),
         ("judge-1", "judge must be a mapping of settings such as url and model; received 'judge-1'"),
         ("{modle: judge-1}", "'modle' is no setting of the judge; did you mean 'model'?"),
         ("{url: 5, model: m}", "url must be an http:// or https:// address"),

@@ -231,10 +231,14 @@ def test_what_cannot_be_right_is_refused(change: dict[str, Any], message: str) -
 
 
 def test_secrets_in_fields_of_requests_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    extra = {"api_key": KEY, "sources": [{"authentication": {"key": KEY, "type": "api_key"}}], "reasoning": {"n": 1}}
+    extra = {
+        "api_key": KEY,
+        "sources": [{"authentication": {"key": KEY, "type": "api_key"}}],
+        "prompt_cache_key": "judge",
+    }
     settings = settings_for("http://127.0.0.1:8000/v1", extra_body=extra, judges=[{"model": "a", "extra_body": extra}])
     hidden = {"api_key": "***", "sources": [{"authentication": {"key": "***", "type": "api_key"}}]}
-    assert settings.described()["extra_body"] == {**hidden, "reasoning": {"n": 1}}
+    assert settings.described()["extra_body"] == {**hidden, "prompt_cache_key": "judge"}
     assert KEY not in repr(settings)
     monkeypatch.setenv("AGENTUNIT_JUDGE_HEADERS", f"X-Api-Key: {KEY}")
     with pytest.raises(ValueError, match="AGENTUNIT_JUDGE_HEADERS must be a JSON object") as caught:

@@ -12,6 +12,11 @@ from urllib.request import getproxies_environment, proxy_bypass_environment  # t
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _SENSITIVE = re.compile(r"auth|key|token|secret|passw|credential|cookie", re.IGNORECASE)
+# Fields of requests have keys and tokens that are none: prompt_cache_key, eos_token.
+_SECRET_FIELD = re.compile(
+    r"(?<!cache[_-])key$|(?:^|access|auth|bearer|session|refresh|id)[_-]?token$|secret|passw|credential|authorization|cookie",
+    re.IGNORECASE,
+)
 _SET_LIMIT = "the setting max_tokens is the limit of a reply"
 _ONE_REPLY = "a question has one reply, which comes whole"
 _OURS = {
@@ -57,7 +62,7 @@ def hidden_fields(value: Any) -> Any:
     """Fields of a request as they may be shown: texts under names of secrets are hidden, at any depth."""
     if isinstance(value, Mapping):
         return {
-            name: "***" if isinstance(each, str) and _SENSITIVE.search(str(name)) else hidden_fields(each)
+            name: "***" if isinstance(each, str) and _SECRET_FIELD.search(str(name)) else hidden_fields(each)
             for name, each in value.items()
         }
     return [hidden_fields(each) for each in value] if isinstance(value, (list, tuple)) else value
