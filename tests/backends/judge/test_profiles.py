@@ -19,6 +19,7 @@ from judge_server import JudgeServer
 
 from agentunit.backends.http_client import basic_authorization
 from agentunit.backends.judge.aws_signature import AwsCredentials, signed_headers
+from agentunit.backends.judge.chat_completion import signature
 from agentunit.backends.judge.client import why_not_ready
 from agentunit.backends.judge.connection import proxy_for
 from agentunit.backends.judge.profiles import recognized
@@ -104,6 +105,8 @@ def test_what_ollama_is_sent() -> None:
     assert "authorization" not in call.headers
     assert call.body["options"] == {"num_predict": 77, "num_ctx": 8192, "temperature": 0}
     assert (call.body["stream"], call.body["format"]) == (False, SCHEMA)
+    efforts = {effort: sent_to("ollama", reasoning_effort=effort).body["think"] for effort in ("low", "none")}
+    assert efforts == {"low": "low", "none": False}
 
 
 def test_what_openai_is_sent() -> None:
@@ -176,6 +179,19 @@ def test_signatures_are_those_that_aws_has_published(asked: dict[str, Any], sign
     made = signed_headers(AWS, method="GET", body=b"", region="us-east-1", now=now, **asked)
     assert made["Authorization"].endswith(f"Signature={signature}")
     assert AWS.secret_key not in repr(AWS)
+
+
+def test_the_region_of_a_signature_is_that_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
+    hosts = {
+        "bedrock-runtime-fips.us-west-2.amazonaws.com": "us-west-2",
+        "vpce-1-2.bedrock-runtime.eu-west-3.vpce.amazonaws.com": "eu-west-3",
+        "gateway.example": "eu-north-1",
+    }
+    for host, region in hosts.items():
+        made = signature(address_of(f"https://{host}", profile="bedrock", model="m"), b"{}", AWS)
+        assert f"/{region}/bedrock/aws4_request" in made["Authorization"]
 
 
 # Secrets by the names of variables

@@ -178,7 +178,8 @@ def initial_dialect(profile: Profile) -> Dialect:
     return Dialect(reply_format=profile.formats[0], tokens_name=profile.tokens_name)
 
 
-_REGION = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
+# Also within the name of a private endpoint, vpce-….bedrock-runtime.REGION.vpce.amazonaws.com.
+_REGION = re.compile(r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
 
 
 def aws_credentials() -> AwsCredentials | None:
@@ -190,7 +191,7 @@ def aws_credentials() -> AwsCredentials | None:
 
 def signature(address: Address, body: bytes, credentials: AwsCredentials) -> dict[str, str]:
     """The headers that sign a request to Bedrock."""
-    found = _REGION.match(address.host)
+    found = _REGION.search(address.host)
     region = found[1] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     plain_port = address.port == (443 if address.is_tls else 80)
     return signed_headers(
