@@ -257,10 +257,13 @@ class Caller:
     def _count(self, call: Call, made: Attempt, most_usd: float) -> float:
         """Add what an attempt took to the totals; the money is what it counts against the cap."""
         said = made.completion
-        if said.prompt_tokens is None or said.completion_tokens is None:
+        # A reply to a question takes tokens: a server that states none for either has not said what it bills.
+        is_stated = said.prompt_tokens is not None and said.completion_tokens is not None
+        if not is_stated or (said.text and not (said.prompt_tokens and said.completion_tokens)):
             self._usage.unstated += made.may_be_billed
             call.n_unstated += made.may_be_billed
             return most_usd if made.may_be_billed else 0.0
+        assert said.prompt_tokens is not None and said.completion_tokens is not None
         call.prompt_tokens = (call.prompt_tokens or 0) + said.prompt_tokens
         call.completion_tokens = (call.completion_tokens or 0) + said.completion_tokens
         self._usage.prompt_tokens += said.prompt_tokens
