@@ -143,15 +143,11 @@ def client_for(address: Address, settings: JudgeSettings | None = None, *, for_b
     ``for_batches``: requests name their own type, because files of requests have another; responses may be long.
     ``ValueError`` or ``OSError`` when the proxy or the certificates cannot be used.
     """
-    headers = {
-        "User-Agent": "agentunit",
-        "Accept": "application/json",
-        "Accept-Encoding": "identity",
-        "Content-Type": "application/json",
-        **address.headers,
-    }
-    if for_batches:
-        del headers["Content-Type"]
+    usual = {"User-Agent": "agentunit", "Accept": "application/json", "Accept-Encoding": "identity"}
+    if not for_batches:
+        usual["Content-Type"] = "application/json"
+    named = {name.lower() for name in address.headers}
+    headers = {name: value for name, value in usual.items() if name.lower() not in named} | dict(address.headers)
     proxy = None if settings is None else settings.proxy
     return HttpClient(
         address.host,

@@ -94,6 +94,16 @@ def unset_variables(texts: Iterable[str]) -> list[str]:
     return [name for text in texts for name in _VARIABLE.findall(text) if not os.environ.get(name, "").strip()]
 
 
+def unsendable_variables(texts: Iterable[str]) -> list[str]:
+    """The variables that texts name whose values cannot stand in a header: with a line break, or not ASCII."""
+    return [name for text in texts for name in _VARIABLE.findall(text) if not is_sendable(os.environ.get(name, ""))]
+
+
+def is_sendable(value: str) -> bool:
+    """Whether a value can stand in a header, as it is sent: without the spaces around it."""
+    return value.strip().isascii() and value.strip().isprintable()
+
+
 def without_login(address: str) -> str:
     """An address without user and password.
 

@@ -21,6 +21,7 @@ from agentunit.backends.judge.connection import (
     check_proxy,
     expanded,
     hidden_fields,
+    unsendable_variables,
     unset_variables,
     without_login,
 )
@@ -156,6 +157,12 @@ class JudgeSettings:
         wanted += unset_variables([*(self.headers or {}).values(), self.proxy or ""])
         if wanted:
             return f"the judge's settings name the environment variable {wanted[0]}, which is not set"
+        own_key = [] if self.api_key is not None or self.api_key_env is None else [f"${{{self.api_key_env}}}"]
+        wrong = unsendable_variables([*own_key, *(self.headers or {}).values()])
+        if wrong:
+            return (
+                f"the environment variable {wrong[0]} must hold one line of ASCII text for the judge; it holds another"
+            )
         if self.ca_file is not None and not os.path.isfile(os.path.expanduser(self.ca_file)):
             return f"the judge's ca_file {self.ca_file} is not there"
         return None
