@@ -355,10 +355,24 @@ def test_the_command_line_goes_before_the_suite_before_the_environment(
     assert cases_under_way([FaithfulnessMetric(backend="judge")]) == 16
 
 
+def test_the_spend_cap_holds_for_all_stages_of_a_run_until_decided(invoke: Any, server: JudgeServer) -> None:
+    write_suite(server, ", usd_per_million_input: 1000, usd_per_million_output: 0, max_spend_usd: 8, cache: null")
+    rows = [{"id": f"q{k}", "query": f"Capital {k}?", "context": ["The capital is Paris."]} for k in range(30)]
+    Path("cases.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    result = invoke("run", "suite.yaml", "--repeats", "auto", "--seed", "1", "--gate", "faithfulness >= 0.9", "--json")
+    spent = json.loads(result.stdout)["summary"]["judge"]
+    assert spent["n_failed"] > 0
+    assert 4 < spent["cost_usd"] <= 8
+
+
 @pytest.mark.parametrize(
     ("section", "said"),
     [
         ("{url: u, api_key: sk-1}", "a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY"),
+        ("{url: 'http://me:hush-hush@h', model: m}", "nor in its judge's url"),
+        ("{url: 'http://h/v1?api-key=hush-hush', model: m}", "nor in its judge's url"),
+        ("{judges: [{model: m, url: 'http://me:hush-hush@h'}]}", "nor in its judge's url"),
+        ("{url: 'http://h', model: m, extra_body: {a: [{api_key: sk-1}]}}", "nor in its judge's extra_body"),
         ("judge-1", "judge must be a mapping of settings such as url and model; received 'judge-1'"),
         ("{modle: judge-1}", "'modle' is no setting of the judge; did you mean 'model'?"),
         ("{url: 5, model: m}", "url must be an http:// or https:// address"),

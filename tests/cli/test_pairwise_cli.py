@@ -127,6 +127,18 @@ def test_a_pair_without_a_verdict_is_counted_and_told(invoke: Any) -> None:
     assert "too long" in found["failed_why"]
 
 
+def test_the_spend_cap_holds_for_all_runs_together(invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    record_runs()
+    monkeypatch.setenv("AGENTUNIT_JUDGE_USD_PER_MILLION_INPUT", "1000")
+    monkeypatch.setenv("AGENTUNIT_JUDGE_USD_PER_MILLION_OUTPUT", "0")
+    with JudgeServer(decide) as server:
+        options = compare(server, "--json", "--no-cache", "--judge-max-spend", "6")
+        whole = json.loads(invoke(*options).stdout)["comparison"]["pairwise"]["spend"]["cost_usd"]
+        twice = json.loads(invoke("compare", "old", "new", "new", *options[3:]).stdout)["comparisons"]
+    spent = [each["comparison"]["pairwise"]["spend"]["cost_usd"] or 0.0 for each in twice]
+    assert sum(spent) <= 6 < 2 * whole
+
+
 def test_no_sends_nothing_and_settings_need_the_option(invoke: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     record_runs()
     monkeypatch.setattr(consent, "_somebody_can_answer", lambda: True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,14 @@ def test_a_calibrated_run_shows_its_trust_and_leaves_out_what_taught_it(judge: S
     n_held_out = len(unshown_labels(run.labels, SHOWN_SHARE))
     assert row.trust == f"strong, agreement 1.00 on {n_held_out} labels not shown"
     assert row.labeled is not None
-    assert (row.labeled.n_labels, row.labeled.n_taught) == (n_held_out, 80 - n_held_out)
+    # More than a quarter of the labels taught the judge: all of them count, and no score.
+    assert (row.labeled.n_labels, row.labeled.n_taught, row.labeled.weight) == (80, 0, 0.0)
+    run.infos = {"pleasant": replace(metric.info, shown_share=0.2)}
+    rest = labeled_summary(run, "pleasant")
+    n_unshown = len(unshown_labels(run.labels, 0.2))
+    assert rest is not None
+    assert 60 <= n_unshown < 80
+    assert (rest.n_labels, rest.n_taught) == (n_unshown, 80 - n_unshown)
     run.infos = {"pleasant": METRIC.info}
     whole = labeled_summary(run, "pleasant")
     assert whole is not None

@@ -12,7 +12,7 @@ from agentunit.cli.consent import ask_before_sending
 from agentunit.cli.judge_options import OPTION_OF, JudgeChoice
 from agentunit.cli.options import end_signals_interrupt, say_stopped
 from agentunit.engine.comparison import Comparison
-from agentunit.engine.pairwise import Pairs, judge_pairs, pairs_of, plan_pairwise, with_pairwise, with_win_rate
+from agentunit.engine.pairwise import Pairs, judge_all_pairs, pairs_of, plan_pairwise, with_pairwise, with_win_rate
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.reports.progress import Progress
 
@@ -59,7 +59,8 @@ def ask_about_pairs(
     tick = progress.ticker()
     try:
         with end_signals_interrupt():
-            return [JudgedPairs(each, judge_pairs(each, tick)) for each in pairs]
+            verdicts = judge_all_pairs(pairs, tick)
+            return [JudgedPairs(each, of_run) for each, of_run in zip(pairs, verdicts, strict=True)]
     except BackendUnavailable as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:

@@ -259,8 +259,8 @@ def _run(
     again = resume_command(plan.header.id, suite_path, store.address)
     if resume is not None:
         _say_what_is_kept(plan, store, retry_failed=planned["retry_failed"], until_decided=goal is not None)
-    # Playing users and scoring are one run to a judge: its limits hold for both together.
-    with judge_run([], plays_users=any(user_kind(case) == "judge" for case in plan.cases)):
+    # Playing users and scoring, in however many stages, are one run to a judge: its limits hold for all together.
+    with judge_run(suite.metrics, plays_users=any(user_kind(case) == "judge" for case in plan.cases)):
         if goal is not None:
             record_until_decided(plan, store, suite, goal, caps, again)
         else:

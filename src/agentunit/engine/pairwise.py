@@ -145,6 +145,14 @@ def _fields(questions: Sequence[PairQuestion]) -> tuple[str, ...]:
     return tuple(name for name, is_sent in sent.items() if is_sent)
 
 
+def judge_all_pairs(
+    pairs: Sequence[Pairs], on_pair: Callable[[int], None] = lambda _: None
+) -> list[list[Verdict | None]]:
+    """The verdicts on the pairs of several runs: one run to the judge, so what it may spend holds for all together."""
+    with judge_run([_ASKED]):
+        return [judge_pairs(each, on_pair) for each in pairs]
+
+
 def judge_pairs(pairs: Pairs, on_pair: Callable[[int], None] = lambda _: None) -> list[Verdict | None]:
     """A verdict for each pair, in order; ``None`` for those whose answers are the same.
 

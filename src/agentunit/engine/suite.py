@@ -200,10 +200,33 @@ def _judge_section(received: Any) -> dict[str, Any]:
         raise SuiteError("Suite: a key must not stand in a suite; name its environment variable as api_key_env")
     if "api_key" in received:
         raise SuiteError("Suite: a key must not stand in a suite; set AGENTUNIT_JUDGE_API_KEY in the environment")
+    for each in (received, *(each for each in listed if isinstance(each, Mapping))):
+        _refuse_secrets(each)
     section = dict(received)
     if isinstance(section.get("cache"), bool):  # YAML reads "off" so
         section["cache"] = "default" if section["cache"] else None
     return section
+
+
+def _refuse_secrets(judge: Mapping[str, Any]) -> None:
+    """Refuse a key in the address of a judge, or in the fields of its requests."""
+    from agentunit.backends.judge.address import address_of
+    from agentunit.backends.judge.connection import hidden_fields
+
+    try:
+        in_address = bool(address_of(judge["url"]).secrets) if "url" in judge else False
+    except ValueError:  # what is no address is refused where it is put into force
+        in_address = False
+    if in_address:
+        raise SuiteError(
+            "Suite: a key must not stand in a suite, nor in its judge's url; name its environment variable as "
+            "api_key_env, or set AGENTUNIT_JUDGE_URL in the environment"
+        )
+    if hidden_fields(judge.get("extra_body")) != judge.get("extra_body"):
+        raise SuiteError(
+            "Suite: a key must not stand in a suite, nor in its judge's extra_body; set AGENTUNIT_JUDGE_EXTRA_BODY in "
+            "the environment"
+        )
 
 
 def _is_number(value: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -123,13 +124,76 @@ def test_a_batch_that_was_never_handed_in_is_handed_in_again(
     assert shelf.submissions == 1
 
 
-@pytest.mark.parametrize("fault", ["skipped", "failing"])
+@pytest.mark.parametrize("fault", ["skipped", "failing", "garbled"])
 def test_what_a_batch_does_not_answer_is_asked_again(
     server: JudgeServer, shelf: BatchShelf, kind: str, tmp_path: Path, fault: str
 ) -> None:
     setattr(shelf, fault, 3)
     assert asked(settings_of(server, kind, tmp_path))[1] == ECHOES
     assert shelf.submissions == 2
+
+
+def test_a_batch_of_somebody_else_is_not_taken_for_the_own(
+    server: JudgeServer, shelf: BatchShelf, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf.add_of_somebody_else(20)
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchJournal, "name_batch", _killed)
+        client = JudgeClient(settings_of(server, kind, tmp_path))
+        for number in range(20):
+            client.submit(client.ask(question(f"number {number}")))
+        _until(lambda: shelf.submissions == 1)
+        client.close()
+    assert asked(settings_of(server, kind, tmp_path))[1] == ECHOES
+    # Its own batch was found and not paid for twice.
+    assert (shelf.submissions, open_batches_in(tmp_path)) == (1, [])
+
+
+def test_responses_that_are_none_of_a_batch_api_end_in_a_problem_and_not_in_a_wait_without_end(
+    server: JudgeServer, shelf: BatchShelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batches, "_FAILED_POLLS", 2)
+    shelf.garbles_polls = 2
+    client = JudgeClient(settings_of(server, "openai", tmp_path))
+    (reply,) = ask_all(client, [question("number 0")])
+    client.close()
+    assert "cannot be collected: the response is none of a batch API" in (reply.problem or "")
+    # It is not lost: a later run collects it.
+    assert asked(settings_of(server, "openai", tmp_path), 1)[1] == ECHOES[:1]
+    assert shelf.submissions == 1
+
+
+@pytest.mark.parametrize("step", ["begin", "name_batch", "finish"])
+def test_a_journal_that_cannot_be_written_is_told(
+    server: JudgeServer, shelf: BatchShelf, kind: str, tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(BatchJournal, step, _full)
+        client = JudgeClient(settings_of(server, kind, tmp_path))
+        (reply,) = ask_all(client, [question("number 0")])
+        client.close()
+    assert "the disk is full" in (reply.problem or "")
+    assert shelf.submissions == (0 if step == "begin" else 1)
+    assert asked(settings_of(server, kind, tmp_path), 1)[1] == ECHOES[:1]
+    assert shelf.submissions == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "files"),
+    [
+        ("", "/openai/files?api-version=2024-10-21"),
+        ("/openai/deployments/d?api-version=2025-01-01", "/openai/files?api-version=2025-01-01"),
+        ("/openai/v1", "/openai/v1/files"),
+    ],
+)
+def test_the_batches_of_azure_are_beside_its_deployments(
+    server: JudgeServer, shelf: BatchShelf, tmp_path: Path, path: str, files: str
+) -> None:
+    url = server.url.removesuffix("/v1") + path
+    assert asked(settings_for(url, profile="azure", batch=True, cache=str(tmp_path)), 2)[1] == ECHOES[:2]
+    assert [each.path for each in server.requests if each.path.partition("?")[0].endswith("/files")] == [files]
+    made = next(each.body for each in server.requests if each.body)
+    assert made["endpoint"] == "/chat/completions"
 
 
 def test_a_batch_that_is_refused_is_told_once_for_all(
@@ -187,6 +251,10 @@ def _until(holds: Any) -> None:
             await asyncio.sleep(0.005)
 
     asyncio.run(asyncio.wait_for(wait(), 60))
+
+
+def _full(*_: Any) -> None:
+    raise sqlite3.OperationalError("the disk is full")
 
 
 def _killed(*_: Any) -> None:

@@ -63,6 +63,8 @@ PASSING = {
     "not JSON": not_json(),
     "empty body": Fault(body=b""),
     "JSON that is no object": Fault(body=b"[]"),
+    "JSON without a bottom": Fault(body=b'{"choices":' * 50_000),
+    "an error without a bottom": Fault(status=500, body=b'{"error":' * 50_000),
     "not HTTP": Fault(before=b"SMTP ready\r\n"),
     "a status that is none": Fault(before=b"HTTP/1.1 OK\r\n"),
     "empty choices": empty_choices(),

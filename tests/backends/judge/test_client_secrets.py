@@ -54,6 +54,39 @@ def test_a_server_that_says_the_key_back_reveals_nothing(status: int, caplog: py
         assert secret not in shown
 
 
+@pytest.mark.parametrize(
+    ("named", "variable"),
+    [
+        ({"api_key_env": "MY_KEY"}, "MY_KEY"),
+        ({"headers": {"X-Auth": "Bearer ${MY_KEY}"}}, "MY_KEY"),
+        ({"profile": "bedrock"}, "AWS_SESSION_TOKEN"),
+    ],
+)
+@pytest.mark.parametrize("value", ["sk-very-secret…", "sk-very-secret\r\nX-More: 1"])
+def test_a_secret_that_no_header_can_hold_is_told_and_not_sent(
+    named: dict[str, Any], variable: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "plain-and-simple")
+    monkeypatch.setenv(variable, value)
+    with JudgeServer(echo) as server:
+        problem = ask_one(settings_for(server, **named)).problem or ""
+    assert variable in problem
+    assert "one line of ASCII text" in problem
+    assert "sk-very-secret" not in problem
+    assert server.n_calls == 0
+
+
+def test_a_header_of_the_user_takes_the_place_of_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes] = []
+    written = asyncio.StreamWriter.write
+    monkeypatch.setattr(asyncio.StreamWriter, "write", lambda self, data: (sent.append(data), written(self, data))[1])
+    with JudgeServer(echo) as server:
+        assert ask_one(settings_for(server, headers={"user-agent": "me"})).text is not None
+    (head,) = [each.partition(b"\r\n\r\n")[0].lower() for each in sent if each.startswith(b"POST")]
+    assert [line for line in head.split(b"\r\n") if line.startswith(b"user-agent")] == [b"user-agent: me"]
+
+
 def test_a_login_in_the_address_reaches_the_server_and_nobody_else() -> None:
     with JudgeServer(echo, faults=_says_it_back(400)) as server:
         reply = ask_one(settings_for(_secret_url(server)), question(schema=None))

@@ -42,6 +42,17 @@ def test_tokens_and_cost_are_those_the_server_states() -> None:
     assert (client.usage.prompt_tokens, client.usage.completion_tokens) == (4, 5)
 
 
+@pytest.mark.parametrize("usage", [{"prompt_tokens": 0, "completion_tokens": 0}, {"prompt_tokens": 3}])
+def test_a_server_that_states_no_tokens_for_a_reply_does_not_get_past_the_cap(usage: dict[str, int]) -> None:
+    with JudgeServer(echo, faults=lambda _: Fault(top={"usage": usage})) as server:
+        client = JudgeClient(settings_for(server, **PRICES, max_spend_usd=0.05, concurrency=1))
+        replies = ask_all(client, (question(str(number)) for number in range(10)))
+        client.close()
+    answered = [reply for reply in replies if reply.text is not None]
+    assert 0 < len(answered) == server.n_calls == client.usage.unstated < 10
+    assert all("the spend cap is reached" in (reply.problem or "") for reply in replies if reply.text is None)
+
+
 def test_without_a_price_the_cost_is_unknown() -> None:
     with JudgeServer(echo) as server:
         client = JudgeClient(settings_for(server))

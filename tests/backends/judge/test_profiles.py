@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import ssl
 import subprocess
+from base64 import b64encode
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,13 @@ from judge_asking import SCHEMA, ask_one, echo, question, settings_for
 from judge_faults import failing
 from judge_server import JudgeServer
 
+from agentunit.backends.http_client import basic_authorization
 from agentunit.backends.judge.aws_signature import AwsCredentials, signed_headers
+from agentunit.backends.judge.chat_completion import signature
 from agentunit.backends.judge.client import why_not_ready
 from agentunit.backends.judge.connection import proxy_for
 from agentunit.backends.judge.profiles import recognized
-from agentunit.backends.judge.settings import JudgeSettings, address_of
+from agentunit.backends.judge.settings import JudgeSettings, address_of, configured
 
 KEY = "key-of-the-judge-4711"
 AWS = AwsCredentials("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
@@ -102,6 +105,8 @@ def test_what_ollama_is_sent() -> None:
     assert "authorization" not in call.headers
     assert call.body["options"] == {"num_predict": 77, "num_ctx": 8192, "temperature": 0}
     assert (call.body["stream"], call.body["format"]) == (False, SCHEMA)
+    efforts = {effort: sent_to("ollama", reasoning_effort=effort).body["think"] for effort in ("low", "none")}
+    assert efforts == {"low": "low", "none": False}
 
 
 def test_what_openai_is_sent() -> None:
@@ -176,6 +181,19 @@ def test_signatures_are_those_that_aws_has_published(asked: dict[str, Any], sign
     assert AWS.secret_key not in repr(AWS)
 
 
+def test_the_region_of_a_signature_is_that_of_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_REGION", raising=False)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-north-1")
+    hosts = {
+        "bedrock-runtime-fips.us-west-2.amazonaws.com": "us-west-2",
+        "vpce-1-2.bedrock-runtime.eu-west-3.vpce.amazonaws.com": "eu-west-3",
+        "gateway.example": "eu-north-1",
+    }
+    for host, region in hosts.items():
+        made = signature(address_of(f"https://{host}", profile="bedrock", model="m"), b"{}", AWS)
+        assert f"/{region}/bedrock/aws4_request" in made["Authorization"]
+
+
 # Secrets by the names of variables
 
 
@@ -208,7 +226,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"proxy": "socks5://host:1"}, "proxy must be 'env' or the address of an HTTP proxy"),
     ({"proxy": "http://me:hush@host:1"}, "received the password itself"),
     ({"max_tokens": 0}, "max_tokens must be a whole number"),
-    ({"extra_body": [1]}, "extra_body must be fields of a request"),
+    ({"extra_body": ["sk-itself-1234"]}, "extra_body must be fields of a request"),
+    # The price, the cap and the record rest on these settings; a field that undoes one would make them wrong.
+    ({"extra_body": {"max_tokens": 9}}, "extra_body must not hold 'max_tokens': the setting max_tokens"),
+    ({"extra_body": {"model": "other"}}, "extra_body must not hold 'model'"),
+    ({"extra_body": {"n": 10}}, "extra_body must not hold 'n': a question has one reply"),
+    ({"extra_body": {"generationConfig": {"maxOutputTokens": 9}}}, "must not hold 'generationConfig.maxOutputTokens'"),
+    ({"judges": [{"model": "a", "extra_body": {"stream": True}}]}, "extra_body must not hold 'stream'"),
     ({"cache_max_mb": 0}, "cache_max_mb must be a number above 0"),
     ({"batch": "yes"}, "batch must be True or False"),
 ]
@@ -220,6 +244,22 @@ def test_what_cannot_be_right_is_refused(change: dict[str, Any], message: str) -
         JudgeSettings(**{"url": "http://127.0.0.1:8000/v1", "model": "m", **change})
     assert message in str(caught.value)
     assert "sk-itself-1234" not in str(caught.value)
+
+
+def test_secrets_in_fields_of_requests_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = {
+        "api_key": KEY,
+        "sources": [{"authentication": {"key": KEY, "type": "api_key"}}],
+        "prompt_cache_key": "judge",
+    }
+    settings = settings_for("http://127.0.0.1:8000/v1", extra_body=extra, judges=[{"model": "a", "extra_body": extra}])
+    hidden = {"api_key": "***", "sources": [{"authentication": {"key": "***", "type": "api_key"}}]}
+    assert settings.described()["extra_body"] == {**hidden, "prompt_cache_key": "judge"}
+    assert KEY not in repr(settings)
+    monkeypatch.setenv("AGENTUNIT_JUDGE_HEADERS", f"X-Api-Key: {KEY}")
+    with pytest.raises(ValueError, match="AGENTUNIT_JUDGE_HEADERS must be a JSON object") as caught:
+        configured()
+    assert KEY not in str(caught.value)
 
 
 def test_settings_that_change_replies_have_a_place_of_their_own_in_the_cache() -> None:
@@ -246,6 +286,22 @@ def test_a_proxy_is_used_when_it_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     assert [call.headers.get("proxy-authorization") for call in proxy.calls] == [None, "Basic bWU6aHVzaC1odXNo"]
 
 
+def test_the_password_of_a_proxy_may_hold_any_character(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROXY_WORD", "a/b#c@d:e f")
+    found = proxy_for("http://me:${PROXY_WORD}@proxy.example:3128", "judge.example", 443, is_tls=True)
+    assert found is not None
+    assert (found.hostname, found.port) == ("proxy.example", 3128)
+    assert basic_authorization(found) == "Basic " + b64encode(b"me:a/b#c@d:e f").decode()
+
+
+def test_a_proxy_that_is_none_is_told_without_its_login(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTP_PROXY", "http://me:hush-hush@proxy.example:port")
+    problem = ask_one(settings_for("http://judge.invalid/v1", proxy="env", max_attempts=1)).problem or ""
+    assert "the proxy of the environment must be an http:// address; received http://proxy.example:port" in problem
+
+
 @pytest.mark.parametrize(
     ("no_proxy", "goes"), [("", True), ("judge.example", False), ("other.example", True), ("*", False)]
 )
@@ -256,6 +312,46 @@ def test_no_proxy_is_honored(no_proxy: str, goes: bool, monkeypatch: pytest.Monk
     monkeypatch.setenv("no_proxy", no_proxy)
     assert (proxy_for("env", "judge.example", 443, is_tls=True) is not None) == goes
     assert proxy_for(None, "judge.example", 443, is_tls=True) is None
+
+
+def test_https_goes_through_a_tunnel(certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY", "https_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*certificate)
+    # The TLS library reads this one itself.
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate[0]))
+    heads: list[str] = []
+
+    async def through(server: JudgeServer) -> str | None:
+        async def tunnel(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            heads.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            port = urlsplit(server.url).port
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            await asyncio.gather(_copied(reader, far_writer), _copied(far_reader, writer))
+
+        proxy = await asyncio.start_server(tunnel, "127.0.0.1", 0)
+        place = f"127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+        monkeypatch.setenv("HTTPS_PROXY", f"http://me:hush@{place}")
+        settings = settings_for("https://localhost/v1", api_key=KEY, proxy="env", max_attempts=1)
+        reply = await asyncio.to_thread(ask_one, settings)
+        proxy.close()
+        return reply.text
+
+    with JudgeServer(echo, tls=context) as server:
+        assert asyncio.run(through(server)) == '{"echo": "is it so?"}'
+    assert heads[0].startswith("CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443\r\n")
+    assert "Proxy-Authorization: Basic bWU6aHVzaA==" in heads[0]
+    # The key is for the server, the login for the proxy.
+    assert KEY not in heads[0]
+    assert "proxy-authorization" not in server.calls[0].headers
+
+
+async def _copied(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(1 << 16):
+        writer.write(data)
+    writer.close()
 
 
 def test_a_tunnel_that_a_proxy_refuses_is_told() -> None:

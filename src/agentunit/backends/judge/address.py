@@ -18,7 +18,9 @@ _SHORTEST_SECRET = 8
 
 @dataclass(frozen=True)
 class Address:
-    """Where requests go. ``target`` is path and query as sent, ``base`` the path alone; ``shown`` fits any message.
+    """Where requests go. ``target`` is path and query as sent; ``shown`` fits any message.
+
+    ``base`` and ``query`` are those below which the files and batches of the server are.
 
     ``headers`` are those of the profile and of the login; ``authorization`` is one of them.
     """
@@ -75,6 +77,7 @@ def address_of(
     path = kind.base_path(parts.path)
     query = parse_qsl(parts.query, keep_blank_values=True)
     sent, sent_query = kind.target(path, query, model)
+    base, base_query = kind.beside(path, query)
     in_url = f"[{host}]" if ":" in host else host
     place = f"{parts.scheme}://{in_url}" + (f":{port}" if port != _PORTS[parts.scheme] else "") + path
     shown_query = "&".join(f"{name}={'***' if _SENSITIVE.search(name) else value}" for name, value in query)
@@ -86,8 +89,8 @@ def address_of(
         target=sent_path(sent) + (f"?{urlencode(sent_query)}" if sent_query else ""),
         shown=place + (f"?{shown_query}" if query else ""),
         profile=kind.name,
-        base=path,
-        query=urlencode(query),
+        base=base,
+        query=urlencode(base_query),
         headers=_headers(kind, parts, api_key, own),
         secrets=_secrets(parts, query, [api_key or "", *_hidden_values(own), *secrets]),
     )

@@ -102,6 +102,11 @@ class BatchJournal:
         row = self._connection.execute("SELECT batch FROM requests WHERE custom_id = ?", (custom_id,)).fetchone()
         return None if row is None else int(row[0])
 
+    def requests_of(self, number: int) -> set[str]:
+        """The requests of an open batch."""
+        rows = self._connection.execute("SELECT custom_id FROM requests WHERE batch = ?", (number,))
+        return {str(row[0]) for row in rows}
+
     def result_of(self, custom_id: str) -> Result | None:
         """The response to a request, if it is there."""
         query = "SELECT custom_id, status, body FROM results WHERE custom_id = ?"

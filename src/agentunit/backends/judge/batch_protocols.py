@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from agentunit.backends.http_client import HttpClient, HttpFailure, Response
 from agentunit.backends.judge.address import Address
 from agentunit.backends.judge.batch_journal import BatchJournal, OpenBatch, Result
 from agentunit.backends.judge.completions import clipped, read_error
+from agentunit.backends.judge.profiles import profile_named
 
 _TIMEOUT_S = 300.0
 _LISTED = 100
@@ -40,7 +41,12 @@ class Progress:
 
 
 class BatchApi:
-    """OpenAI's batches: a file of requests, a batch of it, a file of results."""
+    """OpenAI's batches: a file of requests, a batch of it, a file of results.
+
+    ``finds_surely``: a batch that ``find`` finds is the one that was handed in, by what it is made of.
+    """
+
+    finds_surely = True
 
     def __init__(self, client: HttpClient, address: Address) -> None:
         self._client = client
@@ -48,7 +54,7 @@ class BatchApi:
 
     async def submit(self, batch: OpenBatch, bodies: Sequence[tuple[str, dict[str, Any]]], log: BatchJournal) -> str:
         """Hand in requests by their ids, and note every name as soon as it is known; the id of the batch."""
-        endpoint = "/v1/chat/completions"
+        endpoint = profile_named(self._address.profile).batch_endpoint
         lines = [
             msgspec.json.encode({"custom_id": custom_id, "method": "POST", "url": endpoint, "body": body})
             for custom_id, body in bodies
@@ -90,16 +96,19 @@ class BatchApi:
         found: list[Result] = []
         for place in progress.outputs:
             for line in await self._lines(place):
-                response = line.get("response") or {"status_code": 500, "body": {"error": line.get("error")}}
-                body = msgspec.json.encode(response.get("body"))
-                found.append(Result(str(line.get("custom_id")), int(response.get("status_code", 500)), body))
+                response = line.get("response")
+                if not isinstance(response, dict):
+                    response = {"body": {"error": line.get("error")}}
+                code = response.get("status_code")
+                status = code if isinstance(code, int) and 100 <= code < 600 else 500
+                found.append(Result(str(line.get("custom_id")), status, msgspec.json.encode(response.get("body"))))
         return found
 
     async def _json(self, method: str, path: str, body: bytes = b"", kind: str = "application/json") -> dict[str, Any]:
         response = await self._sent(method, path, body, kind)
         try:
             found = msgspec.json.decode(response.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise BatchFailure(f"the response to {path.partition('?')[0]} is not JSON: {clipped(response.body)!r}")
@@ -109,7 +118,7 @@ class BatchApi:
         response = await self._sent("GET", path, b"", "application/json")
         try:
             lines = [msgspec.json.decode(line) for line in response.body.splitlines() if line.strip()]
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise BatchFailure("the results of the batch are not lines of JSON") from None
         return [line for line in lines if isinstance(line, dict)]
 
@@ -133,6 +142,8 @@ class BatchApi:
 class AnthropicBatchApi(BatchApi):
     """Anthropic's message batches: the requests themselves, and a file of results."""
 
+    finds_surely = False
+
     async def submit(self, batch: OpenBatch, bodies: Sequence[tuple[str, dict[str, Any]]], log: BatchJournal) -> str:
         """Hand in requests by their ids; the id of the batch."""
         requests = [{"custom_id": custom_id, "params": body} for custom_id, body in bodies]
@@ -145,8 +156,10 @@ class AnthropicBatchApi(BatchApi):
         for each in listed.get("data", ()):
             counts = each.get("request_counts") or {}
             made_at = _seconds(each.get("created_at"))
-            is_later = made_at is not None and made_at >= batch.created_at - _CLOCKS_DIFFER_S
-            if is_later and sum(counts.values()) == batch.n_requests and each.get("id") not in known:
+            # It was handed in within the time that this takes, whatever other batches the account has.
+            first, last = batch.created_at - _CLOCKS_DIFFER_S, batch.created_at + _TIMEOUT_S + _CLOCKS_DIFFER_S
+            is_then = made_at is not None and first <= made_at <= last
+            if is_then and sum(counts.values()) == batch.n_requests and each.get("id") not in known:
                 return str(each["id"])
         return None
 
@@ -163,17 +176,26 @@ class AnthropicBatchApi(BatchApi):
         """The responses of a batch that has ended."""
         found: list[Result] = []
         for line in await self._lines(progress.outputs[0]):
-            result = line.get("result") or {}
+            result = line.get("result")
+            if not isinstance(result, dict):
+                continue
             if result.get("type") == "succeeded":
                 status, body = 200, result.get("message")
             elif result.get("type") == "errored":
-                error = result.get("error") or {}
-                kind = (error.get("error") or error).get("type")
-                status, body = (400 if kind == "invalid_request_error" else 500), error
+                error = result.get("error")
+                kinds = [each.get("type") for each in _nested(error)]
+                status, body = (400 if "invalid_request_error" in kinds else 500), error
             else:
                 continue  # expired or canceled: not answered
             found.append(Result(str(line.get("custom_id")), status, msgspec.json.encode(body)))
         return found
+
+
+def _nested(error: Any) -> Iterator[dict[str, Any]]:
+    """An error, and the one in it."""
+    while isinstance(error, dict):
+        yield error
+        error = error.get("error")
 
 
 def _seconds(text: Any) -> float | None:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sqlite3
 import time
-from typing import Any
+from collections.abc import Awaitable
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -21,6 +23,8 @@ from agentunit.backends.judge.chat_completion import Attempt, Dialect, judged
 from agentunit.backends.judge.limits import Pace
 from agentunit.backends.judge.messages import JudgeRequest, JudgeUsage
 from agentunit.backends.judge.settings import JudgeSettings
+
+_T = TypeVar("_T")
 
 QUIET_S = 1.0
 """Questions are handed in together when no other has come for so long."""
@@ -53,6 +57,7 @@ class BatchCaller(Caller):
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._used: set[str] = set()
+        self._of_others: set[str] = set()
 
     async def _attempt(self, request: JudgeRequest, body: bytes, time_s: float, *, on_new: bool) -> Attempt:
         """Wait for the result of a request, in whatever batch it is or will be."""
@@ -104,18 +109,27 @@ class BatchCaller(Caller):
         return task
 
     async def _submitted(self, bodies: dict[str, dict[str, Any]]) -> None:
-        batch = self._journal.begin(self._address.shown, list(bodies))
         try:
-            batch_id = await self._api.submit(batch, list(bodies.items()), self._journal)
-        except (BatchFailure, KeyError) as error:
-            # A refusal is sure. Where a server failed or said nothing, it may have taken the batch: a later run looks.
-            if isinstance(error, BatchFailure) and error.status is not None and error.status < 500:
-                self._journal.drop(batch.number)
+            batch = self._journal.begin(self._address.shown, list(bodies))
+            batch_id = await self._handed_in(batch, bodies)
+            self._journal.name_batch(batch.number, batch_id)
+        except BatchFailure as error:
             self._fail(bodies, f"the batch cannot be handed in: {error}", error)
             return
-        self._journal.name_batch(batch.number, batch_id)
+        except sqlite3.Error as error:
+            self._fail(bodies, f"the batch cannot be noted in the cache: {error}", error)
+            return
         self._usage.add_problem(f"asked in a batch, {batch_id} of {len(bodies):,} requests")
         self._watch(batch.number)
+
+    async def _handed_in(self, batch: OpenBatch, bodies: dict[str, dict[str, Any]]) -> str:
+        try:
+            return await _told(self._api.submit(batch, list(bodies.items()), self._journal))
+        except BatchFailure as error:
+            # A refusal is sure. Where a server failed or said nothing, it may have taken the batch: a later run looks.
+            if error.status is not None and error.status < 500:
+                self._journal.drop(batch.number)
+            raise
 
     def _watch(self, number: int) -> None:
         """Look after an open batch until its results are there."""
@@ -123,13 +137,16 @@ class BatchCaller(Caller):
             self._watched[number] = self._start(self._collected(number))
 
     async def _collected(self, number: int) -> None:
-        batch = next((each for each in self._journal.open_batches() if each.number == number), None)
         try:
+            batch = next((each for each in self._journal.open_batches() if each.number == number), None)
             if batch is not None:
                 await self._wait_for(batch)
+            self._hand_out()
+        except sqlite3.Error as error:
+            in_batches = [each for each in self._waiting if each not in self._queue]
+            self._fail(in_batches, f"the batch cannot be collected into the cache: {error}", error)
         finally:
             self._watched.pop(number, None)
-            self._hand_out(number)
 
     async def _wait_for(self, batch: OpenBatch) -> None:
         n_failed = 0
@@ -146,15 +163,21 @@ class BatchCaller(Caller):
                 if batch_id is None:
                     await asyncio.sleep(poll_s)
                     continue
-                progress = await self._api.progress(batch_id)
+                progress = await _told(self._api.progress(batch_id))
                 if progress.problem is not None:
                     refused = [Result(each, 400, _error(progress.problem)) for each in self._waiting]
                     in_batch = [each for each in refused if self._journal.batch_of(each.custom_id) == batch.number]
                     self._journal.finish(batch.number, in_batch)
                     return
                 if progress.is_ended:
-                    self._journal.finish(batch.number, await self._api.results(progress))
-                    return
+                    results = await _told(self._api.results(progress))
+                    asked = self._journal.requests_of(batch.number)
+                    own = [each for each in results if each.custom_id in asked]
+                    if own or not asked or not self._is_guessed(batch.number):
+                        self._journal.finish(batch.number, own)
+                        return
+                    self._of_others.add(batch_id)
+                    batch_id = None
             except BatchFailure as error:
                 if error.status == 404:
                     self._journal.drop(batch.number)
@@ -172,16 +195,22 @@ class BatchCaller(Caller):
         noted = {each.number: each.batch_id for each in self._journal.open_batches()}
         if noted.get(batch.number) is not None:
             return noted[batch.number]
-        found = await self._api.find(batch, {each for each in noted.values() if each is not None})
-        if found is not None:
+        known = {each for each in noted.values() if each is not None}
+        found = await _told(self._api.find(batch, known | self._of_others))
+        # A guess is not noted: only its results tell whose it is.
+        if found is not None and self._api.finds_surely:
             self._journal.name_batch(batch.number, found)
         return found
+
+    def _is_guessed(self, number: int) -> bool:
+        """Whether the id of a batch was never noted, so that it may be the batch of somebody else."""
+        return any(each.number == number and each.batch_id is None for each in self._journal.open_batches())
 
     def _of_batch(self, number: int) -> list[str]:
         return [each for each in self._waiting if self._journal.batch_of(each) == number]
 
-    def _hand_out(self, number: int) -> None:
-        """Give everybody who waits for a batch that is over what it has for him; without a result he asks again."""
+    def _hand_out(self) -> None:
+        """Give everybody who waits what the batches that are over have for him; without a result he asks again."""
         for custom_id, waiting in list(self._waiting.items()):
             found = self._journal.result_of(custom_id)
             is_lost = found is None and custom_id not in self._queue and self._journal.batch_of(custom_id) is None
@@ -205,6 +234,14 @@ class BatchCaller(Caller):
     def _read(self, found: Result) -> Attempt:
         response = Response(found.status, "", {}, self._address.hidden(found.body))
         return judged(response, self._address)
+
+
+async def _told(asking: Awaitable[_T]) -> _T:
+    """What a batch API says; a response of another shape is a failure as any other."""
+    try:
+        return await asking
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise BatchFailure(f"the response is none of a batch API ({type(error).__name__}: {error})") from None
 
 
 def _error(problem: str) -> bytes:

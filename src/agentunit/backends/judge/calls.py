@@ -257,15 +257,17 @@ class Caller:
     def _count(self, call: Call, made: Attempt, most_usd: float) -> float:
         """Add what an attempt took to the totals; the money is what it counts against the cap."""
         said = made.completion
-        if said.prompt_tokens is None or said.completion_tokens is None:
+        prompt, completion = said.prompt_tokens, said.completion_tokens
+        # A reply to a question takes tokens: a server that states none for either has not said what it bills.
+        if prompt is None or completion is None or (said.text and not (prompt and completion)):
             self._usage.unstated += made.may_be_billed
             call.n_unstated += made.may_be_billed
             return most_usd if made.may_be_billed else 0.0
-        call.prompt_tokens = (call.prompt_tokens or 0) + said.prompt_tokens
-        call.completion_tokens = (call.completion_tokens or 0) + said.completion_tokens
-        self._usage.prompt_tokens += said.prompt_tokens
-        self._usage.completion_tokens += said.completion_tokens
-        cost_usd = self._tariff.cost_usd(said.prompt_tokens, said.completion_tokens, said.cached_tokens)
+        call.prompt_tokens = (call.prompt_tokens or 0) + prompt
+        call.completion_tokens = (call.completion_tokens or 0) + completion
+        self._usage.prompt_tokens += prompt
+        self._usage.completion_tokens += completion
+        cost_usd = self._tariff.cost_usd(prompt, completion, said.cached_tokens)
         if cost_usd is None:
             self._usage.cost_usd = None
             return 0.0

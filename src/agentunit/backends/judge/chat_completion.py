@@ -143,15 +143,11 @@ def client_for(address: Address, settings: JudgeSettings | None = None, *, for_b
     ``for_batches``: requests name their own type, because files of requests have another; responses may be long.
     ``ValueError`` or ``OSError`` when the proxy or the certificates cannot be used.
     """
-    headers = {
-        "User-Agent": "agentunit",
-        "Accept": "application/json",
-        "Accept-Encoding": "identity",
-        "Content-Type": "application/json",
-        **address.headers,
-    }
-    if for_batches:
-        del headers["Content-Type"]
+    usual = {"User-Agent": "agentunit", "Accept": "application/json", "Accept-Encoding": "identity"}
+    if not for_batches:
+        usual["Content-Type"] = "application/json"
+    named = {name.lower() for name in address.headers}
+    headers = {name: value for name, value in usual.items() if name.lower() not in named} | dict(address.headers)
     proxy = None if settings is None else settings.proxy
     return HttpClient(
         address.host,
@@ -178,7 +174,8 @@ def initial_dialect(profile: Profile) -> Dialect:
     return Dialect(reply_format=profile.formats[0], tokens_name=profile.tokens_name)
 
 
-_REGION = re.compile(r"bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
+# Also within the name of a private endpoint, vpce-….bedrock-runtime.REGION.vpce.amazonaws.com.
+_REGION = re.compile(r"(?:^|\.)bedrock-runtime(?:-fips)?\.([a-z0-9-]+)\.")
 
 
 def aws_credentials() -> AwsCredentials | None:
@@ -190,7 +187,7 @@ def aws_credentials() -> AwsCredentials | None:
 
 def signature(address: Address, body: bytes, credentials: AwsCredentials) -> dict[str, str]:
     """The headers that sign a request to Bedrock."""
-    found = _REGION.match(address.host)
+    found = _REGION.search(address.host)
     region = found[1] if found else os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     plain_port = address.port == (443 if address.is_tls else 80)
     return signed_headers(
@@ -267,7 +264,7 @@ def read_completion(body: bytes, profile: Profile) -> Completion:
     """The reply in the body of a response with a status of success."""
     try:
         data = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return Completion(unreadable=f"the response is not JSON: {clipped(body)!r}")
     if not isinstance(data, dict):
         return Completion(unreadable=f"the response is no JSON object: {clipped(body)!r}")

@@ -24,6 +24,7 @@ from agentunit.backends.judge.batches import BatchCaller
 from agentunit.backends.judge.cache import KeptReply, ReplyCache, cache_folder
 from agentunit.backends.judge.calls import Call, Caller
 from agentunit.backends.judge.chat_completion import aws_credentials, client_for, initial_dialect
+from agentunit.backends.judge.connection import is_sendable
 from agentunit.backends.judge.limits import Tariff, why_cap_cannot_hold
 from agentunit.backends.judge.messages import JudgeReply, JudgeRequest, JudgeUsage, transcript
 from agentunit.backends.judge.profiles import profile_named
@@ -137,9 +138,9 @@ class JudgeClient:
     def _connecting(self) -> HttpClient:
         try:
             return client_for(self.settings.address, self.settings, for_batches=self.settings.batch)
-        except (ValueError, OSError) as error:  # a proxy or a file of certificates that is none
-            self._unusable = f"the judge cannot be reached with these settings: {error}"
-            return client_for(self.settings.address)
+        except (ValueError, OSError) as error:  # a proxy, a header or a file of certificates that is none
+            self._unusable = self._unusable or f"the judge cannot be reached with these settings: {error}"
+            return client_for(replace(self.settings.address, headers={}))
 
     async def _asked(self, request: JudgeRequest) -> JudgeReply:
         started_s = time.perf_counter()
@@ -251,6 +252,9 @@ def why_not_ready(settings: JudgeSettings) -> str | None:
     lacks_keys = settings.address.profile == "bedrock" and settings.key is None and aws_credentials() is None
     if lacks_keys and "Authorization" not in settings.address.headers:
         return "AWS Bedrock wants AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a Bedrock API key; neither is set"
+    signing = aws_credentials() if settings.address.profile == "bedrock" and settings.key is None else None
+    if signing is not None and not all(map(is_sendable, signing.secrets)):
+        return "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN must be one line of ASCII text each"
     if settings.batch and profile_named(settings.address.profile).batches is None:
         return f"servers of the profile {settings.address.profile!r} have no batches that are known here: unset batch"
     if settings.batch and settings.cache is None:

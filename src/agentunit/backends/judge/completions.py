@@ -102,7 +102,7 @@ def read_error(body: bytes) -> str:
     """What the body of an error response says, as short text."""
     try:
         data = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return clipped(body)
     return error_message(data) or clipped(body)
 
@@ -162,7 +162,7 @@ def _retry_delay_s(body: bytes) -> float | None:
         details = msgspec.json.decode(body)["error"]["details"]
         delays = [each["retryDelay"] for each in details if isinstance(each, dict) and "retryDelay" in each]
         return seconds_to_wait(str(delays[0]).removesuffix("s"))
-    except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, IndexError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, KeyError, TypeError, IndexError):
         return None
 
 

@@ -207,5 +207,6 @@ def _places(question: QualityQuestion) -> list[tuple[str, str]]:
             (f"message[{at}]", text) for at, (_, text) in enumerate(question.messages) if text != question.answer
         ]
         places += [(f"step[{at}]", text) for at, text in enumerate(question.steps)]
-        places += [(f"example[{at}]", each.answer) for at, each in enumerate(question.examples)]
+        for at, each in enumerate(question.examples):
+            places += [(f"example[{at}]", text) for text in (each.question, each.answer, each.reason) if text]
     return places

@@ -198,7 +198,8 @@ class Ollama(Profile):
             "options": options,
         }
         if wanted.effort is not None:
-            found["think"] = wanted.effort
+            # It knows levels, and no thoughts at all as false.
+            found["think"] = False if wanted.effort in ("none", "minimal") else wanted.effort
         if wanted.schema is not None and wanted.reply_format != "plain":
             found["format"] = wanted.schema if wanted.reply_format == "json_schema" else "json"
         return found

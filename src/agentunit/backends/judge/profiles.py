@@ -50,6 +50,7 @@ class Profile:
     tokens_name = "max_tokens"
     formats: tuple[str, ...] = FORMATS
     batches: Literal["openai", "anthropic"] | None = "openai"
+    batch_endpoint = "/v1/chat/completions"
 
     def base_path(self, path: str) -> str:
         """A path as the user wrote it, without the endpoint."""
@@ -58,6 +59,10 @@ class Profile:
     def target(self, path: str, query: list[tuple[str, str]], model: str) -> tuple[str, list[tuple[str, str]]]:
         """Path and query of a request for a completion, from a base path."""
         return path + self.endpoint, query
+
+    def beside(self, path: str, query: list[tuple[str, str]]) -> tuple[str, list[tuple[str, str]]]:
+        """Path and query below which files and batches are, from a base path."""
+        return path, query
 
     def headers(self, key: str | None) -> dict[str, str]:
         """The headers of this kind of server, with the key where there is one."""
@@ -145,6 +150,7 @@ class Azure(Profile):
     summary = "Azure OpenAI; the model is the name of the deployment"
     url_example = "https://NAME.openai.azure.com (or …/openai/deployments/NAME, or …/openai/v1)"
     key_header = "api-key:"
+    batch_endpoint = "/chat/completions"
     _version = ("api-version", "2024-10-21")
 
     def headers(self, key: str | None) -> dict[str, str]:
@@ -157,8 +163,17 @@ class Azure(Profile):
             return path + self.endpoint, query
         if "/deployments/" not in path:
             path = f"{path.removesuffix('/openai')}/openai/deployments/{quote(model, safe='')}"
+        return path + self.endpoint, self._versioned(query)
+
+    def beside(self, path: str, query: list[tuple[str, str]]) -> tuple[str, list[tuple[str, str]]]:
+        """Files and batches are not those of a deployment."""
+        if path.endswith("/v1"):
+            return path, query
+        return f"{path.partition('/deployments/')[0].removesuffix('/openai')}/openai", self._versioned(query)
+
+    def _versioned(self, query: list[tuple[str, str]]) -> list[tuple[str, str]]:
         known = any(name == self._version[0] for name, _ in query)
-        return path + self.endpoint, query if known else [*query, self._version]
+        return query if known else [*query, self._version]
 
 
 @lru_cache(maxsize=1)

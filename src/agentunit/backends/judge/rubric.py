@@ -122,7 +122,7 @@ def _example_lines(question: RubricQuestion) -> list[str]:
         scores = ", ".join(f"criterion {at}: {readable_text(str(score))}" for at, score in enumerate(each.scores, 1))
         if each.overall is not None:
             scores = f"overall {each.overall:.2g} (0 is the worst, 1 the best)"
-        lines.append(f"- example {number}: {scores}" + (f" ({readable_text(each.reason)})" if each.reason else ""))
+        lines.append(f"- example {number}: {scores}")
     return lines
 
 
@@ -131,6 +131,8 @@ def _example_parts(question: RubricQuestion) -> list[tuple[str, str]]:
     for number, each in enumerate(question.examples, 1):
         parts += [(f"question of example {number}", each.question)] if each.question else []
         parts.append((f"answer of example {number}", each.answer))
+        # A note of a rater is data too: it comes from a file of labels.
+        parts += [(f"why example {number} was scored so", each.reason)] if each.reason else []
     return parts
 
 

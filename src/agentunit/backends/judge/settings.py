@@ -16,9 +16,12 @@ from typing import Any, Literal
 
 from agentunit.backends.judge.address import Address, address_of
 from agentunit.backends.judge.connection import (
+    check_extra_body,
     check_headers,
     check_proxy,
     expanded,
+    hidden_fields,
+    unsendable_variables,
     unset_variables,
     without_login,
 )
@@ -107,7 +110,8 @@ class JudgeSettings:
             _check(is_text, name, "be a text", value)
         extra = self.extra_body
         is_object = extra is None or (isinstance(extra, Mapping) and all(isinstance(name, str) for name in extra))
-        _check(is_object, "extra_body", "be fields of a request by their names", extra)
+        _check(is_object, "extra_body", "be fields of a request by their names", type(extra).__name__)
+        check_extra_body(extra)
         check_headers(self.headers)
         check_proxy(self.proxy)
         _check_panel(self)
@@ -153,6 +157,12 @@ class JudgeSettings:
         wanted += unset_variables([*(self.headers or {}).values(), self.proxy or ""])
         if wanted:
             return f"the judge's settings name the environment variable {wanted[0]}, which is not set"
+        own_key = [] if self.api_key is not None or self.api_key_env is None else [f"${{{self.api_key_env}}}"]
+        wrong = unsendable_variables([*own_key, *(self.headers or {}).values()])
+        if wrong:
+            return (
+                f"the environment variable {wrong[0]} must hold one line of ASCII text for the judge; it holds another"
+            )
         if self.ca_file is not None and not os.path.isfile(os.path.expanduser(self.ca_file)):
             return f"the judge's ca_file {self.ca_file} is not there"
         return None
@@ -166,6 +176,8 @@ class JudgeSettings:
         }
         if self.proxy is not None:
             found["proxy"] = without_login(self.proxy)
+        if self.extra_body is not None:
+            found["extra_body"] = hidden_fields(self.extra_body)
         if self.judges:
             found["judges"] = [_described_judge(each) for each in self.judges]
         return {name: value for name, value in found.items() if name != "api_key"} | {"url": self.address.shown}
@@ -186,6 +198,8 @@ def _described_judge(judge: Mapping[str, Any]) -> dict[str, Any]:
     found = {name: value for name, value in judge.items() if name != "api_key"}
     if "url" in found:
         found["url"] = address_of(found["url"]).shown
+    if found.get("extra_body"):
+        found["extra_body"] = hidden_fields(found["extra_body"])
     return found | ({"proxy": without_login(found["proxy"])} if found.get("proxy") else {})
 
 
@@ -281,7 +295,9 @@ def _read(name: str, read: Callable[[str], Any], text: str) -> Any:
     except ValueError:
         kinds = {int: "a whole number", float: "a number", _object: "a JSON object"}
         kind = kinds.get(read, "yes or no")
-        raise ValueError(f"{PREFIX}{name.upper()} must be {kind}; received {text!r}") from None
+        # Headers and fields of requests may hold a key.
+        received = f"{len(text)} characters that are none" if read is _object else repr(text)
+        raise ValueError(f"{PREFIX}{name.upper()} must be {kind}; received {received}") from None
 
 
 def _switch(text: str) -> bool:
