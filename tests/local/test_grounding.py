@@ -260,6 +260,8 @@ def test_claims_stand_where_they_say_in_any_text(answer):
         (None, "vitamin A, vitamin E, vitamin B; sizes: A-4, E-22, O-7"),
         (None, "Los Angeles, La Jolla, Las Vegas, El Paso, Santa Fe, Del Mar"),
         (None, '{"a": 1, "o": 2, "e": 3, "link": "www.la.com/e/o"}'),
+        (None, '{"origin": "DEN", "via": "AUS", "destination": "LAS", "fare": 120, "gate": "DEN", "stop": "AUS"}'),
+        ("de", "DIE BÄCKEREI ÖFFNET UM SIEBEN UND VERKAUFT DAS BROT."),
     ],
 )
 def test_languages(language, text):

@@ -72,6 +72,8 @@ def language_of(texts: Iterable[str]) -> str | None:
         # Japanese is written with Han as well, so a little of its own script decides.
         kana = other.get("HIRAGANA", 0) + other.get("KATAKANA", 0)
         return "ja" if kana * 5 > sum(other.values()) else _SCRIPTS[max(other, key=lambda name: (other[name], name))]
+    # Codes are no words: AUS and DEN are airports. A text in capitals alone is read all the same.
+    words = [word for word in words if len(word) == 1 or not word.isupper()] or words
     folded = [word.lower() for word in words]
     met = {name: sum(word in known for word in folded) for name, known in _WORDS.items()}
     best = max(met, key=lambda name: (met[name], name == "en"))
