@@ -23,6 +23,7 @@ from agentunit.cli.options import (
     InputFailure,
     by_option,
     end_signals_interrupt,
+    engine_option,
     jobs_option,
     media_root_option,
     metrics_from,
@@ -35,7 +36,7 @@ from agentunit.cli.outputs import open_for_writing
 from agentunit.cli.references import sliced_as_asked
 from agentunit.cli.score_output import check_output, open_sink
 from agentunit.cli.score_plan import print_plan
-from agentunit.cli.score_work import OneProcess, SeveralProcesses, read_here
+from agentunit.cli.score_work import OneProcess, SeveralProcesses, works_here
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
@@ -106,6 +107,7 @@ _READ_BEFORE_ASKING = 1000
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
 @jobs_option
+@engine_option
 @click.option("--resume", is_flag=True, help="Go on with a run with --jobs and --out that was stopped.")
 @click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
@@ -126,6 +128,7 @@ def score(
     strict: bool,
     max_errors: int,
     jobs: int | None,
+    engine: str | None,
     resume: bool,
     plan: bool,
     again: bool,
@@ -153,11 +156,14 @@ def score(
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
     agentunit score exports/ --jobs auto --out scores.jsonl
+    agentunit score exports/ --engine ray://head:10001 --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
     """
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     if names_run(files, store_path):
+        if engine is not None:
+            raise click.UsageError("--engine goes with files: the records of a run are read from its store")
         score_stored_run(
             files[0],
             metrics,
@@ -176,7 +182,7 @@ def score(
     refuse_missing(files)
     if choice.settings.get("transcripts") and not out:
         raise click.UsageError("--judge-transcripts keeps every call with the scores: say where with --out FILE")
-    if resume and (jobs is None or out is None or out == STDIN):
+    if resume and ((jobs is None and engine is None) or out is None or out == STDIN):
         raise click.UsageError("--resume goes on with a run that had --jobs and --out FILE: give them again")
     refuse_overwriting_inputs(files, out, errors_file)
     check_output(out)
@@ -195,9 +201,7 @@ def score(
         work: OneProcess | SeveralProcesses
         sink = None if out is None else open_sink(out, metrics, files, max_errors)
         judged = judged_metrics(metrics)
-        if jobs is not None and judged:
-            click.echo(f"--jobs: {judged[0].name} asks a judge, whose limits hold for one process", err=True)
-        if jobs is None or judged or read_here(files, metrics, group_by):
+        if works_here(files, metrics, group_by, judged, jobs=jobs, engine=engine):
             records, n_cases = _records(source, errors_stream), None
             if judged:
                 records, n_cases = _asked_about(records, source, metrics, choice)
@@ -211,6 +215,7 @@ def score(
                 source,
                 metrics,
                 jobs=jobs,
+                engine=engine,
                 format_name=format_name,
                 expected_path=expected,
                 out=out,

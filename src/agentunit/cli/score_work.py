@@ -83,7 +83,8 @@ class SeveralProcesses:
         source: TraceFiles,
         metrics: Sequence[Any],
         *,
-        jobs: int,
+        jobs: int | None,
+        engine: str | None,
         format_name: str | None,
         expected_path: str | None,
         out: str | None,
@@ -125,6 +126,7 @@ class SeveralProcesses:
             job,
             self._folder,
             jobs=jobs,
+            engine=engine,
             sink=sink,
             slices=slices,
             on_error=on_error,
@@ -163,6 +165,24 @@ class SeveralProcesses:
         )
 
 
-def read_here(files: Sequence[str], metrics: Sequence[Any], group_by: str) -> bool:
-    """Whether this process must read all records, because they depend on each other or cannot be read in parts."""
-    return STDIN in files or group_by == "session" or any(describe(metric).stateful for metric in metrics)
+def works_here(
+    files: Sequence[str],
+    metrics: Sequence[Any],
+    group_by: str,
+    judged: Sequence[Any],
+    *,
+    jobs: int | None,
+    engine: str | None,
+) -> bool:
+    """Whether this process reads all records; why it does although others were asked for is said."""
+    if jobs is None and engine is None:
+        return True
+    asked = "--engine" if jobs is None else "--jobs"
+    if judged:
+        click.echo(f"{asked}: {judged[0].name} asks a judge, whose limits hold for one process", err=True)
+        return True
+    # They depend on each other, or cannot be read in parts.
+    is_in_order = STDIN in files or group_by == "session" or any(describe(metric).stateful for metric in metrics)
+    if is_in_order and engine is not None:
+        click.echo("--engine: these records can only be read in order, which this machine does", err=True)
+    return is_in_order

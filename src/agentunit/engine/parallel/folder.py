@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from io import BytesIO
@@ -94,6 +95,10 @@ class JobFolder:
         """Where a file of a unit lies: its ``columns``, ``lines`` or ``spans``."""
         return self.path / f"{self._token}-{number:08d}.{kind}"
 
+    def is_there(self) -> bool:
+        """Whether this process sees the folder of the job."""
+        return (self.path / _IDENTITY).exists()
+
     def is_done(self, number: int) -> bool:
         """Whether a unit's results are whole."""
         return self.place(number, "columns").exists()
@@ -103,7 +108,8 @@ class JobFolder:
 
         Whoever else does the same unit at the same time writes the same.
         """
-        unfinished = {kind: self.place(number, f"{kind}.{os.getpid()}.tmp") for kind in ("spans", "lines", "columns")}
+        own = f"{socket.gethostname()}-{os.getpid()}"
+        unfinished = {kind: self.place(number, f"{kind}.{own}.tmp") for kind in ("spans", "lines", "columns")}
         with ExitStack() as stack:
             files = {kind: stack.enter_context(open(path, "w+b")) for kind, path in unfinished.items()}
             for part in make(files["spans"]):
