@@ -7,14 +7,11 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
-from datetime import datetime, timezone
 from itertools import chain, islice
 from typing import IO, Any
 
 import click
-from msgspec import structs
 
-import agentunit
 from agentunit.backends.judge.settings import why_not_configured
 from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
@@ -34,7 +31,7 @@ from agentunit.cli.options import (
 )
 from agentunit.cli.outputs import open_for_writing
 from agentunit.cli.references import sliced_as_asked
-from agentunit.cli.score_output import check_output, open_sink
+from agentunit.cli.score_output import check_output, open_sink, run_as_data
 from agentunit.cli.score_plan import print_plan
 from agentunit.cli.score_work import OneProcess, SeveralProcesses, works_here
 from agentunit.cli.streams import remember_exit_code
@@ -48,16 +45,15 @@ from agentunit.cli.trace_inputs import (
 )
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json
+from agentunit.core.results import InputError, RunSummary, encode_json
 from agentunit.engine.decision import Decision, decide_scoring
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.scoring import score as score_records
-from agentunit.engine.slices import Slices, SliceTable, slices_of_run
+from agentunit.engine.slices import Slices, slices_of_run
 from agentunit.metrics.base import describe
-from agentunit.metrics.registry import parameters
 from agentunit.reports.console import Terminal, error_line, print_run
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
@@ -239,7 +235,7 @@ def score(
     table = None if slices is None else mask.slices(slices.table())
     if as_json:
         print_reading(source, Terminal(stderr=True))
-        click.echo(printable_json(_run_as_data(files, metrics, summary, table)))
+        click.echo(printable_json(run_as_data(files, metrics, summary, table)))
     else:
         print_reading(source, Terminal(stderr=out == STDIN))
         if table is not None and summary.n_cases:
@@ -309,7 +305,7 @@ def score_stored_run(
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
     if as_json:
-        click.echo(printable_json(_run_as_data([header.id], metrics, summary, table)))
+        click.echo(printable_json(run_as_data([header.id], metrics, summary, table)))
     else:
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
         if table is not None:
@@ -343,22 +339,6 @@ def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Re
 def _list_error(error: InputError, errors_stream: IO[bytes] | None) -> None:
     if errors_stream is not None:
         errors_stream.write(encode_json(error) + b"\n")
-
-
-def _run_as_data(
-    files: Sequence[str],
-    metrics: Sequence[Any],
-    summary: RunSummary,
-    slices: SliceTable | None,
-) -> dict[str, Any]:
-    record = RunRecord(
-        agentunit_version=agentunit.__version__,
-        created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        sources=list(files),
-        metrics=[MetricUse(metric.name, describe(metric).version, parameters(metric)) for metric in metrics],
-        summary=summary,
-    )
-    return {**structs.asdict(record), **({} if slices is None else {"slices": slices})}
 
 
 def _print(
