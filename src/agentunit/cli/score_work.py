@@ -19,6 +19,7 @@ from agentunit.core.results import InputError, RunSummary
 from agentunit.engine.parallel.folder import JobFolder, JobFolderError
 from agentunit.engine.parallel.identity import identity_of
 from agentunit.engine.parallel.pool import WorkFailed
+from agentunit.engine.parallel.remote_folder import RemoteJobFolder
 from agentunit.engine.parallel.scoring import ParallelScoring
 from agentunit.engine.parallel.units import BLOCK_BYTES
 from agentunit.engine.parallel.work import ScoringJob
@@ -28,6 +29,7 @@ from agentunit.metrics.base import describe
 from agentunit.reports.progress import Progress
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
+from agentunit.traces.remote import is_remote
 
 
 class OneProcess:
@@ -97,7 +99,9 @@ class SeveralProcesses:
     ) -> None:
         self._out = out
         self._stack = ExitStack()
-        self._can_resume = out is not None and unfinished_path(out) != out
+        # Several machines share what they all reach by its URL.
+        is_shared = out is not None and engine is not None and is_remote(out)
+        self._can_resume = is_shared or (out is not None and unfinished_path(out) != out)
         job = ScoringJob(
             source.files[0][0],
             metrics=metrics,
@@ -115,7 +119,7 @@ class SeveralProcesses:
             path = tempfile.mkdtemp(prefix="agentunit-blocks-")
             self._stack.callback(shutil.rmtree, path, ignore_errors=True)
         try:
-            self._folder = JobFolder(path, identity, resume=resume)
+            self._folder = (RemoteJobFolder if is_shared else JobFolder)(path, identity, resume=resume)
         except JobFolderError as error:
             raise click.UsageError(f"--resume: {error}") from None
         except OSError as error:

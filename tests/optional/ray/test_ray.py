@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -201,3 +202,44 @@ def test_a_stopped_job_goes_on_where_it_stood(lines, signal_name):
     assert Path("scores.jsonl").read_bytes() == Path("alone.jsonl").read_bytes()
     assert Path("evaluated.txt").stat().st_size < N_RECORDS
     assert not Path("scores.jsonl.blocks").exists()
+
+
+def test_a_job_on_s3_goes_on_from_its_blocks_there(lines, monkeypatch, tmp_path):
+    boto3 = pytest.importorskip("boto3")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    for name, value in {
+        "AWS_ENDPOINT_URL": f"http://{host}:{port}",
+        "AWS_ACCESS_KEY_ID": "me",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": str(tmp_path / "none"),
+        "AWS_SHARED_CREDENTIALS_FILE": str(tmp_path / "none"),
+    }.items():
+        monkeypatch.setenv(name, value)
+    bucket = boto3.resource("s3").Bucket("lab")
+    bucket.create()
+    for number in range(6):
+        some = "\n".join([*lines[number * 60 : number * 60 + 60], "{bad"])
+        bucket.put_object(Key=f"traces/{number}.jsonl.gz", Body=gzip.compress(some.encode()))
+    for name, steps in (("a", range(2)), ("b", range(2, 4))):
+        write_spans("spans.jsonl", steps)
+        bucket.put_object(Key=f"traces/{name}.jsonl", Body=Path("spans.jsonl").read_bytes())
+    score = ("score", "s3://lab/traces/", "-m", "own.py:counted,response_time", "--json", "--out")
+    alone = agentunit(*score, "alone.jsonl")
+    assert alone.returncode == 3, alone.stderr
+    Path("evaluated.txt").unlink()
+    stopped = agentunit(*score, "s3://lab/scores.jsonl", *RAY, stop_after=4)
+    assert stopped.returncode == -9, stopped.stderr
+    keys = [each.key for each in bucket.objects.all() if "scores" in each.key]
+    assert sum(key.endswith(".columns") for key in keys) >= 4
+    assert "scores.jsonl" not in keys
+    Path("evaluated.txt").unlink()
+    resumed = agentunit(*score, "s3://lab/scores.jsonl", *RAY, "--resume")
+    assert seen(resumed) == seen(alone)
+    assert bucket.Object("scores.jsonl").get()["Body"].read() == Path("alone.jsonl").read_bytes()
+    assert Path("evaluated.txt").stat().st_size < 420
+    assert [each.key for each in bucket.objects.all() if "scores" in each.key] == ["scores.jsonl"]
+    server.stop()

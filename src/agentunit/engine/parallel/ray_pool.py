@@ -15,6 +15,7 @@ import sys
 import sysconfig
 import tempfile
 import threading
+import warnings
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -96,8 +97,11 @@ class RayPool(Generic[Task, Result]):
             except WorkFailed:
                 raise
             except Exception as error:
-                where = self._address or "on this machine"
-                raise WorkFailed(f"Ray cannot be started {where}: {describe_error(error)}") from error
+                said = describe_error(error)
+                if self._address is None:
+                    raise WorkFailed(f"Ray cannot be started on this machine: {said}") from error
+                hint = "does it listen there, and does it ask for a token (RAY_AUTH_MODE=token, RAY_AUTH_TOKEN)?"
+                raise WorkFailed(f"{self._address} cannot be used: {said}; {hint}") from error
             self._stack = started.pop_all()
         return self
 
@@ -112,7 +116,11 @@ class RayPool(Generic[Task, Result]):
         if self._address is None:
             # Ray listens on loopback alone where it takes clusters for impossible. A token of our own keeps the other
             # users of this machine out, and Ray from writing one into the home folder.
-            environment |= {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            environment |= {
+                "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+                "RAY_AUTH_MODE": "token",
+                "RAY_AUTH_TOKEN": secrets.token_hex(32),
+            }
         stack.enter_context(_environment(environment))
         import ray
 
@@ -132,7 +140,9 @@ class RayPool(Generic[Task, Result]):
             )
         else:
             stack.callback(ray.shutdown)
-            ray.init(self._address, **quiet)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what fails is raised, too
+                ray.init(self._address, **quiet)
             self._n_workers = self._n_workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         held = [ray.put(_pickled(self._work, self._metrics))]
         do = ray.remote(num_cpus=1, max_retries=0)(_do)

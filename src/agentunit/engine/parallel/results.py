@@ -197,7 +197,7 @@ def do_unit_there(job: Job, folder: JobFolder, task: tuple[int, Unit, dict[int, 
     if isinstance(unit, FileUnit) and not is_remote(unit.path) and not os.path.exists(unit.path):
         raise WorkFailed(f"there is no {unit.path}: inputs must be URLs, or on a file system that all machines share")
     if not folder.is_there():
-        raise WorkFailed(f"there is no {folder.path}: --out must be on a file system that all machines share")
+        raise WorkFailed(f"there is no {folder.path}: --out must be a URL, or on a file system that all machines share")
     do_unit(job, folder, task)
 
 
