@@ -132,6 +132,9 @@ def file_names(url: str) -> list[str]:
             found = system.ls(inner, detail=True)
         except FileNotFoundError:
             return []
+        finally:
+            # What comes later is not in the listing, which would say that it is not there.
+            system.invalidate_cache()
         return [each["name"].rpartition("/")[2] for each in found if each["type"] == "file"]
 
 

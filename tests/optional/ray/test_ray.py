@@ -136,6 +136,7 @@ def write_spans(name: str, steps: range) -> None:
 
 
 def seen(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.stdout, done.stderr
     data = json.loads(done.stdout)
     del data["created_at"], data["summary"]["elapsed_s"]
     for row in data["summary"]["metrics"]:
