@@ -41,6 +41,8 @@ _SENT_SETTINGS = ("AGENTUNIT_BACKEND", "AGENTUNIT_CLIP", "AGENTUNIT_LOCAL_MODEL"
 _PACKAGES = ("agentunit-local", "dp-accounting", "ecologits", "genai-prices", "onnxruntime", "spacy")
 # Ray's smallest: nothing but the work itself lies in it.
 _OBJECT_STORE_BYTES = 80 << 20
+# Ray's errors hold whole tracebacks and logs.
+_MOST_SAID = 300
 
 
 class _Surroundings(Struct):
@@ -97,7 +99,7 @@ class RayPool(Generic[Task, Result]):
             except WorkFailed:
                 raise
             except Exception as error:
-                said = describe_error(error)
+                said = " ".join(describe_error(error).split())[:_MOST_SAID]
                 if self._address is None:
                     raise WorkFailed(f"Ray cannot be started on this machine: {said}") from error
                 hint = "does it listen there, and does it ask for a token (RAY_AUTH_MODE=token, RAY_AUTH_TOKEN)?"
