@@ -125,7 +125,7 @@ def test_resuming_needs_a_place(invoke):
     records("runs.jsonl")
     result = invoke("score", "runs.jsonl", "--jobs", "2", "--resume")
     assert result.exit_code == 2
-    assert "--jobs and --out FILE" in result.stderr
+    assert "--jobs or --engine, and --out FILE" in result.stderr
 
 
 def test_a_plan_tells_records_time_and_what_a_share_would_tell(invoke):

@@ -104,7 +104,7 @@ _READ_BEFORE_ASKING = 1000
 )
 @jobs_option
 @engine_option
-@click.option("--resume", is_flag=True, help="Go on with a run with --jobs and --out that was stopped.")
+@click.option("--resume", is_flag=True, help="Go on with a run with --jobs or --engine, and --out, that was stopped.")
 @click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
 @show_personal_data_option
@@ -179,7 +179,7 @@ def score(
     if choice.settings.get("transcripts") and not out:
         raise click.UsageError("--judge-transcripts keeps every call with the scores: say where with --out FILE")
     if resume and ((jobs is None and engine is None) or out is None or out == STDIN):
-        raise click.UsageError("--resume goes on with a run that had --jobs and --out FILE: give them again")
+        raise click.UsageError("--resume goes on with a run that had --jobs or --engine, and --out FILE: repeat them")
     refuse_overwriting_inputs(files, out, errors_file)
     check_output(out)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):

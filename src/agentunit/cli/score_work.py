@@ -29,7 +29,7 @@ from agentunit.metrics.base import describe
 from agentunit.reports.progress import Progress
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
-from agentunit.traces.remote import is_remote
+from agentunit.traces.remote import RemoteError, is_remote
 
 
 class OneProcess:
@@ -146,7 +146,7 @@ class SeveralProcesses:
         with redirect_stdout(sys.stderr), self._stack, self._sink or nullcontext() as sink, end_signals_interrupt():
             try:
                 summary = totals.work(progress.ticker())
-            except WorkFailed as error:
+            except (WorkFailed, RemoteError) as error:
                 raise InputFailure(f"{error}{self.kept()}") from None
             except RecordError:
                 # It would stop at the same place again.

@@ -5,8 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import secrets
+import socket
 import subprocess
 import sys
+import tempfile
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -187,8 +191,9 @@ def test_what_always_kills_is_an_error_that_names_its_bytes(lines):
     assert N_RECORDS - 60 < summary["n_cases"] < N_RECORDS
 
 
-@pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGINT"])
-def test_a_stopped_job_goes_on_where_it_stood(lines, signal_name):
+@pytest.mark.parametrize(("signal_name", "way"), [("SIGKILL", RAY), ("SIGINT", ("--jobs", "2"))])
+def test_a_stopped_job_goes_on_where_it_stood(lines, signal_name, way):
+    """With Ray, or without it."""
     score = ("score", "runs.jsonl", "-m", "own.py:counted,exact_match", "--json", "--out")
     alone = agentunit(*score, "alone.jsonl")
     Path("evaluated.txt").unlink()
@@ -198,11 +203,43 @@ def test_a_stopped_job_goes_on_where_it_stood(lines, signal_name):
     assert sum(each.suffix == ".columns" for each in Path("scores.jsonl.blocks").iterdir()) >= 3
     # Of a killed process tasks may still be ending; what they write is what they would write again.
     Path("evaluated.txt").unlink()
-    resumed = agentunit(*score, "scores.jsonl", *RAY, "--resume")
+    resumed = agentunit(*score, "scores.jsonl", *way, "--resume")
     assert seen(resumed) == seen(alone)
     assert Path("scores.jsonl").read_bytes() == Path("alone.jsonl").read_bytes()
     assert Path("evaluated.txt").stat().st_size < N_RECORDS
     assert not Path("scores.jsonl.blocks").exists()
+
+
+def test_a_cluster_that_was_there_before_gives_the_same(lines):
+    """Its workers begin in another folder, without our settings, and one of them dies."""
+    write([*lines[:100], record(1000, "die"), *lines[100:]])
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    own = {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": secrets.token_hex(32),
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    options = f"--head --block --num-cpus=2 --port=0 --include-dashboard=false --ray-client-server-port={port}"
+    with tempfile.TemporaryDirectory(prefix="ray-") as folder, ExitStack() as stack:
+        command = ["start", *options.split(), "--min-worker-port=0", "--max-worker-port=0", f"--temp-dir={folder}"]
+        head = subprocess.Popen(
+            [sys.executable, "-m", "ray.scripts.scripts", *command],
+            env={**os.environ, **own},
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        stack.callback(head.wait)
+        stack.callback(head.terminate)
+        score = ("score", "runs.jsonl", "-m", "own.py:deadly,own.py:surroundings", "--json", "--out", "scores.jsonl")
+        there = seen(agentunit(*score, "--engine", f"ray://127.0.0.1:{port}", AGENTUNIT_MAX_NODES="4000000", **own))
+    scores = Path("scores.jsonl").read_bytes()
+    assert Path("died-computing").exists()
+    assert there == seen(agentunit(*score, AGENTUNIT_MAX_NODES="4000000"))
+    assert scores == Path("scores.jsonl").read_bytes()
 
 
 def test_a_job_on_s3_goes_on_from_its_blocks_there(lines, monkeypatch, tmp_path):

@@ -173,7 +173,7 @@ class JobFolder:
     # What is different where a folder is no folder of a file system.
 
     def _make(self) -> None:
-        os.makedirs(self.path, mode=0o700, exist_ok=True)
+        Path(self.path).mkdir(mode=0o700, exist_ok=True)
 
     def _unfinished_folder(self) -> AbstractContextManager[str]:
         return nullcontext(self.path)

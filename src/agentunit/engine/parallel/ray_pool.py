@@ -64,7 +64,8 @@ class _Surroundings(Struct):
         for name, theirs in _versions().items():
             if theirs != self.versions.get(name):
                 raise WorkFailed(f"{name} is {theirs} there and {self.versions.get(name)} here, so scores may differ")
-        os.chdir(self.folder)
+        # What is not there is missed by name, and not taken from another folder.
+        os.chdir(self.folder if os.path.isdir(self.folder) else os.sep)
         if self.folder not in sys.path:
             sys.path.append(self.folder)
         for name in [name for name in os.environ if name.startswith(_OWN_SETTINGS)]:
