@@ -44,6 +44,9 @@ def die():
 def deadly(case):
     if case.query == "die" and once("died-computing") or case.query == "always die":
         die()
+    if case.query == "die with all" and once("died-with-all"):
+        os.kill(os.getppid(), signal.SIGKILL)  # the process of Ray that starts workers
+        die()
     if case.query == "die writing" and once("died-writing"):
         replace = os.replace
 
@@ -208,6 +211,19 @@ def test_a_stopped_job_goes_on_where_it_stood(lines, signal_name, way):
     assert Path("scores.jsonl").read_bytes() == Path("alone.jsonl").read_bytes()
     assert Path("evaluated.txt").stat().st_size < N_RECORDS
     assert not Path("scores.jsonl.blocks").exists()
+
+
+def test_when_all_of_ray_dies_nothing_is_given_up(lines):
+    write([*lines[:200], record(1000, "die with all"), *lines[200:]])
+    score = ("score", "runs.jsonl", "-m", "own.py:deadly", "--json", "--out")
+    stopped = agentunit(*score, "scores.jsonl", *RAY)
+    # Ray may end our process before it can say why.
+    assert stopped.returncode, stopped.stdout
+    assert not stopped.stdout
+    assert not Path("scores.jsonl").exists()
+    resumed = agentunit(*score, "scores.jsonl", *RAY, "--resume")
+    assert seen(resumed) == seen(agentunit(*score, "alone.jsonl"))
+    assert Path("scores.jsonl").read_bytes() == Path("alone.jsonl").read_bytes()
 
 
 def test_a_cluster_that_was_there_before_gives_the_same(lines):

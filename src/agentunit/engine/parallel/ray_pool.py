@@ -43,6 +43,8 @@ _PACKAGES = ("agentunit-local", "dp-accounting", "ecologits", "genai-prices", "o
 _OBJECT_STORE_BYTES = 80 << 20
 # Ray's errors hold whole tracebacks and logs.
 _MOST_SAID = 300
+_MOST_NODE_DEATHS = 5
+_MOST_WAIT_S = 60.0
 
 
 class _Surroundings(Struct):
@@ -100,7 +102,7 @@ class RayPool(Generic[Task, Result]):
             except WorkFailed:
                 raise
             except Exception as error:
-                said = " ".join(describe_error(error).split())[:_MOST_SAID]
+                said = _said(error)
                 if self._address is None:
                     raise WorkFailed(f"Ray cannot be started on this machine: {said}") from error
                 hint = "does it listen there, and does it ask for a token (RAY_AUTH_MODE=token, RAY_AUTH_TOKEN)?"
@@ -154,7 +156,7 @@ class RayPool(Generic[Task, Result]):
     def in_order(self, tasks: Iterable[Task], ahead: int | None = None) -> Iterator[tuple[Task, Result | WorkerDied]]:
         """The result of each task, in the order of the tasks; at most ``ahead`` are begun before the first is done."""
         import ray
-        from ray.exceptions import LocalRayletDiedError, NodeDiedError, OutOfMemoryError, WorkerCrashedError
+        from ray.exceptions import NodeDiedError, OutOfMemoryError, WorkerCrashedError
 
         ahead = ahead or 64 + 4 * self._n_workers
         source = enumerate(tasks)
@@ -163,6 +165,7 @@ class RayPool(Generic[Task, Result]):
         running: dict[Any, int] = {}
         again: deque[int] = deque()
         deaths: Counter[int] = Counter()
+        node_deaths: Counter[int] = Counter()
         n_yielded = 0
 
         def next_number() -> int | None:
@@ -186,18 +189,35 @@ class RayPool(Generic[Task, Result]):
                 number = running.pop(reference)
                 try:
                     is_done, result = ray.get(reference)
-                except (WorkerCrashedError, OutOfMemoryError, NodeDiedError, LocalRayletDiedError) as error:
+                except (WorkerCrashedError, OutOfMemoryError) as error:
                     deaths[number] += 1
                     if deaths[number] < MOST_DEATHS:
                         again.append(number)
                     else:
+                        self._refuse_dead_ray()
                         results[number] = WorkerDied(f"{type(error).__name__} of Ray")
                     continue
+                except NodeDiedError as error:
+                    # Not the fault of the task, as far as one can tell; so it is never given up as that of a worker is.
+                    node_deaths[number] += 1
+                    if node_deaths[number] >= _MOST_NODE_DEATHS:
+                        raise WorkFailed(f"Ray: {_said(error)}") from error
+                    again.append(number)
+                    continue
                 except Exception as error:
-                    raise WorkFailed(f"Ray: {describe_error(error)}") from error
+                    raise WorkFailed(f"Ray: {_said(error)}") from error
                 if not is_done:
                     raise WorkFailed(result)
                 results[number] = result
+
+    def _refuse_dead_ray(self) -> None:
+        """Raise if nothing can be done any more: then it is not the task that killed its workers."""
+        import ray
+
+        try:
+            ray.get(ray.remote(num_cpus=0, max_retries=0)(_versions).remote(), timeout=_MOST_WAIT_S)
+        except Exception as error:
+            raise WorkFailed(f"Ray: {_said(error)}") from error
 
 
 _latest: tuple[str, Callable[[Any], Any]] | None = None
@@ -217,6 +237,10 @@ def _do(token: str, surroundings: _Surroundings, held: list[Any], task: Any) -> 
     except Exception as error:  # noqa: BLE001  # the border of a process
         said = str(error) if isinstance(error, WorkFailed) else describe_error(error)
         return False, f"on {socket.gethostname()}: {said}"
+
+
+def _said(error: Exception) -> str:
+    return " ".join(describe_error(error).split())[:_MOST_SAID]
 
 
 def _versions() -> dict[str, str | None]:
