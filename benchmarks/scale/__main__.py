@@ -9,16 +9,17 @@ import platform
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 import benchmarks.scale
 from benchmarks.scale.cost_model import cost_model
 from benchmarks.scale.drawing import growth_plot
-from benchmarks.scale.measured import measure_growth, measure_model, measure_otlp, measure_pace
+from benchmarks.scale.measured import measure_growth, measure_model, measure_otlp, measure_pace, measure_ray
 from benchmarks.speed.answers import Answer
 from benchmarks.speed.environments import ROOT
 
-_QUESTIONS = ("pace", "otlp", "growth", "model")
+_QUESTIONS = ("pace", "otlp", "growth", "model", "ray")
 _PAGE = ROOT / "docs" / "performance.md"
 _PLOT = ROOT / "docs" / "performance.svg"
 _BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -57,6 +58,8 @@ def _answers(options: argparse.Namespace) -> Iterator[Answer]:
         yield measure_growth(options.disk, options.sizes, options.stream)
     if "model" in options.questions and options.model_records:
         yield measure_model(options.disk, options.model_records)
+    if "ray" in options.questions and find_spec("ray") is not None:
+        yield measure_ray(options.disk, options.records)
 
 
 def _write_page(answers: dict[str, Answer]) -> None:

@@ -161,6 +161,36 @@ def measure_otlp(places: dict[str, Path], megabytes: int, rounds: int) -> Answer
     return answer
 
 
+def measure_ray(parent: Path, n_records: int) -> Answer:
+    """What tasks of Ray cost beside processes: a record, from two sizes of file, and to start."""
+    columns = (
+        Column("name", "way"),
+        Column("fixed_s", "seconds for a small file", decimals(1)),
+        Column("fixed_cpu_s", "its CPU seconds", decimals(1)),
+        Column("cpu_us", "CPU µs a further record", decimals(1)),
+        Column("ratio", "to --jobs 2", decimals(2)),
+    )
+    answer = Answer("ray", f"Seven exact metrics on {n_records:,} records by tasks of Ray", columns)
+    answer.remarks.append("Targets: 1.3 times the CPU of processes, 20 seconds to start.")
+    n_few = max(1, n_records // 50)
+    by_processes = None
+    with _folder(parent) as folder:
+        for size in (n_few, n_records):
+            write_recordings(folder / f"{size}.jsonl", size)
+        for name, jobs in (("--jobs 2", "2"), ("--engine ray --jobs 2", "ray:2")):
+            small, large = (
+                run_jobs([str(folder / "scores.jsonl"), jobs, EXACT, str(folder / f"{size}.jsonl")])[0]
+                for size in (n_few, n_records)
+            )
+            cpu_us = (large["cpu_s"] - small["cpu_s"]) / (n_records - n_few) * 1e6
+            by_processes = by_processes or (cpu_us, large["digest"])
+            if large["digest"] != by_processes[1]:
+                raise JobFailed(f"{name}: results differ")
+            ratio = cpu_us / by_processes[0]
+            answer.add(name=name, fixed_s=small["wall_s"], fixed_cpu_s=small["cpu_s"], cpu_us=cpu_us, ratio=ratio)
+    return answer
+
+
 def measure_growth(parent: Path, sizes: list[int], stream: int | None) -> Answer:
     """What a record costs, and how much memory is taken, as files grow."""
     columns = (

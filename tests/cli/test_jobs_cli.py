@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agentunit.cli import options
 from agentunit.engine.parallel.results import UnitsInOrder
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -101,11 +102,30 @@ def test_a_number_of_processes_that_is_none_is_refused(invoke, jobs):
     assert "must be a number of processes, or auto" in result.stderr
 
 
+def test_an_engine_is_named_and_installed(invoke, monkeypatch):
+    records("runs.jsonl", 4)
+    for engine in ("spark", "ray://", "ray:/head"):
+        result = invoke("score", "runs.jsonl", "--engine", engine)
+        assert (result.exit_code, "must be ray, or ray://HOST:PORT" in result.stderr) == (2, True)
+    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    result = invoke("score", "runs.jsonl", "--engine", "ray")
+    assert (result.exit_code, "needs the extra ray: pip install" in result.stderr) == (2, True)
+
+
+def test_what_is_read_in_order_is_scored_here_whatever_the_engine(invoke, monkeypatch):
+    records("runs.jsonl", 6)
+    monkeypatch.setattr(options, "find_spec", lambda name: name)
+    alone = invoke("score", "runs.jsonl", "-m", "privacy_budget", "--out", "-")
+    here = invoke("score", "runs.jsonl", "-m", "privacy_budget", "--out", "-", "--engine", "ray")
+    assert here.stdout == alone.stdout
+    assert "--engine: these records can only be read in order" in here.stderr
+
+
 def test_resuming_needs_a_place(invoke):
     records("runs.jsonl")
     result = invoke("score", "runs.jsonl", "--jobs", "2", "--resume")
     assert result.exit_code == 2
-    assert "--jobs and --out FILE" in result.stderr
+    assert "--jobs or --engine, and --out FILE" in result.stderr
 
 
 def test_a_plan_tells_records_time_and_what_a_share_would_tell(invoke):

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
+from importlib.util import find_spec
 from math import inf
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from agentunit.backends.media.limits import configure_media_root
 from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.engine.parallel import usable_processors
+from agentunit.installation import install_command
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 from agentunit.reports.printable import printable_line
 from agentunit.store import opening
@@ -106,6 +108,27 @@ def jobs_option(command: _Command) -> _Command:
         metavar="N",
         callback=read,
         help="Work in so many processes ('auto': one a processor). The result is the same to the last digit.",
+    )(command)
+
+
+def engine_option(command: _Command) -> _Command:
+    """``--engine``: what else than processes of this machine scores."""
+
+    def check(_: click.Context, __: click.Parameter, engine: str | None) -> str | None:
+        if engine is None:
+            return None
+        if engine != "ray" and not (engine.startswith("ray://") and len(engine) > len("ray://")):
+            raise click.BadParameter(f"must be ray, or ray://HOST:PORT; received {engine!r}")
+        if find_spec("ray") is None:
+            raise click.BadParameter(f"needs the extra ray: {install_command('ray')}")
+        return engine
+
+    return click.option(
+        "--engine",
+        metavar="ray[://HOST:PORT]",
+        callback=check,
+        help="Work in tasks of Ray (extra ray), here or on the cluster with this address, --jobs of them at once "
+        "(default: one a processor of the cluster). The result is the same.",
     )(command)
 
 

@@ -7,14 +7,11 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, redirect_stdout
-from datetime import datetime, timezone
 from itertools import chain, islice
 from typing import IO, Any
 
 import click
-from msgspec import structs
 
-import agentunit
 from agentunit.backends.judge.settings import why_not_configured
 from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
@@ -23,6 +20,7 @@ from agentunit.cli.options import (
     InputFailure,
     by_option,
     end_signals_interrupt,
+    engine_option,
     jobs_option,
     media_root_option,
     metrics_from,
@@ -33,9 +31,9 @@ from agentunit.cli.options import (
 )
 from agentunit.cli.outputs import open_for_writing
 from agentunit.cli.references import sliced_as_asked
-from agentunit.cli.score_output import check_output, open_sink
+from agentunit.cli.score_output import check_output, open_sink, run_as_data
 from agentunit.cli.score_plan import print_plan
-from agentunit.cli.score_work import OneProcess, SeveralProcesses, read_here
+from agentunit.cli.score_work import OneProcess, SeveralProcesses, works_here
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
@@ -47,16 +45,15 @@ from agentunit.cli.trace_inputs import (
 )
 from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
-from agentunit.core.results import InputError, MetricUse, RunRecord, RunSummary, encode_json
+from agentunit.core.results import InputError, RunSummary, encode_json
 from agentunit.engine.decision import Decision, decide_scoring
 from agentunit.engine.judge_plan import SAMPLE_SIZE, plan_sending
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.scoring import score as score_records
-from agentunit.engine.slices import Slices, SliceTable, slices_of_run
+from agentunit.engine.slices import Slices, slices_of_run
 from agentunit.metrics.base import describe
-from agentunit.metrics.registry import parameters
 from agentunit.reports.console import Terminal, error_line, print_run
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
@@ -106,7 +103,8 @@ _READ_BEFORE_ASKING = 1000
     help="Unreadable records plus failed scores that are allowed before the exit code becomes 3.",
 )
 @jobs_option
-@click.option("--resume", is_flag=True, help="Go on with a run with --jobs and --out that was stopped.")
+@engine_option
+@click.option("--resume", is_flag=True, help="Go on with a run with --jobs or --engine, and --out, that was stopped.")
 @click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
 @show_personal_data_option
@@ -126,6 +124,7 @@ def score(
     strict: bool,
     max_errors: int,
     jobs: int | None,
+    engine: str | None,
     resume: bool,
     plan: bool,
     again: bool,
@@ -153,11 +152,14 @@ def score(
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
     agentunit score exports/ --jobs auto --out scores.jsonl
+    agentunit score exports/ --engine ray://head:10001 --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
     """
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     if names_run(files, store_path):
+        if engine is not None:
+            raise click.UsageError("--engine goes with files: the records of a run are read from its store")
         score_stored_run(
             files[0],
             metrics,
@@ -176,8 +178,8 @@ def score(
     refuse_missing(files)
     if choice.settings.get("transcripts") and not out:
         raise click.UsageError("--judge-transcripts keeps every call with the scores: say where with --out FILE")
-    if resume and (jobs is None or out is None or out == STDIN):
-        raise click.UsageError("--resume goes on with a run that had --jobs and --out FILE: give them again")
+    if resume and ((jobs is None and engine is None) or out is None or out == STDIN):
+        raise click.UsageError("--resume goes on with a run that had --jobs or --engine, and --out FILE: repeat them")
     refuse_overwriting_inputs(files, out, errors_file)
     check_output(out)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
@@ -195,9 +197,7 @@ def score(
         work: OneProcess | SeveralProcesses
         sink = None if out is None else open_sink(out, metrics, files, max_errors)
         judged = judged_metrics(metrics)
-        if jobs is not None and judged:
-            click.echo(f"--jobs: {judged[0].name} asks a judge, whose limits hold for one process", err=True)
-        if jobs is None or judged or read_here(files, metrics, group_by):
+        if works_here(files, metrics, group_by, judged, jobs=jobs, engine=engine):
             records, n_cases = _records(source, errors_stream), None
             if judged:
                 records, n_cases = _asked_about(records, source, metrics, choice)
@@ -211,6 +211,7 @@ def score(
                 source,
                 metrics,
                 jobs=jobs,
+                engine=engine,
                 format_name=format_name,
                 expected_path=expected,
                 out=out,
@@ -234,7 +235,7 @@ def score(
     table = None if slices is None else mask.slices(slices.table())
     if as_json:
         print_reading(source, Terminal(stderr=True))
-        click.echo(printable_json(_run_as_data(files, metrics, summary, table)))
+        click.echo(printable_json(run_as_data(files, metrics, summary, table)))
     else:
         print_reading(source, Terminal(stderr=out == STDIN))
         if table is not None and summary.n_cases:
@@ -304,7 +305,7 @@ def score_stored_run(
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
     if as_json:
-        click.echo(printable_json(_run_as_data([header.id], metrics, summary, table)))
+        click.echo(printable_json(run_as_data([header.id], metrics, summary, table)))
     else:
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
         if table is not None:
@@ -338,22 +339,6 @@ def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Re
 def _list_error(error: InputError, errors_stream: IO[bytes] | None) -> None:
     if errors_stream is not None:
         errors_stream.write(encode_json(error) + b"\n")
-
-
-def _run_as_data(
-    files: Sequence[str],
-    metrics: Sequence[Any],
-    summary: RunSummary,
-    slices: SliceTable | None,
-) -> dict[str, Any]:
-    record = RunRecord(
-        agentunit_version=agentunit.__version__,
-        created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        sources=list(files),
-        metrics=[MetricUse(metric.name, describe(metric).version, parameters(metric)) for metric in metrics],
-        summary=summary,
-    )
-    return {**structs.asdict(record), **({} if slices is None else {"slices": slices})}
 
 
 def _print(

@@ -1,19 +1,33 @@
-"""Where ``agentunit score --out`` puts scores: lines of JSON, or a score table (.parquet)."""
+"""Where ``agentunit score --out`` puts scores, lines of JSON or a score table (.parquet), and a run as data."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import Any, Protocol
 
+from msgspec import structs
+
+import agentunit
 from agentunit.cli.options import InputFailure
 from agentunit.cli.outputs import Output, unfinished_path
-from agentunit.core.results import CaseScores, MetricUse, decode_case_scores, decode_json, encode_json, encode_scores
+from agentunit.core.results import (
+    CaseScores,
+    MetricUse,
+    RunRecord,
+    RunSummary,
+    decode_case_scores,
+    decode_json,
+    encode_json,
+    encode_scores,
+)
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.scoring import RunTotals
+from agentunit.engine.slices import SliceTable
 from agentunit.engine.table_run import ScoreTableWriter
 from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters
@@ -130,3 +144,20 @@ class TableSink:
             header.settings["judge_problems"] = list(totals.judge_problems)
         self._writer.finish(n_input_errors=totals.n_input_errors, input_errors=totals.input_errors)
         self._output.finish(keep=totals.n_cases > 0)
+
+
+def run_as_data(
+    files: Sequence[str],
+    metrics: Sequence[Any],
+    summary: RunSummary,
+    slices: SliceTable | None,
+) -> dict[str, Any]:
+    """What ``--json`` prints of a run."""
+    record = RunRecord(
+        agentunit_version=agentunit.__version__,
+        created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        sources=list(files),
+        metrics=[MetricUse(metric.name, describe(metric).version, parameters(metric)) for metric in metrics],
+        summary=summary,
+    )
+    return {**structs.asdict(record), **({} if slices is None else {"slices": slices})}

@@ -19,6 +19,7 @@ from agentunit.core.results import InputError, RunSummary
 from agentunit.engine.parallel.folder import JobFolder, JobFolderError
 from agentunit.engine.parallel.identity import identity_of
 from agentunit.engine.parallel.pool import WorkFailed
+from agentunit.engine.parallel.remote_folder import RemoteJobFolder
 from agentunit.engine.parallel.scoring import ParallelScoring
 from agentunit.engine.parallel.units import BLOCK_BYTES
 from agentunit.engine.parallel.work import ScoringJob
@@ -29,6 +30,7 @@ from agentunit.reports.figures import counted
 from agentunit.reports.progress import Progress
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
+from agentunit.traces.remote import RemoteError, is_remote
 
 
 class OneProcess:
@@ -84,7 +86,8 @@ class SeveralProcesses:
         source: TraceFiles,
         metrics: Sequence[Any],
         *,
-        jobs: int,
+        jobs: int | None,
+        engine: str | None,
         format_name: str | None,
         expected_path: str | None,
         out: str | None,
@@ -97,7 +100,9 @@ class SeveralProcesses:
     ) -> None:
         self._out = out
         self._stack = ExitStack()
-        self._can_resume = out is not None and unfinished_path(out) != out
+        # Several machines share what they all reach by its URL.
+        is_shared = out is not None and engine is not None and is_remote(out)
+        self._can_resume = is_shared or (out is not None and unfinished_path(out) != out)
         job = ScoringJob(
             source.files[0][0],
             metrics=metrics,
@@ -115,7 +120,7 @@ class SeveralProcesses:
             path = tempfile.mkdtemp(prefix="agentunit-blocks-")
             self._stack.callback(shutil.rmtree, path, ignore_errors=True)
         try:
-            self._folder = JobFolder(path, identity, resume=resume)
+            self._folder = (RemoteJobFolder if is_shared else JobFolder)(path, identity, resume=resume)
         except JobFolderError as error:
             raise click.UsageError(f"--resume: {error}") from None
         except OSError as error:
@@ -131,6 +136,7 @@ class SeveralProcesses:
             job,
             self._folder,
             jobs=jobs,
+            engine=engine,
             sink=sink,
             slices=slices,
             on_error=on_error,
@@ -146,7 +152,7 @@ class SeveralProcesses:
         with redirect_stdout(sys.stderr), self._stack, self._sink or nullcontext() as sink, end_signals_interrupt():
             try:
                 summary = totals.work(progress.ticker())
-            except WorkFailed as error:
+            except (WorkFailed, RemoteError) as error:
                 raise InputFailure(f"{error}{self.kept()}") from None
             except RecordError:
                 # It would stop at the same place again.
@@ -169,6 +175,24 @@ class SeveralProcesses:
         )
 
 
-def read_here(files: Sequence[str], metrics: Sequence[Any], group_by: str) -> bool:
-    """Whether this process must read all records, because they depend on each other or cannot be read in parts."""
-    return STDIN in files or group_by == "session" or any(describe(metric).stateful for metric in metrics)
+def works_here(
+    files: Sequence[str],
+    metrics: Sequence[Any],
+    group_by: str,
+    judged: Sequence[Any],
+    *,
+    jobs: int | None,
+    engine: str | None,
+) -> bool:
+    """Whether this process reads all records; why it does although others were asked for is said."""
+    if jobs is None and engine is None:
+        return True
+    asked = "--engine" if jobs is None else "--jobs"
+    if judged:
+        click.echo(f"{asked}: {judged[0].name} asks a judge, whose limits hold for one process", err=True)
+        return True
+    # They depend on each other, or cannot be read in parts.
+    is_in_order = STDIN in files or group_by == "session" or any(describe(metric).stateful for metric in metrics)
+    if is_in_order and engine is not None:
+        click.echo("--engine: these records can only be read in order, which this machine does", err=True)
+    return is_in_order

@@ -83,5 +83,7 @@ def label_notes(rows: Iterable[MetricSummary]) -> list[str]:
         lines.append(f"{metric} is mean {of}, not a rate: agentunit label measures the rate")
     elif means:
         named = ", ".join(dict.fromkeys(means.values()))
-        lines.append(f"{named}: the mean of degrees that a model gives, not a rate of cases (agentunit label measures one)")
+        lines.append(
+            f"{named}: means of degrees that a model gives, not rates of cases (agentunit label measures them)"
+        )
     return lines

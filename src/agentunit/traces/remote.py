@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 
@@ -113,6 +113,37 @@ def _matches(system: Any, inner: str) -> list[RemoteFile]:
 def remote_folder(url: str) -> str:
     """The folder of a URL."""
     return url.rpartition("/")[0]
+
+
+def exists(url: str) -> bool:
+    """Whether something is there now."""
+    with _explained():
+        system, inner = _resolved(url)
+        system.invalidate_cache()
+        return bool(system.exists(inner))
+
+
+def file_names(url: str) -> list[str]:
+    """The names of the files in a folder; of one that is not there, none."""
+    with _explained():
+        system, inner = _resolved(url)
+        system.invalidate_cache()
+        try:
+            found = system.ls(inner, detail=True)
+        except FileNotFoundError:
+            return []
+        finally:
+            # What comes later is not in the listing, which would say that it is not there.
+            system.invalidate_cache()
+        return [each["name"].rpartition("/")[2] for each in found if each["type"] == "file"]
+
+
+def delete_files(urls: Sequence[str]) -> None:
+    """Delete files of one storage."""
+    with _explained():
+        places = [_resolved(url) for url in urls]
+        if places:
+            places[0][0].rm([inner for _, inner in places])
 
 
 class RemoteOutput(io.RawIOBase):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -65,26 +66,31 @@ class JobFolder:
     """A folder with the results of a job's units. Files in it that are of another name are left alone."""
 
     def __init__(self, path: str | os.PathLike[str], identity: Identity, *, resume: bool) -> None:
-        self.path = Path(path)
+        self.path = os.fspath(path).rstrip("/")
         self._identity = msgspec.to_builtins(identity)
         self._token = identity.token()
         if resume:
             self._check(identity)
-        self.path.mkdir(mode=0o700, exist_ok=True)
+        self._make()
+        # By one look: a file system of a network remembers for a while that a file was not there.
+        self._kept = frozenset(self._names()) if resume else frozenset()
         self.n_discarded = 0
         if not resume:
-            self.n_discarded = sum(each.name.endswith(".columns") for each in self.path.iterdir())
+            self.n_discarded = sum(name.endswith(".columns") for name in self._names())
             self.clear()
-            self._write(_IDENTITY, msgspec.json.encode(identity))
+            with self._unfinished_folder() as folder:
+                unfinished = f"{folder}/{_IDENTITY}.tmp"
+                Path(unfinished).write_bytes(msgspec.json.encode(identity))
+                self._put(unfinished, _IDENTITY)
 
     def _check(self, identity: Identity) -> None:
         try:
-            data = (self.path / _IDENTITY).read_bytes()
-            before = msgspec.json.decode(data, type=Identity)
+            with self._read(_IDENTITY) as file:
+                before = msgspec.json.decode(file.read(), type=Identity)
         except FileNotFoundError:
             raise JobFolderError(f"there is nothing to go on with: {self.path} holds no job") from None
         except (OSError, msgspec.DecodeError, msgspec.ValidationError) as error:
-            raise JobFolderError(f"{self.path / _IDENTITY} cannot be read: {error}") from None
+            raise JobFolderError(f"{self.path}/{_IDENTITY} cannot be read: {error}") from None
         # Both through JSON, which knows no tuples.
         now = msgspec.json.decode(msgspec.json.encode(identity), type=Identity)
         changed = before.differences(now)
@@ -92,42 +98,52 @@ class JobFolder:
             what = "; ".join(changed[:3]) or "it was made by another version"
             raise JobFolderError(f"the job in {self.path} is another one ({what}): without --resume it begins anew")
 
-    def place(self, number: int, kind: str) -> Path:
+    def place(self, number: int, kind: str) -> str:
         """Where a file of a unit lies: its ``columns``, ``lines`` or ``spans``."""
-        return self.path / f"{self._token}-{number:08d}.{kind}"
+        return f"{self.path}/{self._name(number, kind)}"
+
+    def _name(self, number: int, kind: str) -> str:
+        return f"{self._token}-{number:08d}.{kind}"
+
+    def is_there(self) -> bool:
+        """Whether this process sees the folder of the job."""
+        return self._exists(_IDENTITY)
 
     def is_done(self, number: int) -> bool:
-        """Whether a unit's results are whole."""
-        return self.place(number, "columns").exists()
+        """Whether a unit's results were whole when this job began."""
+        return self._name(number, "columns") in self._kept
 
     def write(self, number: int, make: Callable[[IO[bytes]], Iterator[tuple[Block, bytes] | UnitEnd]]) -> None:
         """Keep what a unit comes to; ``make`` gets the file for its spans.
 
         Whoever else does the same unit at the same time writes the same.
         """
-        unfinished = {kind: self.place(number, f"{kind}.{os.getpid()}.tmp") for kind in ("spans", "lines", "columns")}
-        with ExitStack() as stack:
-            files = {kind: stack.enter_context(open(path, "w+b")) for kind, path in unfinished.items()}
-            for part in make(files["spans"]):
-                if not isinstance(part, UnitEnd):
-                    files["lines"].write(part[1])
-                data = _encoder.encode(part if isinstance(part, UnitEnd) else part[0])
-                files["columns"].write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
-        for kind, path in unfinished.items():
-            if kind != "columns" and not path.stat().st_size:
-                path.unlink()
-            else:
-                os.replace(path, self.place(number, kind))
+        own = f"{socket.gethostname()}-{os.getpid()}"
+        with self._unfinished_folder() as folder:
+            names = {kind: self._name(number, kind) for kind in ("spans", "lines", "columns")}
+            unfinished = {kind: f"{folder}/{name}.{own}.tmp" for kind, name in names.items()}
+            with ExitStack() as stack:
+                files = {kind: stack.enter_context(open(path, "w+b")) for kind, path in unfinished.items()}
+                for part in make(files["spans"]):
+                    if not isinstance(part, UnitEnd):
+                        files["lines"].write(part[1])
+                    data = _encoder.encode(part if isinstance(part, UnitEnd) else part[0])
+                    files["columns"].write(len(data).to_bytes(_LENGTH_BYTES, "little") + data)
+            for kind, path in unfinished.items():
+                if kind != "columns" and not os.path.getsize(path):
+                    os.unlink(path)
+                else:
+                    self._put(path, names[kind])
 
     def blocks(self, number: int) -> Iterator[Block | UnitEnd]:
         """What a unit came to, the end last."""
-        with open(self.place(number, "columns"), "rb") as file:
+        with self._read(self._name(number, "columns")) as file:
             while head := file.read(_LENGTH_BYTES):
                 yield _block_decoder.decode(file.read(int.from_bytes(head, "little")))
 
     def end(self, number: int) -> UnitEnd:
         """The end of a unit alone."""
-        with open(self.place(number, "columns"), "rb") as file:
+        with self._read(self._name(number, "columns")) as file:
             while head := file.read(_LENGTH_BYTES):
                 length = int.from_bytes(head, "little")
                 at = file.tell()
@@ -142,26 +158,44 @@ class JobFolder:
     def open(self, number: int, kind: str) -> IO[bytes]:
         """The lines or spans of a unit, to be read; a unit without any has an empty file."""
         try:
-            return open(self.place(number, kind), "rb")
+            return self._read(self._name(number, kind))
         except FileNotFoundError:
             return BytesIO()
 
     def clear(self) -> None:
         """Remove what jobs wrote, and nothing else."""
-        for each in self.path.iterdir():
-            if each.name == _IDENTITY or _is_ours(each.name):
-                each.unlink(missing_ok=True)
+        self._delete([name for name in self._names() if name == _IDENTITY or _is_ours(name)])
 
     def remove(self) -> None:
         """Remove what jobs wrote, and the folder if nothing else is in it."""
         self.clear()
         with suppress(OSError):
-            self.path.rmdir()
+            os.rmdir(self.path)
 
-    def _write(self, name: str, data: bytes) -> None:
-        unfinished = self.path / f"{name}.tmp"
-        unfinished.write_bytes(data)
-        os.replace(unfinished, self.path / name)
+    # What is different where a folder is no folder of a file system.
+
+    def _make(self) -> None:
+        Path(self.path).mkdir(mode=0o700, exist_ok=True)
+
+    def _unfinished_folder(self) -> AbstractContextManager[str]:
+        return nullcontext(self.path)
+
+    def _names(self) -> list[str]:
+        return os.listdir(self.path)
+
+    def _exists(self, name: str) -> bool:
+        return os.path.exists(f"{self.path}/{name}")
+
+    def _read(self, name: str) -> IO[bytes]:
+        return open(f"{self.path}/{name}", "rb")
+
+    def _put(self, finished: str, name: str) -> None:
+        """Give a finished file its name, at once and whole."""
+        os.replace(finished, f"{self.path}/{name}")
+
+    def _delete(self, names: Sequence[str]) -> None:
+        for name in names:
+            Path(self.path, name).unlink(missing_ok=True)
 
 
 def _is_ours(name: str) -> bool:

@@ -21,9 +21,9 @@ Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 # A task that has killed so many workers is not handed out again.
-_MOST_DEATHS = 2
+MOST_DEATHS = 2
 # Numerical libraries that a worker loads later read these; many threads in each of many processes only wait.
-_THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "AGENTUNIT_LOCAL_THREADS")
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "AGENTUNIT_LOCAL_THREADS")
 
 
 class WorkFailed(RuntimeError):
@@ -125,7 +125,7 @@ class WorkerPool(Generic[Task, Result]):
                     self._workers.remove(worker)
                     how = worker.end()
                     deaths[number] = deaths.get(number, 0) + 1
-                    if deaths[number] < _MOST_DEATHS:
+                    if deaths[number] < MOST_DEATHS:
                         again.append(number)
                     else:
                         results[number] = WorkerDied(how)
@@ -199,7 +199,7 @@ def _serve(connection: Connection, work: Callable[[Any], Any], inherited: list[C
     # Ctrl-C reaches the whole group of processes; the one that started us decides what it means.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    os.environ.update(dict.fromkeys(_THREAD_VARIABLES, "1"))
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     sys.stdout = sys.stderr
     while True:
         try:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from agentunit.core.results import InputError
 from agentunit.engine.columns import Block
 from agentunit.engine.parallel.folder import JobFolder
-from agentunit.engine.parallel.pool import WorkerDied, WorkerPool, leave_if_orphaned
+from agentunit.engine.parallel.pool import WorkerDied, WorkerPool, WorkFailed, leave_if_orphaned
 from agentunit.engine.parallel.units import BLOCK_BYTES, FileUnit, Unit, file_units, trace_units
 from agentunit.engine.parallel.work import Job, SpoolFiles, UnitEnd, notes_from_data, work_on_unit
 from agentunit.traces.limits import read_limits
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.reading import TraceFiles, note_repeated
+from agentunit.traces.remote import is_remote
 from agentunit.traces.spools import Spool
+
+if TYPE_CHECKING:
+    from agentunit.engine.parallel.ray_pool import RayPool
+
+    _Pool = WorkerPool[Any, None] | RayPool[Any, None]
 
 
 class StrictJobRefused(Exception):
@@ -35,7 +42,8 @@ class UnitsInOrder:
         job: Job,
         folder: JobFolder,
         *,
-        jobs: int,
+        jobs: int | None,
+        engine: str | None = None,
         take: Callable[[Block, bytes], None],
         take_error: Callable[[InputError], None],
         block_bytes: int = BLOCK_BYTES,
@@ -44,6 +52,7 @@ class UnitsInOrder:
         self._job = job
         self._folder = folder
         self._jobs = jobs
+        self._engine = engine
         self._take = take
         self._take_error = take_error
         self._block_bytes = block_bytes
@@ -60,7 +69,7 @@ class UnitsInOrder:
         """Do everything; yields after each unit."""
         files = file_units(self._source.files, self._job.format, self._block_bytes)
         self._n_bytes = sum(unit.n_bytes for unit in files)
-        with WorkerPool(self._jobs, partial(do_unit, self._job, self._folder)) as pool:
+        with self._pool() as pool:
             yield from self._accepted(pool, 0, files)
             traces = list(trace_units(self._spools.items(), self._block_bytes))
             # From here on units say where their spans lie; what each is sent beside that is how they are packed.
@@ -68,7 +77,16 @@ class UnitsInOrder:
             self._n_bytes += sum(unit.n_bytes for unit in traces)
             yield from self._accepted(pool, len(files), traces)
 
-    def _accepted(self, pool: WorkerPool[Any, None], first: int, units: Sequence[Unit]) -> Iterator[None]:
+    def _pool(self) -> _Pool:
+        if self._engine is None:
+            return WorkerPool(self._jobs or 1, partial(do_unit, self._job, self._folder))
+        from agentunit.engine.parallel.ray_pool import RayPool
+
+        return RayPool(
+            self._engine, self._jobs, partial(do_unit_there, self._job, self._folder), getattr(self._job, "metrics", ())
+        )
+
+    def _accepted(self, pool: _Pool, first: int, units: Sequence[Unit]) -> Iterator[None]:
         """Have units done, unless they are already, and take each result once, in order."""
         numbered = list(enumerate(units, first))
         to_do = [(number, unit) for number, unit in numbered if not self._folder.is_done(number)]
@@ -92,7 +110,12 @@ class UnitsInOrder:
             self._file.n_bad += 1
             self._take_error(_death(unit, result))
             return
-        end = self._folder.end(number)
+        try:
+            end = self._folder.end(number)
+        except FileNotFoundError:
+            raise WorkFailed(
+                f"{self._folder.path} is not the same folder on all machines: it lacks unit {number}"
+            ) from None
         if self._file.n_bad and self._file.n_bad + end.n_bad > read_limits().bad_items:
             # Too much of the file is bad: the unit is read again up to where one process would have stopped.
             do_unit(self._job, self._folder, (number, unit, {}), self._file.n_bad)
@@ -170,6 +193,16 @@ def do_unit(job: Job, folder: JobFolder, task: tuple[int, Unit, dict[int, Spool]
                 yield part
 
         folder.write(number, parts)
+
+
+def do_unit_there(job: Job, folder: JobFolder, task: tuple[int, Unit, dict[int, Spool]]) -> None:
+    """On a machine that may be another: do a unit, if what it needs can be seen from there."""
+    unit = task[1]
+    if isinstance(unit, FileUnit) and not is_remote(unit.path) and not os.path.exists(unit.path):
+        raise WorkFailed(f"there is no {unit.path}: inputs must be URLs, or on a file system that all machines share")
+    if not folder.is_there():
+        raise WorkFailed(f"there is no {folder.path}: --out must be a URL, or on a file system that all machines share")
+    do_unit(job, folder, task)
 
 
 def _death(unit: Unit, died: WorkerDied) -> InputError:

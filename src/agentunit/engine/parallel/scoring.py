@@ -31,7 +31,9 @@ class ScoreSink(Protocol):
 
 
 class ParallelScoring(RunTotals):
-    """The files of a source scored by ``jobs`` processes; the units of work and their results lie in a folder.
+    """The files of a source scored by ``jobs`` processes, or so many tasks of an ``engine`` at once.
+
+    The units of work and their results lie in a folder.
 
     What workers send is added up in the order of the input, by the same code that adds up the scores of one process.
     ``sink`` gets the lines, ``on_error`` what cannot be read.
@@ -43,7 +45,8 @@ class ParallelScoring(RunTotals):
         job: ScoringJob,
         folder: JobFolder,
         *,
-        jobs: int,
+        jobs: int | None,
+        engine: str | None = None,
         sink: ScoreSink | None = None,
         slices: Slices | None = None,
         on_error: Callable[[InputError], None] = lambda error: None,
@@ -51,7 +54,14 @@ class ParallelScoring(RunTotals):
     ) -> None:
         super().__init__(job.metrics)
         self._units = UnitsInOrder(
-            source, job, folder, jobs=jobs, take=self._take, take_error=self._take_error, block_bytes=block_bytes
+            source,
+            job,
+            folder,
+            jobs=jobs,
+            engine=engine,
+            take=self._take,
+            take_error=self._take_error,
+            block_bytes=block_bytes,
         )
         self._sink = sink
         self._slices = slices
