@@ -6,10 +6,11 @@ the job, a digest of inputs, metrics and settings: what another job left behind 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -106,7 +107,7 @@ class JobFolder:
         Whoever else does the same unit at the same time writes the same.
         """
         unfinished = {kind: self.place(number, f"{kind}.{os.getpid()}.tmp") for kind in ("spans", "lines", "columns")}
-        with ExitStack() as stack:
+        with self._named_errors(), ExitStack() as stack:
             files = {kind: stack.enter_context(open(path, "w+b")) for kind, path in unfinished.items()}
             for part in make(files["spans"]):
                 if not isinstance(part, UnitEnd):
@@ -118,6 +119,16 @@ class JobFolder:
                 path.unlink()
             else:
                 os.replace(path, self.place(number, kind))
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """A full disk says of itself neither which it is nor what was written."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
+                error.filename = str(self.path)
+            raise
 
     def blocks(self, number: int) -> Iterator[Block | UnitEnd]:
         """What a unit came to, the end last."""
