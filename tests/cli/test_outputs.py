@@ -43,7 +43,7 @@ def test_only_one_command_writes_an_output(tmp_path, name):
     with subprocess.Popen(
         [sys.executable, "-c", HOLDING, str(out)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as other:
-        assert other.stdin is not None and other.stdout is not None
+        assert other.stdout is not None
         assert other.stdout.readline() == b"held\n"
         with pytest.raises(InputFailure, match="is being written by another command"):
             Output(str(out))
