@@ -59,6 +59,11 @@ def configure_media_root(root: str | os.PathLike[str] | None) -> None:
     _configured = None if root is None else Path(root)
 
 
+def configured_media_root() -> Path | None:
+    """The folder that was configured."""
+    return _configured
+
+
 @dataclass(frozen=True)
 class MediaAccess:
     """Where media may come from: files under ``root`` only, when there is one; URLs only when they are allowed.
