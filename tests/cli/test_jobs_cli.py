@@ -128,6 +128,27 @@ def test_resuming_needs_a_place(invoke):
     assert "--jobs or --engine, and --out FILE" in result.stderr
 
 
+@pytest.mark.parametrize("out", ["scores.jsonl", "scores.parquet", "memory://scores.jsonl"])
+def test_what_cannot_be_resumed_leaves_nothing(invoke, tmp_path, monkeypatch, out):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    records("runs.jsonl")
+    before = set(Path().iterdir()) | set(tmp_path.iterdir())
+    refused = invoke("score", "runs.jsonl", "-m", "cost", "--jobs", "2", "--resume", "--out", out)
+    assert refused.exit_code == 2
+    assert ("no URL" if "://" in out else "nothing to go on with") in refused.output
+    assert set(Path().iterdir()) | set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("out", ["scores.jsonl", "scores.parquet"])
+def test_an_output_that_was_not_written_is_no_next_step(invoke, out):
+    Path("other.jsonl").write_text('{"a": 1}\n')
+    nothing = invoke("score", "other.jsonl", "-m", "cost", "--out", out)
+    assert nothing.exit_code == 3
+    assert not Path(out).exists()
+    assert out not in nothing.output
+
+
 def test_a_plan_tells_records_time_and_what_a_share_would_tell(invoke):
     records("runs.jsonl", 5000)
     n_bytes = Path("runs.jsonl").stat().st_size

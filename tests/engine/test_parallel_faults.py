@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from agentunit.backends.media.limits import configure_media_root, configured_media_root
 from agentunit.engine.parallel.pool import WorkerDied, WorkerPool, WorkFailed
+from agentunit.metrics.registry import resolve_metrics
 
 N_RECORDS = 400
 N_BYTES = 4096
@@ -177,7 +180,11 @@ def test_leaving_a_pool_ends_its_workers():
     assert not any(each.is_alive() for each in workers)
 
 
-def test_beside_threads_of_other_code_workers_are_not_forked():
+def _score_elsewhere(metrics: list[Any], answer: str) -> Any:
+    return metrics[0].evaluate({"id": "q1"}, None, answer).value, configured_media_root()
+
+
+def test_beside_threads_of_other_code_workers_are_not_forked(tmp_path):
     ended = threading.Event()
     other = threading.Thread(target=ended.wait)
     other.start()
@@ -187,6 +194,15 @@ def test_beside_threads_of_other_code_workers_are_not_forked():
             assert type(pool._workers[0].process).__name__ == "SpawnProcess"
         with WorkerPool(1, lambda task: task) as pool, pytest.raises(WorkFailed, match="cannot be handed"):
             list(pool.in_order([1]))
+        (tmp_path / "weights.py").write_text("def weight(answer):\n    return 0.25")
+        metrics = resolve_metrics([str(tmp_path / "weights.py:weight")])
+        configure_media_root(tmp_path)
+        with WorkerPool(1, partial(_score_elsewhere, metrics)) as pool:
+            assert list(pool.in_order(["an answer"])) == [("an answer", (0.25, tmp_path))]
+        (tmp_path / "weights.py").unlink()
+        with WorkerPool(1, partial(_score_elsewhere, metrics)) as pool, pytest.raises(WorkFailed, match="no file"):
+            list(pool.in_order(["an answer"]))
     finally:
+        configure_media_root(None)
         ended.set()
         other.join()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
+import io
 import os
 import sys
 from contextlib import suppress
@@ -16,8 +18,9 @@ from agentunit.traces.remote import RemoteOutput, is_remote
 class Output:
     """A stream whose content takes the place of ``out`` by ``finish``; a name that ends in .gz is compressed.
 
-    A file is written beside its place until then. Without ``finish``, what was there before stays; what was written
-    stays beside it as .part where that can be read (``keeps_unfinished``). By URL there is nothing before ``finish``.
+    A file is written beside its place until then, by one command at a time. Without ``finish``, what was there before
+    stays; what was written stays beside it as .part where that can be read (``keeps_unfinished``). By URL there is
+    nothing before ``finish``.
     """
 
     def __init__(self, out: str, *, keeps_unfinished: bool = True) -> None:
@@ -26,6 +29,8 @@ class Output:
         self._remote: RemoteOutput | None = None
         self._unfinished = unfinished_path(out)
         self._compressed = out.endswith(".gz")
+        self._alone: IO[bytes] | None = None
+        self._is_finished = False
         if is_remote(out):
             try:
                 self._remote = RemoteOutput(out)
@@ -33,8 +38,11 @@ class Output:
                 raise cannot_write(out, error) from None
             raw = cast(IO[bytes], self._remote)
             self.stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="wb")) if self._compressed else raw
+        elif self._unfinished != out:
+            self._alone = raw = _open_alone(self._unfinished, out)
+            self.stream = cast(IO[bytes], gzip.GzipFile(fileobj=raw, mode="wb")) if self._compressed else raw
         else:
-            self.stream = open_for_writing(self._unfinished, compressed=self._compressed)
+            self.stream = open_for_writing(out, compressed=self._compressed)
 
     def __enter__(self) -> Output:
         return self
@@ -47,16 +55,36 @@ class Output:
                     self.stream.close()
                 self._remote.discard()
             return
-        self.stream.close()
-        if not self._keeps_unfinished and self._unfinished != self.out and os.path.exists(self._unfinished):
-            os.unlink(self._unfinished)
+        if self._alone is not None and not self._is_finished and not self._keeps_unfinished:
+            self.remove_unfinished()
+        # The last of it may not find room either; what went wrong first is what is told.
+        with suppress(OSError):
+            self.stream.close()
+        if self._alone is not None:
+            with suppress(OSError):
+                self._alone.close()
+
+    def remove_unfinished(self) -> None:
+        """Leave nothing beside the place of the output: what was written cannot be read, or holds nothing."""
+        if self._alone is not None:
+            with suppress(OSError):
+                if not _can_lock():
+                    self._alone.close()
+                os.unlink(self._unfinished)
 
     def finish(self, *, keep: bool) -> None:
         """Put the whole in its place; one that holds nothing is taken away, and what was there before stays."""
         try:
             if self._remote is None:
-                self.stream.close()
-                finish_output(self._unfinished, self.out, keep=keep)
+                if self._compressed or self._alone is None or not _can_lock():
+                    self.stream.close()
+                if self._alone is not None:
+                    # Moved while it is still held: as soon as it is not, another command may begin to write it anew.
+                    if not self._alone.closed:
+                        self._alone.flush()
+                    finish_output(self._unfinished, self.out, keep=keep)
+                    self._is_finished = True
+                    self._alone.close()
             elif keep:
                 self.stream.close()
                 self._remote.close()
@@ -64,6 +92,52 @@ class Output:
                 self._remote.discard()
         except OSError as error:
             raise cannot_write(self.out, error) from None
+
+
+class _NamedFile(io.FileIO):
+    """A file whose errors say which it is."""
+
+    def write(self, data: Any, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = self.name
+            raise
+
+
+def _can_lock() -> bool:
+    return os.name == "posix"
+
+
+def _open_alone(path: str, out: str) -> IO[bytes]:
+    """A file to write that no other command is writing.
+
+    The lock is this process's own, not that of workers that it forks: when it is killed, another may go on at once.
+    """
+    try:
+        while True:
+            raw = _NamedFile(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666), "wb")
+            raw.name = path
+            stream = io.BufferedWriter(raw)
+            if not _can_lock():
+                raw.truncate(0)
+                return stream
+            import fcntl
+
+            try:
+                fcntl.lockf(raw, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                # Some file systems know no locks.
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    stream.close()
+                    raise InputFailure(f"{out} is being written by another command: wait for it, or stop it") from None
+            # Whoever held it may have moved it to its place since it was opened here.
+            if os.path.exists(path) and os.path.samestat(os.stat(path), os.fstat(raw.fileno())):
+                raw.truncate(0)
+                return stream
+            stream.close()
+    except OSError as error:
+        raise cannot_write(path, error) from None
 
 
 def open_for_writing(path: str, *, compressed: bool = False) -> IO[bytes]:

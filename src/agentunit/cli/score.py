@@ -29,7 +29,7 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
-from agentunit.cli.outputs import open_for_writing
+from agentunit.cli.outputs import open_for_writing, unfinished_path
 from agentunit.cli.references import sliced_as_asked
 from agentunit.cli.score_output import check_output, open_sink, run_as_data
 from agentunit.cli.score_plan import print_plan
@@ -178,8 +178,14 @@ def score(
     refuse_missing(files)
     if choice.settings.get("transcripts") and not out:
         raise click.UsageError("--judge-transcripts keeps every call with the scores: say where with --out FILE")
-    if resume and ((jobs is None and engine is None) or out is None or out == STDIN):
-        raise click.UsageError("--resume goes on with a run that had --jobs or --engine, and --out FILE: repeat them")
+    if resume and (
+        (jobs is None and engine is None)
+        or out in (None, STDIN)
+        or (engine is None and out is not None and unfinished_path(out) == out)
+    ):
+        raise click.UsageError(
+            "--resume goes on with a run that had --jobs and --out FILE, or --engine and --out FILE or URL: repeat them"
+        )
     refuse_overwriting_inputs(files, out, errors_file)
     check_output(out)
     if out and errors_file and os.path.abspath(out) == os.path.abspath(errors_file):
@@ -240,7 +246,7 @@ def score(
         print_reading(source, Terminal(stderr=out == STDIN))
         if table is not None and summary.n_cases:
             print_slices(table, infos, Terminal(stderr=out == STDIN), all_rows=all_rows)
-        _print(summary, metrics, out, errors_file, files)
+        _print(summary, metrics, out if summary.n_cases or out == STDIN else None, errors_file, files)
     _leave(decision, summary, as_json)
 
 

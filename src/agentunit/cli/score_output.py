@@ -50,6 +50,10 @@ class ScoreSink(Protocol):
         """All cases were scored: put the whole in its place; nothing is kept of an input without a case."""
         ...
 
+    def remove_unfinished(self) -> None:
+        """Nothing will be scored: leave nothing beside the place of the output."""
+        ...
+
     def __enter__(self) -> ScoreSink: ...
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None: ...
@@ -101,6 +105,10 @@ class LineSink:
         """Put the file in its place."""
         self._output.finish(keep=totals.n_cases > 0)
 
+    def remove_unfinished(self) -> None:
+        """Remove the file that was begun."""
+        self._output.remove_unfinished()
+
 
 class TableSink:
     """A score table: the run is its metadata."""
@@ -144,6 +152,10 @@ class TableSink:
             header.settings["judge_problems"] = list(totals.judge_problems)
         self._writer.finish(n_input_errors=totals.n_input_errors, input_errors=totals.input_errors)
         self._output.finish(keep=totals.n_cases > 0)
+
+    def remove_unfinished(self) -> None:
+        """Remove the file that was begun."""
+        self._output.remove_unfinished()
 
 
 def run_as_data(

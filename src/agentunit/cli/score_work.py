@@ -57,7 +57,7 @@ class OneProcess:
         )
         source.on_progress = progress.touch
         # What a metric prints must not get between the lines of --json or --out -.
-        with redirect_stdout(sys.stderr), self._sink or nullcontext() as sink:
+        with redirect_stdout(sys.stderr), self._sink or nullcontext() as sink, end_signals_interrupt():
             try:
                 for case in progress.watch(run):
                     if sink is not None:
@@ -122,8 +122,12 @@ class SeveralProcesses:
         try:
             self._folder = (RemoteJobFolder if is_shared else JobFolder)(path, identity, resume=resume)
         except JobFolderError as error:
+            if sink is not None:
+                sink.remove_unfinished()
             raise click.UsageError(f"--resume: {error}") from None
         except OSError as error:
+            if sink is not None:
+                sink.remove_unfinished()
             raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
         if self._folder.n_discarded:
             n_blocks = counted(self._folder.n_discarded, "block")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -346,9 +347,25 @@ def _module_of_file(path: str) -> ModuleType:
     if spec is None or spec.loader is None:
         raise UnknownMetricError(f"{path!r} cannot be loaded as a Python file")
     module = module_from_spec(spec)
-    sys.modules.setdefault(file.stem, module)
+    if sys.modules.setdefault(file.stem, module) is module:
+        _loaded_files[file.stem] = os.path.abspath(file)
     spec.loader.exec_module(module)
     return module
+
+
+_loaded_files: dict[str, str] = {}
+
+
+def loaded_files() -> dict[str, str]:
+    """The files that metrics were loaded from, by the names that their modules have in this process."""
+    return dict(_loaded_files)
+
+
+def load_files(files: Mapping[str, str]) -> None:
+    """Load the files that another process has loaded, so that what it sends can name them."""
+    for name, path in files.items():
+        if name not in sys.modules:
+            _module_of_file(path)
 
 
 registry = MetricRegistry()

@@ -83,7 +83,5 @@ def label_notes(rows: Iterable[MetricSummary]) -> list[str]:
         lines.append(f"{metric} is mean {of}, not a rate: agentunit label measures the rate")
     elif means:
         named = ", ".join(dict.fromkeys(means.values()))
-        lines.append(
-            f"{named}: means of degrees that a model gives, not rates of cases (agentunit label measures them)"
-        )
+        lines.append(f"{named}: means of degrees that a model gives, not rates (agentunit label measures the rate)")
     return lines

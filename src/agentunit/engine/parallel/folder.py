@@ -6,11 +6,12 @@ the job, a digest of inputs, metrics and settings: what another job left behind 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -119,7 +120,7 @@ class JobFolder:
         Whoever else does the same unit at the same time writes the same.
         """
         own = f"{socket.gethostname()}-{os.getpid()}"
-        with self._unfinished_folder() as folder:
+        with self._named_errors(), self._unfinished_folder() as folder:
             names = {kind: self._name(number, kind) for kind in ("spans", "lines", "columns")}
             unfinished = {kind: f"{folder}/{name}.{own}.tmp" for kind, name in names.items()}
             with ExitStack() as stack:
@@ -134,6 +135,16 @@ class JobFolder:
                     os.unlink(path)
                 else:
                     self._put(path, names[kind])
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """A full disk says of itself neither which it is nor what was written."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
+                error.filename = str(self.path)
+            raise
 
     def blocks(self, number: int) -> Iterator[Block | UnitEnd]:
         """What a unit came to, the end last."""

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import agentunit
+from agentunit.backends.media.limits import configured_media_root
 from agentunit.core.results import decode_json, encode_json
 from agentunit.engine.parallel.folder import Identity
 from agentunit.engine.parallel.work import ScoringJob
@@ -33,6 +34,7 @@ def identity_of(files: Sequence[InputFile], job: ScoringJob, block_bytes: int, e
         "--strict": job.strict,
         "--by": job.by,
         "--expected": None if expected_path is None else [expected_path, *_state(expected_path)],
+        "--media-root": None if (root := configured_media_root()) is None else os.path.abspath(root),
         "score lines": job.with_lines,
         "block size": block_bytes,
         "limits on reading": [str(limit) for limit in read_limits()],

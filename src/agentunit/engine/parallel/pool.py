@@ -3,31 +3,51 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from agentunit.backends.media.limits import configure_media_root, configured_media_root
 from agentunit.metrics.base import describe_error
+from agentunit.metrics.registry import load_files, loaded_files
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 # A task that has killed so many workers is not handed out again.
 MOST_DEATHS = 2
+_ENDING_S = 1.0
 # Numerical libraries that a worker loads later read these; many threads in each of many processes only wait.
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "AGENTUNIT_LOCAL_THREADS")
 
 
 class WorkFailed(RuntimeError):
     """A task raised: not its data, which every task takes care of, but its surroundings, such as a full disk."""
+
+
+@dataclass(frozen=True)
+class _HandedOver:
+    """Work for a process that is started anew, with what it needs of this one: settings, and files that were loaded."""
+
+    work: bytes
+    files: dict[str, str]
+    media_root: Path | None
+
+    def taken(self) -> Callable[[Any], Any]:
+        configure_media_root(self.media_root)
+        load_files(self.files)
+        return pickle.loads(self.work)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -123,6 +143,8 @@ class WorkerPool(Generic[Task, Result]):
                     is_done, result = worker.connection.recv()
                 except (EOFError, OSError):
                     self._workers.remove(worker)
+                    # Its pipe may be closed a moment before it has ended, as it will by itself.
+                    worker.process.join(_ENDING_S)
                     how = worker.end()
                     deaths[number] = deaths.get(number, 0) + 1
                     if deaths[number] < MOST_DEATHS:
@@ -160,16 +182,27 @@ class WorkerPool(Generic[Task, Result]):
         ours, theirs = self._context.Pipe()
         # A worker that kept our ends of other pipes would not let their workers see that we are gone.
         inherited = [ours, *(worker.connection for worker in self._workers)]
-        is_forked = self._context.get_start_method() == "fork"
-        arguments = (theirs, self._work, inherited if is_forked else [])
+        arguments: tuple[Any, ...] = (theirs, self._work, inherited)
+        if self._context.get_start_method() != "fork":
+            arguments = (theirs, self._handed_over(), [])
         process = self._context.Process(target=_serve, args=arguments, daemon=True, name="agentunit-worker")
-        try:
-            process.start()
-        except Exception as error:
-            # Only what is started anew is pickled.
-            raise WorkFailed(f"the work cannot be handed to another process: {describe_error(error)}") from error
+        process.start()
         theirs.close()
         return _Worker(process, ours)
+
+    def _handed_over(self) -> _HandedOver:
+        try:
+            return _HandedOver(pickle.dumps(self._work), loaded_files(), configured_media_root())
+        except Exception as error:
+            raise WorkFailed(_not_handed_over(error)) from error
+
+
+def _refuse(why: str, task: Any) -> None:
+    raise WorkFailed(why)
+
+
+def _not_handed_over(error: Exception) -> str:
+    return f"the work cannot be handed to another process: {describe_error(error)}"
 
 
 _parent: int | None = None
@@ -190,7 +223,7 @@ def _can_fork() -> bool:
     return n_threads - sum(each.name == "agentunit-progress" for each in threading.enumerate()) <= 1
 
 
-def _serve(connection: Connection, work: Callable[[Any], Any], inherited: list[Connection]) -> None:
+def _serve(connection: Connection, given: Callable[[Any], Any] | _HandedOver, inherited: list[Connection]) -> None:
     """Do one task after the other until nobody is there any more to hand them out."""
     global _parent
     _parent = os.getppid()
@@ -201,6 +234,10 @@ def _serve(connection: Connection, work: Callable[[Any], Any], inherited: list[C
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     sys.stdout = sys.stderr
+    try:
+        work = given.taken() if isinstance(given, _HandedOver) else given
+    except Exception as error:  # noqa: BLE001  # the border of a process
+        work = partial(_refuse, _not_handed_over(error))
     while True:
         try:
             task = connection.recv()
@@ -209,7 +246,7 @@ def _serve(connection: Connection, work: Callable[[Any], Any], inherited: list[C
         try:
             answer = (True, work(task))
         except Exception as error:  # noqa: BLE001  # the border of a process
-            answer = (False, describe_error(error))
+            answer = (False, str(error) if isinstance(error, WorkFailed) else describe_error(error))
         try:
             connection.send(answer)
         except (BrokenPipeError, ConnectionResetError):
