@@ -77,6 +77,22 @@ def test_a_secret_that_no_header_can_hold_is_told_and_not_sent(
     assert server.n_calls == 0
 
 
+@pytest.mark.parametrize("setting", ["env", "http://me:${PROXY_WORD}@{place}"])
+def test_a_proxy_that_says_its_login_back_reveals_nothing(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY", "http_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PROXY_WORD", PASSWORD)
+
+    def fault(request: Any) -> Fault:
+        return failing(407, f"not {PASSWORD}, sent as {request.headers['proxy-authorization']}")
+
+    with JudgeServer(echo, faults=fault) as proxy:
+        place = urlsplit(proxy.url).netloc
+        monkeypatch.setenv("HTTP_PROXY", f"http://me:{PASSWORD}@{place}")
+        settings = settings_for("http://judge.invalid/v1", proxy=setting.replace("{place}", place), max_attempts=1)
+        assert ask_one(settings).problem == "HTTP 407: not ***, sent as Basic ***"
+
+
 def test_a_header_of_the_user_takes_the_place_of_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[bytes] = []
     written = asyncio.StreamWriter.write

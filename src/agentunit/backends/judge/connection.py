@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -133,6 +134,19 @@ def _with_login(proxy: str) -> str:
     login, at, place = rest.rpartition("@")
     quoted = _VARIABLE.sub(lambda found: quote(os.environ.get(found[1], "").strip(), safe=""), login)
     return f"{scheme}{separator}{quoted}{at}{expanded(place)}"
+
+
+def proxy_secrets(proxy: str | None) -> list[str]:
+    """The passwords of the proxies that may be gone through, alone and as they are sent: a proxy may say them back."""
+    if proxy is None:
+        return []
+    addresses = getproxies_environment().values() if proxy == FROM_ENVIRONMENT else [_with_login(proxy)]
+    found = []
+    for address in addresses:
+        login = unquote(address.rpartition("://")[2].rpartition("@")[0])
+        if login:
+            found += [login.rpartition(":")[2], base64.b64encode(login.encode()).decode()]
+    return found
 
 
 def _proxy_at(address: str, what: str) -> SplitResult:

@@ -21,6 +21,7 @@ from agentunit.backends.judge.connection import (
     check_proxy,
     expanded,
     hidden_fields,
+    proxy_secrets,
     unsendable_variables,
     unset_variables,
     without_login,
@@ -126,9 +127,8 @@ class JudgeSettings:
         if self.organization is not None:
             sent.setdefault("OpenAI-Organization", self.organization)
         named = [value for name, value in sent.items() if (self.headers or {}).get(name, value) != value]
-        return address_of(
-            self.url, self.key, profile=self.profile, model=self.model, headers=sent, secrets=_words(named)
-        )
+        secrets = [*_words(named), *proxy_secrets(self.proxy)]
+        return address_of(self.url, self.key, profile=self.profile, model=self.model, headers=sent, secrets=secrets)
 
     @property
     def key(self) -> str | None:
