@@ -6,6 +6,7 @@ environment (``AWS_ENDPOINT_URL``, ``AWS_PROFILE``, …).
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -108,6 +109,14 @@ def _matches(system: Any, inner: str) -> list[RemoteFile]:
     if not found:
         raise RemoteError("no file matches it")
     return found
+
+
+def remote_state(url: str) -> int:
+    """A number that changes with a file: of what its storage tells about it, as its time of change or its ETag."""
+    with _explained():
+        system, inner = _resolved(url)
+        told = hashlib.sha256(str(system.ukey(inner)).encode()).digest()
+    return int.from_bytes(told[:6], "little")
 
 
 def remote_folder(url: str) -> str:
