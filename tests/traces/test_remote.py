@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import agentunit
 from agentunit.cli.main import cli
+from agentunit.cli.score_output import TableSink
 from agentunit.core.case import origin_of
 from agentunit.core.results import InputError
 from agentunit.engine.parallel.identity import identity_of
@@ -183,3 +184,14 @@ def test_a_job_knows_a_file_that_changed_and_kept_its_size(tmp_path):
     os.utime(file, (2, 2))
     after = identity_of([InputFile(file.as_uri(), True, len(LINES))], ScoringJob(file.as_uri()), 100, None)
     assert before.differences(after) == [f"input {file.as_uri()} changed"]
+
+
+def test_passwords_and_signatures_are_neither_told_nor_kept(tmp_path):
+    refused = invoke("score", "ftp://ada:hunter2@127.0.0.1:1/a.jsonl", "-m", "cost")
+    assert refused.exit_code == 3
+    assert "ftp://ada@127.0.0.1:1/a.jsonl" in refused.output
+    assert "hunter2" not in refused.output
+    sink = TableSink(str(tmp_path / "a.parquet"), [], ["https://ada:hunter2@host/a?sig=7f", "s3://b/a?.jsonl"], 0)
+    assert sink._writer.header.settings["sources"] == ["https://ada@host/a", "s3://b/a?.jsonl"]
+    with sink:
+        pass

@@ -69,6 +69,7 @@ from agentunit.store.schema import StoreError
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
+from agentunit.traces.remote import shown_source
 
 _INTERRUPTED = 130
 _READ_BEFORE_ASKING = 1000
@@ -349,7 +350,7 @@ def _run_as_data(
     record = RunRecord(
         agentunit_version=agentunit.__version__,
         created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        sources=list(files),
+        sources=[shown_source(each) for each in files],
         metrics=[MetricUse(metric.name, describe(metric).version, parameters(metric)) for metric in metrics],
         summary=summary,
     )
@@ -373,8 +374,7 @@ def _print(
         steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
-    informational = [row.metric for row in summary.metrics if row.status == "informational"]
-    if informational:
+    if informational := [row.metric for row in summary.metrics if row.status == "informational"]:
         steps.append(f"agentunit metrics {informational[0]} tells why it is informational only")
     infos = {metric.name: describe(metric) for metric in metrics}
     print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps)

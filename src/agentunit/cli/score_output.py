@@ -9,7 +9,15 @@ from typing import Any, Protocol
 
 from agentunit.cli.options import InputFailure
 from agentunit.cli.outputs import Output, unfinished_path
-from agentunit.core.results import CaseScores, MetricUse, decode_case_scores, decode_json, encode_json, encode_scores
+from agentunit.core.results import (
+    CaseScores,
+    InputError,
+    MetricUse,
+    decode_case_scores,
+    decode_json,
+    encode_json,
+    encode_scores,
+)
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import infos_as_data
@@ -19,6 +27,7 @@ from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters
 from agentunit.store.parquet_table import TableUnavailable, is_table_name, load_parquet, new_header
 from agentunit.traces.native import STDIN
+from agentunit.traces.remote import shown_source
 
 
 class ScoreSink(Protocol):
@@ -105,7 +114,7 @@ class TableSink:
             "metrics": [metric.name for metric in metrics],
             "metric_infos": infos_as_data(metrics),
             "metric_uses": [MetricUse(each.name, describe(each).version, parameters(each)) for each in metrics],
-            "sources": ["standard input" if each == STDIN else each for each in files],
+            "sources": ["standard input" if each == STDIN else shown_source(each) for each in files],
             "max_errors": max_errors,
         }
         if judged_metrics(metrics):
@@ -136,7 +145,8 @@ class TableSink:
         header.status, header.finished_at, header.n_done = "finished", time.time(), totals.n_cases
         if totals.judge_problems:
             header.settings["judge_problems"] = list(totals.judge_problems)
-        self._writer.finish(n_input_errors=totals.n_input_errors, input_errors=totals.input_errors)
+        errors = [InputError(shown_source(each.source), each.line, each.reason) for each in totals.input_errors]
+        self._writer.finish(n_input_errors=totals.n_input_errors, input_errors=errors)
         self._output.finish(keep=totals.n_cases > 0)
 
     def remove_unfinished(self) -> None:
