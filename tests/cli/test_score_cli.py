@@ -43,7 +43,8 @@ def test_json_is_one_object_with_everything(invoke):
     result = invoke("score", "runs.jsonl", "--metrics", "answer_correctness", "--json")
     run = json.loads(result.stdout)
     assert run["sources"] == ["runs.jsonl"]
-    assert run["metrics"] == [{"name": "answer_correctness", "version": "1", "parameters": {"backend": "auto"}}]
+    parameters = {"backend": "auto", "calibration": None}
+    assert run["metrics"] == [{"name": "answer_correctness", "version": "1", "parameters": parameters}]
     (row,) = run["summary"]["metrics"]
     assert (row["mean"], row["n_scored"], row["n_cases"], row["interval"]) == (0.5, 2, 2, "wilson")
     assert row["worst_cases"] == ["q2"]

@@ -200,8 +200,10 @@ def test_beside_threads_of_other_code_workers_are_not_forked(tmp_path):
         with WorkerPool(1, partial(_score_elsewhere, metrics)) as pool:
             assert list(pool.in_order(["an answer"])) == [("an answer", (0.25, tmp_path))]
         (tmp_path / "weights.py").unlink()
-        with WorkerPool(1, partial(_score_elsewhere, metrics)) as pool, pytest.raises(WorkFailed, match="no file"):
+        with WorkerPool(1, partial(_score_elsewhere, metrics)) as pool, pytest.raises(WorkFailed, match="cannot be"):
             list(pool.in_order(["an answer"]))
+        with WorkerPool(1, abs) as pool:
+            assert list(pool.in_order([-2])) == [(-2, 2)]
     finally:
         configure_media_root(None)
         ended.set()

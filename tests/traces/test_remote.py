@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 from contextlib import suppress
 
@@ -13,10 +14,14 @@ from click.testing import CliRunner
 
 import agentunit
 from agentunit.cli.main import cli
+from agentunit.cli.score_output import TableSink
 from agentunit.core.case import origin_of
 from agentunit.core.results import InputError
+from agentunit.engine.parallel.identity import identity_of
+from agentunit.engine.parallel.work import ScoringJob
 from agentunit.installation import install_command
-from agentunit.traces.remote import RemoteError, RemoteOutput, open_binary, remote_files
+from agentunit.traces.reading import InputFile
+from agentunit.traces.remote import RemoteError, RemoteOutput, open_binary, remote_files, remote_state
 
 CASES = [{"case": {"id": f"q{number}", "expected_output": "a"}, "outcome": "a"} for number in range(3)]
 LINES = b"".join(json.dumps(case).encode() + b"\n" for case in CASES)
@@ -167,3 +172,26 @@ def test_what_cannot_be_read_is_listed_by_url(memory):
     url = "memory://out/errors.jsonl"
     assert invoke("score", "memory://traces/bad.jsonl", "-m", "exact_match", "--errors", url).exit_code == 3
     assert json.loads(memory.cat("/out/errors.jsonl"))["line"] == 4
+
+
+def test_a_job_knows_a_file_that_changed_and_kept_its_size(tmp_path):
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(LINES)
+    os.utime(file, (1, 1))
+    before = identity_of([InputFile(file.as_uri(), True, len(LINES))], ScoringJob(file.as_uri()), 100, None)
+    assert remote_state(file.as_uri()) == remote_state(file.as_uri())
+    file.write_bytes(LINES.replace(b"q1", b"q7"))
+    os.utime(file, (2, 2))
+    after = identity_of([InputFile(file.as_uri(), True, len(LINES))], ScoringJob(file.as_uri()), 100, None)
+    assert before.differences(after) == [f"input {file.as_uri()} changed"]
+
+
+def test_passwords_and_signatures_are_neither_told_nor_kept(tmp_path):
+    refused = invoke("score", "ftp://ada:hunter2@127.0.0.1:1/a.jsonl", "-m", "cost")
+    assert refused.exit_code == 3
+    assert "ftp://ada@127.0.0.1:1/a.jsonl" in refused.output
+    assert "hunter2" not in refused.output
+    sink = TableSink(str(tmp_path / "a.parquet"), [], ["https://ada:hunter2@host/a?sig=7f", "s3://b/a?.jsonl"], 0)
+    assert sink._writer.header.settings["sources"] == ["https://ada@host/a", "s3://b/a?.jsonl"]
+    with sink:
+        pass

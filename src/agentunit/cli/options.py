@@ -24,6 +24,7 @@ from agentunit.store import opening
 from agentunit.store.opening import DEFAULT_PATH, may_exist, shown_address, sqlite_file
 from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
+from agentunit.traces.remote import without_passwords
 
 _TIME_UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -35,7 +36,7 @@ class InputFailure(click.ClickException):
     exit_code = EXIT_ERRORS
 
     def __init__(self, message: str) -> None:
-        super().__init__(printable_line(message))
+        super().__init__(printable_line(without_passwords(message)))
 
 
 def store_option(command: _Command) -> _Command:

@@ -364,8 +364,7 @@ def _print(
         steps.append(shlex.join(["agentunit", "show", files[0], printable_line(worst)]))
     elif summary.n_cases and not out:
         steps.append("agentunit score … --out scores.jsonl keeps every case's scores")
-    informational = [row.metric for row in summary.metrics if row.status == "informational"]
-    if informational:
+    if informational := [row.metric for row in summary.metrics if row.status == "informational"]:
         steps.append(f"agentunit metrics {informational[0]} tells why it is informational only")
     infos = {metric.name: describe(metric) for metric in metrics}
     print_run(summary, infos, Terminal(stderr=out == STDIN), next_steps=steps)

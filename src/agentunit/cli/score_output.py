@@ -15,6 +15,7 @@ from agentunit.cli.options import InputFailure
 from agentunit.cli.outputs import Output, unfinished_path
 from agentunit.core.results import (
     CaseScores,
+    InputError,
     MetricUse,
     RunRecord,
     RunSummary,
@@ -33,6 +34,7 @@ from agentunit.metrics.base import describe
 from agentunit.metrics.registry import parameters
 from agentunit.store.parquet_table import TableUnavailable, is_table_name, load_parquet, new_header
 from agentunit.traces.native import STDIN
+from agentunit.traces.remote import shown_source
 
 
 class ScoreSink(Protocol):
@@ -119,7 +121,7 @@ class TableSink:
             "metrics": [metric.name for metric in metrics],
             "metric_infos": infos_as_data(metrics),
             "metric_uses": [MetricUse(each.name, describe(each).version, parameters(each)) for each in metrics],
-            "sources": ["standard input" if each == STDIN else each for each in files],
+            "sources": ["standard input" if each == STDIN else shown_source(each) for each in files],
             "max_errors": max_errors,
         }
         if judged_metrics(metrics):
@@ -150,7 +152,8 @@ class TableSink:
         header.status, header.finished_at, header.n_done = "finished", time.time(), totals.n_cases
         if totals.judge_problems:
             header.settings["judge_problems"] = list(totals.judge_problems)
-        self._writer.finish(n_input_errors=totals.n_input_errors, input_errors=totals.input_errors)
+        errors = [InputError(shown_source(each.source), each.line, each.reason) for each in totals.input_errors]
+        self._writer.finish(n_input_errors=totals.n_input_errors, input_errors=errors)
         self._output.finish(keep=totals.n_cases > 0)
 
     def remove_unfinished(self) -> None:
@@ -168,7 +171,7 @@ def run_as_data(
     record = RunRecord(
         agentunit_version=agentunit.__version__,
         created_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
-        sources=list(files),
+        sources=[shown_source(each) for each in files],
         metrics=[MetricUse(metric.name, describe(metric).version, parameters(metric)) for metric in metrics],
         summary=summary,
     )

@@ -362,9 +362,12 @@ def loaded_files() -> dict[str, str]:
 
 
 def load_files(files: Mapping[str, str]) -> None:
-    """Load the files that another process has loaded, so that what it sends can name them."""
+    """Load the files that another process has loaded, so that what it sends can name them.
+
+    One that is gone since may have been of an earlier metric. Where it is needed, what was sent cannot be read.
+    """
     for name, path in files.items():
-        if name not in sys.modules:
+        if name not in sys.modules and os.path.exists(path):
             _module_of_file(path)
 
 

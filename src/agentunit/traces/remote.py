@@ -6,6 +6,7 @@ environment (``AWS_ENDPOINT_URL``, ``AWS_PROFILE``, …).
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -16,6 +17,9 @@ from typing import Any, BinaryIO, NamedTuple, TypeVar, cast
 from agentunit.installation import install_command
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*(?:::[A-Za-z][A-Za-z0-9+.-]*)*://")
+_PASSWORD = re.compile(r"(?<=://)([^/?#\s@:]*):[^/\s]*@")
+# A "?" of a pattern signs nothing.
+_SIGNATURE = re.compile(r"[?#][^?#]*=.*", re.DOTALL)
 _GLOB = re.compile(r"[*?\[]")
 # What is read ahead, and what is held back until it is a part of its own: an object of S3 has 10,000 parts at most.
 _READ_BYTES = 1 << 23
@@ -46,6 +50,24 @@ def is_remote(path: str | os.PathLike[str]) -> bool:
     [True, True, False, False]
     """
     return _URL.match(os.fspath(path)) is not None
+
+
+def without_passwords(text: str) -> str:
+    """A text that may quote URLs, without the passwords in them.
+
+    >>> without_passwords("cannot write sftp://ada:hunter2@host/a.jsonl: access denied")
+    'cannot write sftp://ada@host/a.jsonl: access denied'
+    """
+    return _PASSWORD.sub(r"\1@", text)
+
+
+def shown_source(path: str) -> str:
+    """The name of an input as it is kept with scores: of a URL neither a password nor what signs it.
+
+    >>> shown_source("https://ada:hunter2@host/a.jsonl?X-Amz-Signature=7f"), shown_source("what?.jsonl")
+    ('https://ada@host/a.jsonl', 'what?.jsonl')
+    """
+    return _SIGNATURE.sub("", without_passwords(path)) if is_remote(path) else path
 
 
 def is_file(path: str | os.PathLike[str]) -> bool:
@@ -108,6 +130,14 @@ def _matches(system: Any, inner: str) -> list[RemoteFile]:
     if not found:
         raise RemoteError("no file matches it")
     return found
+
+
+def remote_state(url: str) -> int:
+    """A number that changes with a file: of what its storage tells about it, as its time of change or its ETag."""
+    with _explained():
+        system, inner = _resolved(url)
+        told = hashlib.sha256(str(system.ukey(inner)).encode()).digest()
+    return int.from_bytes(told[:6], "little")
 
 
 def remote_folder(url: str) -> str:

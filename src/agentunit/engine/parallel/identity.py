@@ -19,6 +19,7 @@ from agentunit.metrics.functions import FunctionMetric
 from agentunit.metrics.registry import parameters
 from agentunit.traces.limits import read_limits
 from agentunit.traces.reading import InputFile
+from agentunit.traces.remote import is_remote, remote_state
 
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -26,7 +27,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 def identity_of(files: Sequence[InputFile], job: ScoringJob, block_bytes: int, expected_path: str | None) -> Identity:
     """The inputs by size and time of change, the metrics by version, parameters and code, and the settings."""
     inputs = {
-        f"{each.path} ({number})" if number else each.path: _state(each.path) or [each.n_bytes]
+        f"{each.path} ({number})" if number else each.path: [each.n_bytes, *_state(each.path)]
         for number, each in _counted(files)
     }
     settings = {
@@ -55,6 +56,8 @@ def _counted(files: Sequence[InputFile]) -> list[tuple[int, InputFile]]:
 
 def _state(path: str) -> list[int]:
     try:
+        if is_remote(path):
+            return [remote_state(path)]
         found = os.stat(path)
     except OSError:
         return []
