@@ -76,7 +76,8 @@ def _held_out() -> str:
     found = held_out()
     rows = [
         [", ".join(f"`{name}`" for name in each.metrics), each.backend, f"{each.statistic} {as_given(each.value)}",
-         each.data, each.beside, "yes" if each.trust else ""]
+         each.data + (f", version {each.version} of the metric" if each.version else ""), each.beside,
+         "yes" if each.trust else ""]
         for each in found.figures
     ]  # fmt: skip
     headings = ["metric", "backend", "figure", "measured on", "beside it", "in the trust column"]
