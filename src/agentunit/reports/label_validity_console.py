@@ -119,11 +119,11 @@ def _describe_raters(raters: RaterAgreement) -> str:
 
 def _describe_threshold(choice: ThresholdChoice, *, lower: bool) -> str:
     aim = "best balance" if choice.asked is None else f"precision {choice.asked:g}"
-    held_out = "" if choice.held_out_precision is None else f", {choice.held_out_precision:.2f} on labels held out"
+    held_out = "" if choice.held_out_precision is None else f" ({choice.held_out_precision:.2f} on labels held out)"
     return (
-        f"{aim}: {f'up to {choice.threshold:.2f}' if lower else f'from {choice.threshold:.2f} on'} "
-        f"{choice.precision:.2f} [{choice.low:.2f}, {choice.high:.2f}] are good"
-        f"{held_out}; {choice.recall:.0%} of the good ones are there"
+        f"{aim}: of cases that score {choice.threshold:.2f} or {'less' if lower else 'more'}, "
+        f"{choice.precision:.2f} [{choice.low:.2f}, {choice.high:.2f}] are good{held_out}; "
+        f"they hold {choice.recall:.0%} of all good cases"
     )
 
 
