@@ -67,7 +67,7 @@ def interrupt(suite_path: str, store_path: str, n_open: int) -> dict[str, Any]:
         for position, repeat in plan.open[:-n_open]:
             case = plan.cases[position]
             line = encode_record(agentunit.Record(case, *work[position % len(work)]))
-            store.add_line(plan.header.id, position, repeat, case.id, line, failed=False, elapsed_s=0.001)
+            store.add_lines([(plan.header.id, position, repeat, case.id, 0, 0.001, line)])
         store.set_status(plan.header.id, "stopped")
         (kept,) = store.runs()
     return {"n_cases": len(plan.cases), "n_done": kept.n_done}

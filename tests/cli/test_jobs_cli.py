@@ -125,7 +125,7 @@ def test_resuming_needs_a_place(invoke):
     records("runs.jsonl")
     result = invoke("score", "runs.jsonl", "--jobs", "2", "--resume")
     assert result.exit_code == 2
-    assert "--jobs and --out FILE, or --engine and --out FILE or URL" in result.stderr
+    assert "--jobs and --out FILE (no URL), or --engine" in result.stderr
 
 
 @pytest.mark.parametrize("out", ["scores.jsonl", "scores.parquet", "memory://scores.jsonl"])

@@ -184,7 +184,7 @@ def score(
         or (engine is None and out is not None and unfinished_path(out) == out)
     ):
         raise click.UsageError(
-            "--resume goes on with a run that had --jobs and --out FILE, or --engine and --out FILE or URL: repeat them"
+            "--resume goes on with a run that had --jobs and --out FILE (no URL), or --engine and --out: repeat them"
         )
     refuse_overwriting_inputs(files, out, errors_file)
     check_output(out)
