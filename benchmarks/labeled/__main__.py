@@ -113,7 +113,12 @@ def _read(path: Path) -> Measured:
 
 
 def _encoded(found: Measured) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n"
+    """One cell a line."""
+    parts = {name: getattr(found, name) for name in PARTS}
+    lines = {
+        name: ",\n".join(f"  {msgspec.json.encode(each).decode()}" for each in cells) for name, cells in parts.items()
+    }
+    return ("{\n" + ",\n".join(f'"{name}": [\n{text}\n]' for name, text in lines.items()) + "\n}\n").encode()
 
 
 if __name__ == "__main__":
