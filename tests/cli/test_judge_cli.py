@@ -160,9 +160,12 @@ def test_there_is_no_option_for_a_key(invoke: Any) -> None:
 @pytest.mark.usefixtures("terminal")
 def test_no_sends_nothing_and_leaves_with_2(invoke: Any, server: JudgeServer) -> None:
     write_records()
-    result = invoke("score", "runs.jsonl", "-m", "faithfulness", *judged(server), input="n\n")
+    arguments = ("score", "runs.jsonl", "-m", "faithfulness", "--out", "scores.jsonl", *judged(server))
+    before = set(Path().iterdir())
+    result = invoke(*arguments, input="n\n")
     assert result.exit_code == 2
     assert server.requests == []
+    assert set(Path().iterdir()) == before
     assert (
         "faithfulness asks a judge: question, answer and context of 2 cases go to judge-1 at " + server.url
     ) in result.stderr

@@ -211,7 +211,7 @@ def test_a_gate_near_the_rate_says_that_more_labels_might_decide_otherwise(store
     run = labeled(store, add_run(store, [0.5] * 400), range(10, 34))
     (found,) = evaluate_gates(run, ["faithfulness labeled >= 0.5"])
     assert found.near
-    assert "more labels might" in found.reason
+    assert "the rate of more labels might" in found.reason
 
 
 def test_runs_are_compared_by_labels_where_both_have_them(store: Store) -> None:

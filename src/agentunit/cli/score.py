@@ -31,7 +31,7 @@ from agentunit.cli.options import (
 )
 from agentunit.cli.outputs import open_for_writing, unfinished_path
 from agentunit.cli.references import sliced_as_asked
-from agentunit.cli.score_output import check_output, open_sink, run_as_data
+from agentunit.cli.score_output import ScoreSink, check_output, open_sink, run_as_data
 from agentunit.cli.score_plan import print_plan
 from agentunit.cli.score_work import OneProcess, SeveralProcesses, works_here
 from agentunit.cli.streams import remember_exit_code
@@ -201,7 +201,6 @@ def score(
         infos = {metric.name: describe(metric) for metric in metrics}
         slices = None if by is None else Slices(by)
         work: OneProcess | SeveralProcesses
-        sink = None if out is None else open_sink(out, metrics, files, max_errors)
         judged = judged_metrics(metrics)
         if works_here(files, metrics, group_by, judged, jobs=jobs, engine=engine):
             records, n_cases = _records(source, errors_stream), None
@@ -211,7 +210,8 @@ def score(
             if slices is not None:
                 counted = slices
                 run.on_scored = lambda item, scores: counted.add_scores(item.case.metadata, scores, infos)
-            work = OneProcess(run, source, out, sink, n_cases)
+            # Opened after the question: who declines to send anything leaves no unfinished file.
+            work = OneProcess(run, source, out, _opened(out, metrics, files, max_errors), n_cases)
         else:
             work = SeveralProcesses(
                 source,
@@ -221,7 +221,7 @@ def score(
                 format_name=format_name,
                 expected_path=expected,
                 out=out,
-                sink=sink,
+                sink=_opened(out, metrics, files, max_errors),
                 resume=resume,
                 strict=strict,
                 slices=slices,
@@ -333,6 +333,10 @@ def _refuse_to_replace_judged(store: RunStore, run_id: str, metrics: Sequence[An
                 f"{name} of run {run_id} was scored by {row.backend}, and {why_not_configured()}; "
                 "--backend NAME replaces its scores by another's"
             )
+
+
+def _opened(out: str | None, metrics: Sequence[Any], files: Sequence[str], max_errors: int) -> ScoreSink | None:
+    return None if out is None else open_sink(out, metrics, files, max_errors)
 
 
 def _records(source: TraceFiles, errors_stream: IO[bytes] | None) -> Iterator[Record | InputError]:

@@ -314,7 +314,7 @@ def _judged(verdict: GateVerdict, min_coverage: float, breaking: tuple[str, ...]
         reason = f"{aggregate} {value:.4g} {'meets' if holds else 'misses'} {gate.condition}"
         if verdict.near:
             otherwise = "miss" if holds else "meet"
-            doubt = "more labels" if gate.aggregate == LABELED else "others"
+            doubt = "the rate of more labels" if gate.aggregate == LABELED else "others"
             here = "" if gate.aggregate == LABELED else " on these cases"
             reason += f"{here}; {doubt} might {otherwise} it (95 %: {verdict.low:.4g} to {verdict.high:.4g})"
     covered = verdict.coverage >= min_coverage - 1e-12
