@@ -22,10 +22,8 @@ _KEYWORD_LINES = {
 }
 KEYWORDS = {modality: tuple(line.split()) for modality, line in _KEYWORD_LINES.items()}
 # "image", "images", "image_path", "video_urls", "audio_1": the thing itself or where it is, not what it measures.
-_INPUT_KEY = re.compile(
-    r"(image|audio|video|text)s?(?:[ _-]?(?:paths?|urls?|uris?|files?|data|base64|bytes|frames?|inputs?|contents?|refs?|\d+))?",
-    re.IGNORECASE,
-)
+_PLACES = "paths?|urls?|uris?|files?|data|base64|bytes|frames?|inputs?|contents?|refs?"
+_INPUT_KEY = re.compile(rf"(image|audio|video|text)s?(?:[ _-]?(?:{_PLACES}|\d+))?", re.IGNORECASE)
 TRANSITIONS = (
     "also", "additionally", "furthermore", "moreover", "besides", "however", "although", "whereas", "while",
     "meanwhile", "both", "together", "combined", "similarly", "likewise", "therefore", "thus", "consequently", "hence",
@@ -38,9 +36,10 @@ TRANSITIONS = (
 class MultimodalCoherenceMetric(ItemMetric):
     """0.6 · share of the input's modalities that the answer refers to + 0.4 · (1 if it has a transition word).
 
-    Modalities are read from the case: entries of its metadata such as ``image``, ``image_path``, ``images``, ``video_url``
-    or ``text`` that hold something other than a number; its query is text as well. A modality is referred to when one of its keywords ("picture",
-    "hear", "footage", "document", …) stands in the answer as a whole word. English only; it looks at words, not sense.
+    Modalities are read from the case: entries of its metadata such as ``image``, ``image_path``, ``images``,
+    ``video_url`` or ``text`` that hold something other than a number; its query is text as well. A modality is referred
+    to when one of its keywords ("picture", "hear", "footage", "document", …) stands in the answer as a whole word.
+    English only; it looks at words, not sense.
 
     >>> case = {"id": "q1", "query": "What is this?", "metadata": {"image_path": "cat.jpg"}}
     >>> MultimodalCoherenceMetric().evaluate(case, None, "The image shows a cat, while the question asks why.").value
