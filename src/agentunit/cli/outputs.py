@@ -14,6 +14,9 @@ from agentunit.cli.options import InputFailure
 from agentunit.traces.native import STDIN, spoken_os_error
 from agentunit.traces.remote import RemoteOutput, is_remote
 
+# A score line may be as long as the usual buffer: each would be a call of the system.
+_BUFFER_BYTES = 1 << 18
+
 
 class Output:
     """A stream whose content takes the place of ``out`` by ``finish``; a name that ends in .gz is compressed.
@@ -118,7 +121,7 @@ def _open_alone(path: str, out: str) -> IO[bytes]:
         while True:
             raw = _NamedFile(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666), "wb")
             raw.name = path
-            stream = io.BufferedWriter(raw)
+            stream = io.BufferedWriter(raw, _BUFFER_BYTES)
             if not _can_lock():
                 raw.truncate(0)
                 return stream

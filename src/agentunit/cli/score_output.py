@@ -96,7 +96,8 @@ class LineSink:
 
     def add(self, case: CaseScores) -> None:
         """Write a line."""
-        self._output.stream.write(encode_scores(case) + b"\n")
+        self._output.stream.write(encode_scores(case))
+        self._output.stream.write(b"\n")
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Write lines."""

@@ -171,31 +171,40 @@ class Run(RunTotals, ScoreRows):
         aggregated = self._aggregated
         batched = [scorer for scorer in self._scorers if scorer.batched]
         scorers = [(scorer.name, scorer.score, scorer.aggregate.add) for scorer in self._scorers]
+        # Without a metric that gains from batches, each case is done before the next is read: scores come at once, and
+        # what a case needs in memory is still warm.
+        read = self._read_in_chunks(records, batched) if batched else ((0, *each) for each in self._read_each(records))
         with judge_run(self.metrics):
-            for chunk in self._chunks(records, batched):
-                items = [item for _, item in chunk.items]
-                for scorer in batched:
-                    scorer.begin(items, chunk.started.get(scorer.name))
-                for position, (case_id, item) in enumerate(chunk.items):
-                    case_id = case_id or f"case-{self.n_cases + 1}"
-                    scores = {}
-                    for name, score_item, add in scorers:
-                        each = scores[name] = score_item(item, position)
-                        if aggregated:
-                            add(case_id, each)
-                    self._elapsed_s = now() - start
-                    yield self._counted(case_id, item, scores)
-                if chunk.refused is not None:
-                    raise chunk.refused
+            for position, case_id, item in read:
+                case_id = case_id or f"case-{self.n_cases + 1}"
+                scores = {}
+                for name, score_item, add in scorers:
+                    each = scores[name] = score_item(item, position)
+                    if aggregated:
+                        add(case_id, each)
+                self._elapsed_s = now() - start
+                yield self._counted(case_id, item, scores)
             self.judge_problems = judge_problems(self.metrics)
+
+    def _read_in_chunks(self, records: Iterator[Any], batched: Sequence[Scorer]) -> Iterator[tuple[int, str, Item]]:
+        """The cases of each chunk with their places in it; the scores of ``batched`` are ready for them."""
+        for chunk in self._chunks(records, batched):
+            items = [item for _, item in chunk.items]
+            for scorer in batched:
+                scorer.begin(items, chunk.started.get(scorer.name))
+            for position, (case_id, item) in enumerate(chunk.items):
+                yield position, case_id, item
+            if chunk.refused is not None:
+                raise chunk.refused
 
     def _counted(self, case_id: str, item: Item, scores: dict[str, Score]) -> CaseScores:
         index = self.n_cases
         self.n_cases += 1
-        if user_failure(item.trace) is None:
-            self.n_without_content += not item.has_content
-        else:
-            self.n_user_failed += 1
+        if not item.is_open:
+            if user_failure(item.trace) is None:
+                self.n_without_content += not item.has_content
+            else:
+                self.n_user_failed += 1
         if self.on_scored is not None:
             self.on_scored(item, scores)
         return CaseScores(index, case_id, scores)
@@ -210,12 +219,11 @@ class Run(RunTotals, ScoreRows):
         refused: list[RecordError] = []
 
         def items() -> Iterator[Item]:
-            for given in records:
-                read, error = self._items([given])
-                yield from (item for _, item in read)
-                if error is not None:
-                    refused.append(error)
-                    return
+            try:
+                for _, item in self._read_each(records):
+                    yield item
+            except RecordError as error:
+                refused.append(error)
 
         for item, found in score_items(items(), sent, jobs=jobs, batch_size=self._batch_size):
             case_id = str(item.case.id or "") or f"case-{self.n_cases + 1}"
@@ -236,15 +244,7 @@ class Run(RunTotals, ScoreRows):
             raise refused[0]
 
     def _chunks(self, records: Iterator[Any], batched: Sequence[Scorer]) -> Iterator[_Chunk]:
-        """The input in chunks and in order, each with the batches that were started of it.
-
-        Without a metric that gains from batches, each case is done before the next is read: scores come at once, and
-        what a case needs in memory is still warm.
-        """
-        if not batched:
-            for given in records:
-                yield _Chunk(*self._items([given]))
-            return
+        """The input in chunks and in order, each with the batches that were started of it."""
         starting = [scorer for scorer in batched if scorer.starts]
         # What is started gains nothing from batches: case by case, scores come as they are made.
         size = 1 if starting == batched else self._batch_size
@@ -280,16 +280,25 @@ class Run(RunTotals, ScoreRows):
     def _items(self, chunk: Sequence[Any]) -> tuple[list[tuple[str, Item]], RecordError | None]:
         """What can be read of a chunk, each with its case id; and, when strict, the first thing that cannot."""
         items: list[tuple[str, Item]] = []
-        for given in chunk:
+        try:
+            items.extend(self._read_each(chunk))
+        except RecordError as error:
+            return items, error
+        return items, None
+
+    def _read_each(self, records: Iterable[Any]) -> Iterator[tuple[str, Item]]:
+        """What can be read, each with its case id; when strict, the first thing that cannot is raised."""
+        for given in records:
             self._n_read += 1
             try:
-                items.append(_read(given))
+                read = _read(given)
             except RecordError as error:
                 is_told = isinstance(given, InputError)
                 self._keep_error(given if is_told else InputError("records", self._n_read, str(error)))
                 if self._strict:
-                    return items, error
-        return items, None
+                    raise
+                continue
+            yield read
 
 
 def _read(given: Any) -> tuple[str, Item]:

@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 _CHUNK_BYTES = 1 << 18
+# What is read at once: a block of lines as they are cut, with the rest of its last line.
+_AT_ONCE_BYTES = 8 << 20
 
 
 class LineRange(Struct, frozen=True):
@@ -24,7 +26,11 @@ class LineRange(Struct, frozen=True):
     def stream(self, raw: BinaryIO) -> io.BufferedIOBase:
         """The bytes of these lines."""
         start = _next_line(raw, self.start)
-        return io.BufferedReader(_Limited(raw, start, max(start, _next_line(raw, self.end))), _CHUNK_BYTES)
+        end = max(start, _next_line(raw, self.end))
+        if end - start <= _AT_ONCE_BYTES:
+            raw.seek(start)
+            return io.BytesIO(raw.read(end - start))
+        return io.BufferedReader(_Limited(raw, start, end), _CHUNK_BYTES)
 
     def n_lines(self, raw: BinaryIO) -> int:
         """How many lines they are: those that end."""

@@ -170,8 +170,10 @@ class TraceFiles:
         limit = read_limits().bad_items
         folder = _folder_of(path)
         for each in found:
-            if isinstance(each, Record):
-                set_origin(each.case, folder)
+            if each.__class__ is Record:
+                set_origin(each.case, folder)  # type: ignore[union-attr]
+                yield each
+                continue
             n_errors += isinstance(each, InputError)
             if n_errors > limit:
                 reason = f"more than {limit:,.0f} parts of the file cannot be read; the rest is left out"
