@@ -32,12 +32,30 @@ class LineRange(Struct, frozen=True):
             return io.BytesIO(raw.read(end - start))
         return io.BufferedReader(_Limited(raw, start, end), _CHUNK_BYTES)
 
+    def n_begun(self, raw: io.RawIOBase) -> int:
+        """How many lines begin in it, blank ones too: next to nothing to count.
+
+        >>> LineRange(1, 9).n_begun(io.BytesIO(b"one\\ntwo\\nthree\\n"))
+        2
+        """
+        # A line begins behind the end of another, or at the start of the file.
+        at = max(0, self.start - 1)
+        n_begun, left = int(self.start == 0), self.end - 1 - at
+        raw.seek(at)
+        while left > 0 and (n := raw.readinto(memoryview(_buffer)[: min(left, _CHUNK_BYTES)])):
+            n_begun += _buffer.count(b"\n", 0, n)
+            left -= n
+        return n_begun
+
     def n_lines(self, raw: BinaryIO) -> int:
         """How many lines they are: those that end."""
         stream, n_lines = self.stream(raw), 0
         while chunk := stream.read(_CHUNK_BYTES):
             n_lines += chunk.count(b"\n")
         return n_lines
+
+
+_buffer = bytearray(_CHUNK_BYTES)
 
 
 def _next_line(raw: BinaryIO, place: int) -> int:

@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.engine.columns import Block
-from agentunit.engine.parallel.work import UnitEnd
+from agentunit.engine.parallel.work import Lines, UnitEnd
 
 _IDENTITY = "job.json"
 _LENGTH_BYTES = 8
@@ -114,7 +114,7 @@ class JobFolder:
         """Whether a unit's results were whole when this job began."""
         return self._name(number, "columns") in self._kept
 
-    def write(self, number: int, make: Callable[[IO[bytes]], Iterator[tuple[Block, bytes] | UnitEnd]]) -> None:
+    def write(self, number: int, make: Callable[[IO[bytes]], Iterator[tuple[Block, Lines] | UnitEnd]]) -> None:
         """Keep what a unit comes to; ``make`` gets the file for its spans.
 
         Whoever else does the same unit at the same time writes the same.
