@@ -10,7 +10,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from contextlib import ExitStack
+import threading
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +227,16 @@ def test_when_all_of_ray_dies_nothing_is_given_up(lines):
     assert Path("scores.jsonl").read_bytes() == Path("alone.jsonl").read_bytes()
 
 
+def wait_until_heard(head: subprocess.Popen[bytes], port: int) -> None:
+    """Come back when a cluster listens for clients: one that is started cannot be asked before."""
+    for _ in range(600):
+        assert head.poll() is None, Path("head.txt").read_text()
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return
+        threading.Event().wait(0.2)
+    raise AssertionError(Path("head.txt").read_text())
+
+
 def test_a_cluster_that_was_there_before_gives_the_same(lines):
     """Its workers begin in another folder, without our settings, and one of them dies."""
     write([*lines[:100], record(1000, "die"), *lines[100:]])
@@ -236,20 +247,26 @@ def test_a_cluster_that_was_there_before_gives_the_same(lines):
         "RAY_AUTH_TOKEN": secrets.token_hex(32),
         "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
+        # Ray gives the process that serves a client 30 s to start, and a client 5 s to be heard: on a machine that has
+        # much else to do, both take longer.
+        "RAY_CLIENT_SERVER_CHECK_CHANNEL_TIMEOUT_S": "240",
+        "RAY_CLIENT_INITIAL_CONNECTION_TIMEOUT_S": "30",
     }
     options = f"--head --block --num-cpus=2 --port=0 --include-dashboard=false --ray-client-server-port={port}"
     with tempfile.TemporaryDirectory(prefix="ray-") as folder, ExitStack() as stack:
         command = ["start", *options.split(), "--min-worker-port=0", "--max-worker-port=0", f"--temp-dir={folder}"]
+        log = stack.enter_context(open("head.txt", "wb"))
         head = subprocess.Popen(
             [sys.executable, "-m", "ray.scripts.scripts", *command],
             env={**os.environ, **own},
             cwd=folder,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
             start_new_session=True,
         )
         stack.callback(head.wait)
         stack.callback(head.terminate)
+        wait_until_heard(head, port)
         score = ("score", "runs.jsonl", "-m", "own.py:deadly,own.py:surroundings", "--json", "--out", "scores.jsonl")
         there = seen(agentunit(*score, "--engine", f"ray://127.0.0.1:{port}", AGENTUNIT_MAX_NODES="4000000", **own))
     scores = Path("scores.jsonl").read_bytes()
