@@ -14,7 +14,7 @@ from agentunit.core.results import CaseScores, InputError, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
 from agentunit.engine.judging import judged_metrics, total_spend
-from agentunit.engine.parallel import usable_processors
+from agentunit.engine.parallel import engine_problem, usable_processors
 from agentunit.engine.score_rows import ScoreRows, case_rows
 from agentunit.engine.scorer import Scorer, StartedBatch, now
 from agentunit.metrics.base import describe, describe_error
@@ -32,6 +32,7 @@ def score(
     batch_size: int = 64,
     strict: bool = False,
     jobs: int | Literal["auto"] | None = None,
+    engine: str | None = None,
 ) -> Run:
     """Score records with metrics, as a stream.
 
@@ -44,7 +45,9 @@ def score(
 
     With ``jobs``, so many processes score what this one reads (``"auto"``: one a processor), and the result is the
     same. That pays where metrics are slow, as with a model; files are scored much faster by ``agentunit score --jobs``,
-    whose processes also read. Metrics that count from case to case stay here; where one asks a judge, all do.
+    whose processes also read. With ``engine``, ``"ray"`` or the address of a cluster (``"ray://HOST:PORT"``, extra
+    ``ray``), tasks of Ray score, ``jobs`` of them at once (by default one a processor of the cluster). Metrics that
+    count from case to case stay here; where one asks a judge, all do.
 
     >>> run = score([{"case": {"id": "q1", "expected_output": "4"}, "outcome": "4"}], ["answer_correctness"])
     >>> [(case.case_id, case.scores["answer_correctness"].value) for case in run]
@@ -59,7 +62,10 @@ def score(
             f"score: records must be an iterable of records; received {type(records).__name__}"
             + (" (agentunit.read_records opens a file)" if isinstance(records, str) else "")
         )
-    return Run(records, resolve_metrics(metrics), batch_size=batch_size, strict=strict, jobs=_n_jobs(jobs))
+    if engine is not None and (problem := engine_problem(engine)) is not None:
+        raise ValueError(f"score: engine {problem}")
+    resolved = resolve_metrics(metrics)
+    return Run(records, resolved, batch_size=batch_size, strict=strict, jobs=_n_jobs(jobs), engine=engine)
 
 
 def _n_jobs(jobs: int | Literal["auto"] | None) -> int | None:
@@ -131,6 +137,7 @@ class Run(RunTotals, ScoreRows):
         strict: bool = False,
         aggregated: bool = True,
         jobs: int | None = None,
+        engine: str | None = None,
     ) -> None:
         super().__init__(metrics)
         self.on_scored: Callable[[Item, dict[str, Score]], None] | None = None
@@ -140,8 +147,8 @@ class Run(RunTotals, ScoreRows):
         self._aggregated = aggregated
         self._scorers = [Scorer(metric) for metric in metrics]
         self._kept_rows: list[TableRow] | None = None
-        alone = jobs is None or bool(judged_metrics(metrics))
-        self._stream = self._score_all(iter(records)) if alone else self._score_elsewhere(iter(records), jobs or 1)
+        alone = (jobs is None and engine is None) or bool(judged_metrics(metrics))
+        self._stream = self._score_all(iter(records)) if alone else self._score_elsewhere(iter(records), jobs, engine)
 
     def __iter__(self) -> Iterator[CaseScores]:
         return self._stream
@@ -209,7 +216,7 @@ class Run(RunTotals, ScoreRows):
             self.on_scored(item, scores)
         return CaseScores(index, case_id, scores)
 
-    def _score_elsewhere(self, records: Iterator[Any], jobs: int) -> Iterator[CaseScores]:
+    def _score_elsewhere(self, records: Iterator[Any], jobs: int | None, engine: str | None) -> Iterator[CaseScores]:
         """Read here and score in other processes, all but the metrics that count from case to case."""
         from agentunit.engine.parallel.records import score_items
 
@@ -225,7 +232,7 @@ class Run(RunTotals, ScoreRows):
             except RecordError as error:
                 refused.append(error)
 
-        for item, found in score_items(items(), sent, jobs=jobs, batch_size=self._batch_size):
+        for item, found in score_items(items(), sent, jobs=jobs, batch_size=self._batch_size, engine=engine):
             case_id = str(item.case.id or "") or f"case-{self.n_cases + 1}"
             scores: dict[str, Score] = {}
             for scorer in self._scorers:

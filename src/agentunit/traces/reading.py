@@ -171,7 +171,7 @@ class TraceFiles:
         folder = _folder_of(path)
         for each in found:
             if each.__class__ is Record:
-                set_origin(each.case, folder)  # type: ignore[union-attr]
+                set_origin(each.case, folder)
                 yield each
                 continue
             n_errors += isinstance(each, InputError)

@@ -13,6 +13,7 @@ from agentunit.engine.columns import Block
 from agentunit.engine.parallel.folder import JobFolder
 from agentunit.engine.parallel.numbering import Forecast
 from agentunit.engine.parallel.pool import WorkerDied, WorkerPool, WorkFailed, leave_if_orphaned
+from agentunit.engine.parallel.records import pool_of
 from agentunit.engine.parallel.units import BLOCK_BYTES, FileUnit, Unit, file_units, trace_units
 from agentunit.engine.parallel.work import Job, Lines, SpoolFiles, UnitEnd, notes_from_data, work_on_unit
 from agentunit.traces.limits import read_limits
@@ -82,13 +83,8 @@ class UnitsInOrder:
             yield from self._accepted(pool, len(files), traces)
 
     def _pool(self) -> _Pool:
-        if self._engine is None:
-            return WorkerPool(self._jobs or 1, partial(do_unit, self._job, self._folder))
-        from agentunit.engine.parallel.ray_pool import RayPool
-
-        return RayPool(
-            self._engine, self._jobs, partial(do_unit_there, self._job, self._folder), getattr(self._job, "metrics", ())
-        )
+        work = partial(do_unit if self._engine is None else do_unit_there, self._job, self._folder)
+        return pool_of(self._engine, self._jobs, work, getattr(self._job, "metrics", ()))
 
     def _accepted(self, pool: _Pool, first: int, units: Sequence[Unit]) -> Iterator[None]:
         """Have units done, unless they are already, and take each result once, in order."""
