@@ -92,6 +92,14 @@ def test_a_job_goes_on_only_as_the_same_job(folder):
     assert (nothing.returncode, "nothing to go on with" in nothing.stderr) == (2, True)
 
 
+def test_what_a_stopped_job_left_goes_when_one_process_finishes_its_output(folder):
+    assert agentunit(*SCORE, *JOBS, stop_after=3).returncode == -9
+    alone = agentunit(*SCORE, "--out", "scores.jsonl")
+    assert alone.returncode == 0, alone.stderr
+    assert "of a job that was stopped are discarded" in alone.stderr
+    assert not Path("scores.jsonl.blocks").exists()
+
+
 def test_a_dead_worker_costs_nothing_and_a_deadly_block_only_itself(folder):
     lines = Path("runs.jsonl").read_text().splitlines()
     once = json.dumps({"v": 1, "case": {"id": "once", "query": "kill me once"}, "outcome": "4"})

@@ -209,6 +209,21 @@ class JobFolder:
             Path(self.path, name).unlink(missing_ok=True)
 
 
+def discard_job(path: str) -> int:
+    """Remove what a job that was stopped has left in a folder, if it is there; how many blocks that were."""
+    try:
+        ours = [name for name in os.listdir(path) if name == _IDENTITY or _is_ours(name)]
+    except OSError:
+        return 0
+    if _IDENTITY not in ours:
+        return 0
+    for name in ours:
+        Path(path, name).unlink(missing_ok=True)
+    with suppress(OSError):
+        os.rmdir(path)
+    return sum(name.endswith(".columns") for name in ours)
+
+
 def _is_ours(name: str) -> bool:
     token, dash, rest = name.partition("-")
     number, _, kind = rest.partition(".")

@@ -19,7 +19,7 @@ from agentunit.engine.parallel.work import Job, Lines, SpoolFiles, UnitEnd, note
 from agentunit.traces.limits import read_limits
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.reading import TraceFiles, note_repeated
-from agentunit.traces.remote import is_remote
+from agentunit.traces.remote import is_remote, shown_source
 from agentunit.traces.spools import Spool
 
 if TYPE_CHECKING:
@@ -224,6 +224,7 @@ def do_unit_there(job: Job, folder: JobFolder, task: UnitTask) -> None:
 
 def _death(unit: Unit, died: WorkerDied) -> InputError:
     reason = f"killed two workers ({died.how}), and what it holds is not scored"
-    if isinstance(unit, FileUnit) and unit.lines is not None:
-        return InputError(unit.path, None, f"bytes {unit.lines.start:,} to {unit.lines.end:,} {reason}")
-    return InputError(str(unit), None, f"this {'file' if isinstance(unit, FileUnit) else 'part'} {reason}")
+    if not isinstance(unit, FileUnit):
+        return InputError(str(unit), None, f"this part {reason}")
+    what = "this file" if unit.lines is None else f"bytes {unit.lines.start:,} to {unit.lines.end:,}"
+    return InputError(shown_source(unit.path), None, f"{what} {reason}")
