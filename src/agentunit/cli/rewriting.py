@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import click
 
@@ -70,17 +70,20 @@ def rewrite_in_processes(
     out: str,
     job: Job,
     jobs: int,
-    final: Callable[[Block, bytes], bytes] = lambda block, lines: lines,
+    final: Callable[[Block, bytes], bytes] | None = None,
 ) -> Rewritten:
-    """Write the records of files as a job does; ``final`` gives the lines of each block as they are to be written."""
+    """Write the records of files as a job does; ``final`` gives the lines of each block, if they are to be others."""
     errors: list[InputError] = []
     n_records = 0
     with tempfile.TemporaryDirectory(prefix="agentunit-blocks-") as folder, Output(out) as output:
 
-        def take(block: Block, lines: bytes) -> None:
+        def take(block: Block, lines: IO[bytes]) -> None:
             nonlocal n_records
             n_records += block.n_records
-            output.stream.write(final(block, lines))
+            if final is None:
+                output.append(lines, block.n_line_bytes)
+            else:
+                output.stream.write(final(block, lines.read(block.n_line_bytes)))
 
         kept = JobFolder(folder, Identity({}, {}, {}), resume=False)
         units = UnitsInOrder(source, job, kept, jobs=jobs, take=take, take_error=errors.append)

@@ -81,7 +81,8 @@ class Block(Struct, array_like=True, tag="block"):
     """Some records of one unit of work after scoring, or after they were written anew.
 
     ``errors`` are what could not be read, with lines counted from the start of the unit. ``missing_ids`` are the places
-    of records without an id; ``case_ids`` are there when all are wanted. ``n_line_bytes`` is the length of their lines.
+    of records without an id; ``case_ids`` are there when all are wanted. ``n_line_bytes`` is the length of their lines,
+    which are numbered from ``first``.
     """
 
     n_records: int
@@ -94,6 +95,7 @@ class Block(Struct, array_like=True, tag="block"):
     case_ids: list[str] | None = None
     slices: SliceColumns | None = None
     masked: MaskedValues | None = None
+    first: int = 0
 
 
 def numbers_of(data: bytes) -> array[float]:
