@@ -13,7 +13,7 @@ from tiny_onnx import write_lookup_model
 pytest.importorskip("agentunit_local", reason="agentunit-local is not installed")
 
 import numpy as np
-from agentunit_local.onnx_text import ModelFilesError
+from agentunit_local.text_model import ModelFilesError
 from agentunit_local.sentences import WEIGHTS, SentenceEncoder, encoder_from_folder, shipped_encoder
 
 SENTENCES = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
