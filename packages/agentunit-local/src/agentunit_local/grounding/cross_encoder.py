@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -13,7 +14,7 @@ from typing import Any
 
 from agentunit_local.grounding.pairs import PairOfTokens, PairTokens
 from agentunit_local.onnx_text import OnnxTextModel
-from agentunit_local.text_model import ModelFilesError, TextModel, Tokens
+from agentunit_local.text_model import Later, ModelFilesError, TextModel, Tokens
 
 LARGEST_LOGIT = 5.0
 _FEWEST_TOKENS = 64
@@ -49,6 +50,8 @@ class CrossEncoder:
         self._model = _text_model(folder, max_tokens, device)
         self._pairs = PairTokens(self._model.tokenizer, max_tokens)
         self._in_batches = device is not None
+        # One thread, so that pairs come to the device in the order in which they were given.
+        self._beside = ThreadPoolExecutor(1)
         self._supported = supported
         outputs = self._model.output_shapes
         self._tokens = "tokens" if "tokens" in outputs else None
@@ -66,22 +69,33 @@ class CrossEncoder:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> list[PairScore]:
         """The scores of pairs of evidence and claim, in order."""
-        return self.start(pairs)()
+        encoded, results = self._begun(pairs)
+        return [self._score(*both) for both in zip(encoded, results(), strict=True)]
 
     def start(self, pairs: Sequence[tuple[str, str]]) -> Callable[[], list[PairScore]]:
-        """The same without waiting for a device; what is returned waits."""
+        """The same without waiting, neither for the tokenizer nor for the device; what is returned waits."""
+        started = self._beside.submit(self._begun, pairs)
+
+        def wait() -> list[PairScore]:
+            encoded, results = started.result()
+            return [self._score(*both) for both in zip(encoded, results(), strict=True)]
+
+        return wait
+
+    def _begun(self, pairs: Sequence[tuple[str, str]]) -> tuple[list[PairOfTokens], Later]:
         encoded = self.encode(pairs)
-        results = self._model.start_tokens([Tokens(each.ids, each.types) for each in encoded])
-        return lambda: [self._score(*both) for both in zip(encoded, results(), strict=True)]
+        return encoded, self._model.start_tokens([Tokens(each.ids, each.types) for each in encoded])
 
     def _score(self, pair: PairOfTokens, outputs: dict[str, Any]) -> PairScore:
         logit = _logit_of(outputs[self._claim].ravel().tolist(), self._supported)
         if self._tokens is None:
             return PairScore(logit, None, (), pair.n_left_out, pair.n_claim_left_out)
-        risks = outputs[self._tokens].ravel().tolist()
-        claimed = [(risks[place], where) for place, where in pair.claim_places]
-        worst = max((risk for risk, _ in claimed), default=0.0)
-        doubtful = tuple((start, end, round(_sigmoid(risk), 3)) for risk, (start, end) in claimed if risk > 0)
+        risks = outputs[self._tokens].ravel()[pair.first : pair.first + pair.n_claim].tolist()
+        worst = max(risks, default=0.0)
+        doubtful: tuple[tuple[int, int, float], ...] = ()
+        if worst > 0:
+            claimed = zip(risks, pair.claim_places, strict=True)
+            doubtful = tuple((start, end, round(_sigmoid(risk), 3)) for risk, (_, (start, end)) in claimed if risk > 0)
         return PairScore(logit, worst, doubtful, pair.n_left_out, pair.n_claim_left_out)
 
 

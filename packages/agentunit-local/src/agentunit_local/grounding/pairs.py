@@ -13,13 +13,27 @@ _START, _END = "[CLS]", "[SEP]"
 
 @dataclass(frozen=True, slots=True)
 class PairOfTokens:
-    """One pair: token numbers, which of them are the claim's, and where in its text each of those stands."""
+    """One pair: token numbers, and which of them are the claim's: ``n_claim`` from the place ``first`` on.
+
+    ``said`` is the claim as the tokenizer gave it.
+    """
 
     ids: list[int]
-    types: list[int]
-    claim_places: list[tuple[int, tuple[int, int]]]
+    first: int
+    n_claim: int
+    said: Any
     n_left_out: int
     n_claim_left_out: int
+
+    @property
+    def types(self) -> list[int]:
+        """1 for the tokens of the claim and its end, 0 for the others."""
+        return [0] * self.first + [1] * (self.n_claim + 1)
+
+    @property
+    def claim_places(self) -> list[tuple[int, tuple[int, int]]]:
+        """The place of each token of the claim, and where in its text it stands."""
+        return list(enumerate(self.said.offsets[: self.n_claim], self.first))
 
 
 class PairTokens:
@@ -50,11 +64,9 @@ class PairTokens:
         return [self._joined(ids[evidence], claim) for (evidence, _), claim in zip(pairs, said, strict=True)]
 
     def _joined(self, shown: list[int], said: Any) -> PairOfTokens:
-        said_ids, offsets = said.ids, said.offsets
-        claim_ids: Sequence[int] = said_ids[: self._length - 3]
+        said_ids: Sequence[int] = said.ids
+        claim_ids = said_ids[: self._length - 3]
         kept = shown[: self._length - 3 - len(claim_ids)]
         ids = [self._start, *kept, self._end, *claim_ids, self._end]
-        types = [0] * (len(kept) + 2) + [1] * (len(claim_ids) + 1)
-        first = len(kept) + 2
-        places = [(first + number, offsets[number]) for number in range(len(claim_ids))]
-        return PairOfTokens(ids, types, places, len(shown) - len(kept), len(said_ids) - len(claim_ids))
+        n_claim = len(claim_ids)
+        return PairOfTokens(ids, len(kept) + 2, n_claim, said, len(shown) - len(kept), len(said_ids) - n_claim)
