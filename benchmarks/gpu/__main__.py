@@ -61,14 +61,14 @@ def _measurements(options: argparse.Namespace) -> Iterator[tuple[str, Callable[[
 
         n_pairs = {"small": 16 if small else 24_576, "large": 4 if small else 8_192}
         yield "pairs", lambda: [groundedness.rates(large(), options.device, n_pairs, 1 if small else 3)]
-        n_cases = {"small": 4 if small else 200, "large": 2 if small else 40}
+        n_cases = {"small": 4 if small else 150, "large": 2 if small else 24}
         yield "differences", lambda: [groundedness.differences(large(), options.device, n_cases)]
         yield "evidence", lambda: [groundedness.evidence(20 if small else 1_000)]
         n_texts = 128 if small else 65_536
         yield "sentences", lambda: [encoders.sentences(options.device, n_texts, 1 if small else 3)]
         yield "clip", lambda: _clip(small)
-        jobs = [0, 2] if small else [0, 8, 16]
-        yield "cases", lambda: [groundedness.cases(options.device, folder, 40 if small else 4_000, jobs)]
+        jobs = [0, 2] if small else [0, 16]
+        yield "cases", lambda: [groundedness.cases(options.device, folder, 40 if small else 2_000, jobs)]
 
 
 def _random_large(folder: Path) -> Path:
@@ -82,7 +82,7 @@ def _random_large(folder: Path) -> Path:
 def _clip(small: bool) -> list[Any]:
     from benchmarks.multimodal import encoding
 
-    return encoding.measure(encoding.Size(32, 64, 1, True) if small else encoding.Size(6_144, 32_768, 2, False))
+    return encoding.measure(encoding.Size(32, 64, 1, True) if small else encoding.Size(3_072, 16_384, 2, False))
 
 
 def _heading() -> str:
