@@ -38,7 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             texts.append(f"\n{answer.table()}\n")
             figures.append({"key": answer.key, "question": answer.question, "rows": answer.rows})
             print(texts[-1], flush=True)
-        print(f"({name}: {time.perf_counter() - started:.0f} s, {time.perf_counter() - begun:.0f} s in all)", flush=True)
+        print(
+            f"({name}: {time.perf_counter() - started:.0f} s, {time.perf_counter() - begun:.0f} s in all)", flush=True
+        )
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             (options.out / "gpu.md").write_text("".join(texts), encoding="utf-8")

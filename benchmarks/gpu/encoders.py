@@ -52,5 +52,7 @@ def sentences(device: str, n_texts: int, rounds: int) -> Answer:
     met = f"{'met' if ours / bare >= _LEAST_SHARE else 'MISSED'} (≥ {_LEAST_SHARE:.0%})"
     answer.add(what="encode(texts)", rate=ours, share=ours / bare, note=met)
     answer.add(what="cut into tokens only", rate=rate(lambda: model.all_windows(texts), n_texts, rounds))
-    answer.remarks.append(f"Medians of {rounds} runs. {np.mean([len(each.ids) for each in windows]):.0f} tokens a text.")
+    answer.remarks.append(
+        f"Medians of {rounds} runs. {np.mean([len(each.ids) for each in windows]):.0f} tokens a text."
+    )
     return answer

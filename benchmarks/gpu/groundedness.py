@@ -134,13 +134,25 @@ def cases(device: str, folder: Path, n_cases: int, jobs: list[int]) -> Answer:
     environment = {**os.environ, DEVICE_VARIABLE: device, "AGENTUNIT_BACKEND": "local-gpu"}
     for number in jobs:
         out = folder / f"scores-{number}.jsonl"
-        command = [sys.executable, "-m", "agentunit", "score", str(source), "--metrics", "faithfulness", "--out", str(out)]
+        command = [
+            sys.executable,
+            "-m",
+            "agentunit",
+            "score",
+            str(source),
+            "--metrics",
+            "faithfulness",
+            "--out",
+            str(out),
+        ]
         command += ["--jobs", str(number)] if number else []
         started = time.perf_counter()
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         took_s = time.perf_counter() - started
         if done.returncode or sum(1 for _ in out.open(encoding="utf-8")) < n_cases:
-            answer.remarks.append(f"--jobs {number}: exit code {done.returncode}: {done.stderr[-600:] or done.stdout[-600:]}")
+            answer.remarks.append(
+                f"--jobs {number}: exit code {done.returncode}: {done.stderr[-600:] or done.stdout[-600:]}"
+            )
             continue
         answer.add(what=f"--jobs {number}" if number else "one process", seconds=took_s, rate=n_cases / took_s)
     answer.remarks.append("With the start of all processes and models.")

@@ -88,8 +88,8 @@ def _pictures(runtime: TorchRuntime, model: Any, size: Size) -> Answer:
         answer.add(what="the same, decoded and cut only", rate=decoding)
     answer.remarks.append(
         f"Medians of {size.rounds} runs, each of pictures that were not met before. {_encoder(runtime)._n_threads} "
-        "threads, and as many processes, read, decode and cut. The bare loop that decodes is one over a plain pool of as "
-        "many processes; what reads files is compared with it."
+        "threads, and as many processes, read, decode and cut. The bare loop that decodes is one over a plain pool of "
+        "as many processes; what reads files is compared with it."
     )
     return answer
 

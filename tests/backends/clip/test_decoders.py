@@ -59,7 +59,10 @@ def test_a_process_that_dies_costs_one_picture(decoder: DecoderProcess) -> None:
 
 
 def test_many_pictures_keep_their_order_whatever_some_of_them_do(decoder: DecoderProcess) -> None:
-    good = [encoded(shape(color, side=side)) for color, side in zip(["red", "green", "blue"] * 2, range(250, 256), strict=True)]
+    good = [
+        encoded(shape(color, side=side))
+        for color, side in zip(["red", "green", "blue"] * 2, range(250, 256), strict=True)
+    ]
     contents = [*good]
     contents[1:1] = [b"no picture"]
     found = []

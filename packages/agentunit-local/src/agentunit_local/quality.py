@@ -1,4 +1,4 @@
-"""The backends ``local`` and ``local-gpu`` of AgentUnit's quality metrics: models and rules that run on this machine."""
+"""The backends ``local`` and ``local-gpu`` of AgentUnit's quality metrics: models that run on this machine."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from agentunit_local.grounding.cross_encoder import CrossEncoder, opened
 from agentunit_local.grounding.languages import MEASURED, language_of
 from agentunit_local.grounding.relevance import passage_relevance
 from agentunit_local.grounding.support import Support, SupportJudge
+from agentunit_local.held_models import ModelHolder, ask_elsewhere, is_asked_elsewhere
 from agentunit_local.sentences import SentenceEncoder, shipped_encoder
 from agentunit_local.steps import answered, answered_together
 from agentunit_local.text_model import ModelFilesError
@@ -52,7 +53,7 @@ class LocalBackend:
         for question in questions:
             try:
                 model = self._asked(measure)
-                ask = model.encode if isinstance(model, SentenceEncoder) else model.score
+                ask: Any = model.encode if isinstance(model, SentenceEncoder) else model.score
                 verdicts.append(answered(self._judging(measure, question), ask))
             except Exception as error:  # noqa: BLE001  # one odd text must not take its batch along
                 verdicts.append(failed(error))
@@ -137,15 +138,25 @@ class GpuBackend(LocalBackend):
 
     def unready(self) -> str | None:
         """Why it cannot run: no torch, no GPU. The model is opened by the process that asks it."""
-        return why_no_device(chosen_device())
+        return None if is_asked_elsewhere() else why_no_device(chosen_device())
 
     def judge(self, measure: str, questions: Sequence[QualityQuestion]) -> list[Verdict]:
         """A verdict per question; the model reads what all of them ask in common batches."""
-        start: Callable[[list[Any]], Callable[[], Sequence[Any]]] = self._asked(measure).start
-        return answered_together((self._judging(measure, question) for question in questions), start, failed)
+        model: Any = self._asked(measure)
+        return answered_together((self._judging(measure, question) for question in questions), model.start, failed)
 
     def _device(self) -> str | None:
         return chosen_device()
+
+    def hold_models(self) -> Callable[[Any], Any]:
+        """In a process that holds models for others: what answers their requests."""
+        return ModelHolder().answer
+
+    def ask_elsewhere(self, transport: Callable[[Any], Callable[[], Any]] | None) -> None:
+        """Ask models that another process holds, through a function that sends a request and returns one that waits."""
+        ask_elsewhere(transport)
+        opened.cache_clear()
+        shipped_encoder.cache_clear()
 
 
 def correctness_pair(question: QualityQuestion) -> tuple[str, str]:

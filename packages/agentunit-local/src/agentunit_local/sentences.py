@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agentunit_local.held_models import open_text_model
 from agentunit_local.onnx_text import OnnxTextModel
 from agentunit_local.text_model import ModelFilesError, Outputs, TextModel
 
@@ -72,9 +73,7 @@ def shipped_encoder(device: str | None = None) -> SentenceEncoder:
     files = WEIGHTS / "sentence_encoder.onnx", WEIGHTS / "tokenizer.json"
     if device is None:
         return SentenceEncoder(OnnxTextModel(*files, max_tokens=512), name=SHIPPED)
-    from agentunit_local.torch_text import TorchTextModel
-
-    return SentenceEncoder(TorchTextModel(*files, device=device, max_tokens=512), name=SHIPPED)
+    return SentenceEncoder(open_text_model(*files, device=device, max_tokens=512), name=SHIPPED)
 
 
 @lru_cache(maxsize=2)
@@ -93,7 +92,7 @@ def encoder_from_folder(folder: str) -> SentenceEncoder:
     return SentenceEncoder(opened, name=path.name, max_tokens=longest, pooling=_pooling(path))
 
 
-def _embedding_output(model: OnnxTextModel, name: str) -> tuple[str, int]:
+def _embedding_output(model: TextModel, name: str) -> tuple[str, int]:
     shapes = model.output_shapes
     pooled = [output for output in _POOLED_NAMES if output in shapes]
     per_token = [output for output, shape in shapes.items() if len(shape) == 3]

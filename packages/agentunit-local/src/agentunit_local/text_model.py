@@ -1,4 +1,4 @@
-"""What every text model of this package shares: texts or pairs of texts in, the model's raw outputs out, as numpy arrays.
+"""What every text model of this package shares: texts or pairs of texts in, the model's raw outputs out.
 
 Batches hold texts of similar length with a bounded number of tokens, padding is masked, and the order of the input is
 kept. Nothing is cut: a text that does not fit is refused, and ``windows`` parts it.

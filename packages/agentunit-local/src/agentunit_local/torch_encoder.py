@@ -1,4 +1,4 @@
-"""The encoders of this package in torch, with the weights of their ONNX files: BERT, and MPNet with its bias by distance.
+"""The encoders of this package in torch, with the weights of their ONNX files: BERT, and MPNet with its relative bias.
 
 Attention goes to torch's fused kernels, so what it is given has the form that they take: lengths that are multiples of
 eight, and a mask of the same kind of number as the rest.
@@ -140,7 +140,9 @@ def cross_encoder(weights: Weights, device: str, dtype: Any, path: Path) -> tupl
         first_place=0 if relative is None else _MPNET_FIRST_PLACE,
     )
     put = encoder.tensor
-    encoder.words, encoder.places, encoder.kinds = (put(take[f"{name}.weight"]) for name in ("words", "places", "kinds"))
+    encoder.words, encoder.places, encoder.kinds = (
+        put(take[f"{name}.weight"]) for name in ("words", "places", "kinds")
+    )
     encoder.norm = put(take["norm.weight"]), put(take["norm.bias"])
     encoder.distances = None if relative is None else put(relative)
     for number in range(take.n_layers("layers.")):
@@ -149,7 +151,9 @@ def cross_encoder(weights: Weights, device: str, dtype: Any, path: Path) -> tupl
             name: (put(take.evened(f"{at}{name}")), put(take[f"{at}{name}.bias"]))
             for name in ("qkv", "out", "up", "down")
         }
-        norms = {name: (put(take[f"{at}{name}.weight"]), put(take[f"{at}{name}.bias"])) for name in ("norm", "last_norm")}
+        norms = {
+            name: (put(take[f"{at}{name}.weight"]), put(take[f"{at}{name}.bias"])) for name in ("norm", "last_norm")
+        }
         encoder.layers.append(Layer(**linear, **norms))
     return encoder, _claim_heads(take, device)
 
@@ -244,5 +248,7 @@ class _Weights:
     def token_head(self) -> NDArray[Any]:
         """The exporter leaves this matrix without its name: it is the only one with a single output."""
         width = self["words.weight"].shape[1]
-        named = [name for name, array in self._weights.items() if name.startswith("onnx::MatMul") and array.size == width]
+        named = [
+            name for name, array in self._weights.items() if name.startswith("onnx::MatMul") and array.size == width
+        ]
         return self[named[0] if named else "token_head.weight"].reshape(1, width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
@@ -17,18 +18,23 @@ from agentunit_local.text_model import Later, ModelFilesError, Outputs, TextMode
 from agentunit_local.torch_encoder import TorchEncoder, cross_encoder, sentence_encoder
 
 DEVICE_VARIABLE = "AGENTUNIT_LOCAL_DEVICE"
-DEFAULT_DEVICE = "cuda"
+DEFAULT_DEVICE, CLUSTER = "cuda", "cluster"
 _ROUNDED_TO = 8
 _GPU_BATCH_TOKENS, _CPU_BATCH_TOKENS = 65_536, 2_048
 
 
 def chosen_device() -> str:
-    """Where models of ``local-gpu`` run: ``cuda``, unless ``AGENTUNIT_LOCAL_DEVICE`` names another of torch's devices."""
+    """Where models of ``local-gpu`` run: ``cuda``, unless ``AGENTUNIT_LOCAL_DEVICE`` names another of torch's devices.
+
+    ``cluster`` stands for the GPUs of the cluster that the engine ``ray`` works on.
+    """
     return os.environ.get(DEVICE_VARIABLE) or DEFAULT_DEVICE
 
 
 def why_no_device(device: str) -> str | None:
     """Why torch cannot run on a device here, with the way out; ``None`` when it can. Nothing is started by asking."""
+    if device == CLUSTER:
+        return None
     if find_spec("torch") is None:
         return "torch is not installed; pip install torch adds it"
     import torch
@@ -36,12 +42,15 @@ def why_no_device(device: str) -> str | None:
     try:
         kind, number = torch.device(device).type, torch.device(device).index
     except RuntimeError:
-        return f"{DEVICE_VARIABLE} must be a device of torch (cuda, cuda:1, mps, cpu); received {device!r}"
+        devices = "cuda, cuda:1, mps, cpu"
+        return f"{DEVICE_VARIABLE} must be a device of torch ({devices}) or {CLUSTER!r}; received {device!r}"
     way_out = "the backend 'local' runs on the processors"
     if kind == "cuda":
         n_gpus = torch.cuda.device_count()
         if not n_gpus:
-            built = "finds no GPU of NVIDIA or AMD here" if torch.version.cuda or torch.version.hip else "has no GPU part"
+            built = (
+                "finds no GPU of NVIDIA or AMD here" if torch.version.cuda or torch.version.hip else "has no GPU part"
+            )
             return f"torch {torch.__version__} {built}; {way_out}"
         if number is not None and number >= n_gpus:
             return f"there are {n_gpus} GPUs here, the first is cuda:0; received {device!r}"
@@ -120,7 +129,8 @@ class TorchTextModel(TextModel):
         import torch
 
         try:
-            return [(places, self._fetched(self._rows(self._computed, sequences)))]
+            with torch.cuda.device(torch.device(self.device)) if self._is_pinned else nullcontext():
+                return [(places, self._fetched(self._rows(self._computed, sequences)))]
         except torch.OutOfMemoryError:
             if len(places) == 1:
                 raise
@@ -160,7 +170,7 @@ class TorchTextModel(TextModel):
         import torch
 
         if not self._is_pinned:
-            return lambda: rows.cpu().numpy()  # type: ignore[no-any-return]
+            return lambda: rows.cpu().numpy()
         here = torch.empty(rows.shape, dtype=rows.dtype, pin_memory=True)
         here.copy_(rows, non_blocking=True)
         arrived = torch.cuda.Event()

@@ -78,7 +78,7 @@ class DecoderProcess:
         self._n_answered = 0
 
     def decode(self, contents: Sequence[bytes]) -> Iterator[memoryview | MediaProblem]:
-        """The square of each picture, ``side`` × ``side`` × 3 bytes that hold until the next is asked for, or why not."""
+        """The square of each picture, as bytes that hold until the next is asked for, or why there is none."""
         n_sent = n_answered = 0
         answer: memoryview | MediaProblem
         try:

@@ -276,7 +276,9 @@ class CachedEncoder:
             batches = PictureBatches(self.runtime, access.limits, pool, settle, self._decoders(len(sources), access))
             side = self.runtime.settings.side
             chunks = [sources[at : at + _READ_TOGETHER] for at in range(0, len(sources), _READ_TOGETHER)]
-            loaded = _in_order(pool, lambda chunk: [_loaded(each, access, side) for each in chunk], chunks, self._n_threads)
+            loaded = _in_order(
+                pool, lambda chunk: [_loaded(each, access, side) for each in chunk], chunks, self._n_threads
+            )
             for place, each in enumerate(one for chunk in loaded for one in chunk):
                 if isinstance(each, Unencodable):
                     found[place] = each
@@ -383,7 +385,7 @@ _MAY_WAIT_BYTES = 2**20
 
 
 def _loaded(source: Any, access: MediaAccess, side: int) -> tuple[bytes, Any] | Unencodable:
-    """What stands for a picture, and its bytes, or what is as good; a square that the model takes as it is, as a view."""
+    """What stands for a picture, and its content; a view of the pixels where the model takes them as they are."""
     try:
         if hasattr(source, "tobytes") and hasattr(source, "mode"):
             raw = source.tobytes()

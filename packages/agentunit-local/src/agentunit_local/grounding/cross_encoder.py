@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agentunit_local.grounding.pairs import PairOfTokens, PairTokens
+from agentunit_local.held_models import open_text_model
 from agentunit_local.onnx_text import OnnxTextModel
 from agentunit_local.text_model import Later, ModelFilesError, TextModel, Tokens
 
@@ -103,9 +104,7 @@ def _text_model(folder: Path, max_tokens: int, device: str | None) -> TextModel:
     model, tokenizer = folder / _MODEL, folder / _TOKENIZER
     if device is None:
         return OnnxTextModel(model, tokenizer, max_tokens=max_tokens, batch_tokens=1)
-    from agentunit_local.torch_text import TorchTextModel
-
-    return TorchTextModel(model, tokenizer, device=device, max_tokens=max_tokens)
+    return open_text_model(model, tokenizer, device=device, max_tokens=max_tokens)
 
 
 def _logit_of(values: list[float], supported: int) -> float:

@@ -117,7 +117,7 @@ class SupportJudge:
 
     def steps(
         self, question: str | None, passages: Sequence[str], answer: str
-    ) -> Generator[list[Pair], list[PairScore], Support | None]:
+    ) -> Generator[list[Pair], Sequence[PairScore], Support | None]:
         """The same in steps: yields the pairs that the model must read, and is sent their scores."""
         claims = claims_of(answer, question)
         context = Context(passages)
