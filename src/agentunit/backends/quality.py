@@ -108,7 +108,10 @@ class QualityBackend(Protocol):
     One that waits for a service may also have ``start(measure, questions)``, which returns at once with a
     ``concurrent.futures.Future`` of what ``judge`` would return: the engine then has several batches under way. A batch
     that was started is never asked again, so a question that fails is a verdict without a value, with ``error``
-    (``type`` and ``message``) in its detail. One whose attribute ``automatic`` is false is used only by its name.
+    (``type`` and ``message``) in its detail. One whose attribute ``automatic`` is false is used only by its name. One
+    that gains from more questions at once than the engine hands over by itself says how many in ``batch_questions``.
+    One whose model another process can hold for many has ``hold_models`` and ``ask_elsewhere`` (``ray_models`` of the
+    engine uses them).
 
     A verdict on faithfulness may list ``claims`` in its detail, each a dict whose ``passage`` is the number of the text
     of the context that decides; it counts from 0, or from the backend's attribute ``first_passage``. The metric adds
