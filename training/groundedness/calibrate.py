@@ -24,6 +24,7 @@ from agentunit_local.grounding.cross_encoder import LARGEST_LOGIT
 from agentunit_local.grounding.evidence import Context
 from agentunit_local.grounding.relevance import relevance_signals
 from agentunit_local.sentences import shipped_encoder
+from agentunit_local.steps import answered
 from sklearn.linear_model import LogisticRegression
 
 from training.groundedness.examples import rows_of
@@ -91,7 +92,8 @@ def fit_relevance(data: Path) -> dict[str, float]:
     encoder = shipped_encoder()
     inputs, labels = [], []
     for _, question, passages, label in rows:
-        found = [relevance_signals(question, each, Context([each]), encoder) for each in passages if each.strip()]
+        steps = [relevance_signals(question, each, Context([each])) for each in passages if each.strip()]
+        found = [answered(each, encoder.encode) for each in steps]
         inputs.append([float(np.mean([signals[name] for signals in found])) for name in ("whole", "part", "words")])
         labels.append(label)
     sizes = Counter((kind, label) for kind, _, _, label in rows)

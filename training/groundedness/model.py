@@ -103,10 +103,14 @@ class CrossEncoder(nn.Module):
         if self.shape.relative:
             # Not trained further: a gradient for each pair of places would take a third of the time. Laid out anew:
             # fast attention reads only what lies side by side, else a step takes twice as long.
-            bias = self.distances(self.buckets[:length, :length]).permute(2, 0, 1).contiguous()[None].detach()
+            bias = self.distances(self.buckets[:length, :length].long()).permute(2, 0, 1).contiguous()[None].detach()
             mask = torch.where(mask, bias, torch.full_like(bias[:1, :1, :1, :1], -30000.0)).to(x.dtype)
         for layer in self.layers:
             x = layer(x, mask)
+        return self.said(x, kinds, attention)
+
+    def said(self, x: Tensor, kinds: Tensor, attention: Tensor) -> tuple[Tensor, Tensor]:
+        """What the heads make of the last layer."""
         said = (kinds > 0).to(x.dtype) * attention.to(x.dtype)
         mean = (x * said[..., None]).sum(1) / said.sum(1, keepdim=True).clamp(min=1.0)
         most = (x - (1.0 - said[..., None]) * 30000.0).amax(1)
@@ -122,7 +126,8 @@ def distance_buckets(length: int, n_buckets: int, farthest: int = 128) -> Tensor
     exact = half // 2
     distance = behind.abs()
     far = exact + (torch.log(distance.clamp(min=1) / exact) / math.log(farthest / exact) * (half - exact)).long()
-    return torch.where(distance < exact, distance, far.clamp(max=half - 1)) + (behind < 0).long() * half
+    buckets = torch.where(distance < exact, distance, far.clamp(max=half - 1)) + (behind < 0).long() * half
+    return buckets.to(torch.uint8)
 
 
 def shape_of(weights: dict[str, Tensor], layers: int) -> Shape:

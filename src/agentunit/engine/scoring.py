@@ -254,7 +254,7 @@ class Run(RunTotals, ScoreRows):
         """The input in chunks and in order, each with the batches that were started of it."""
         starting = [scorer for scorer in batched if scorer.starts]
         # What is started gains nothing from batches: case by case, scores come as they are made.
-        size = 1 if starting == batched else self._batch_size
+        size = 1 if starting == batched else max(self._batch_size, *(scorer.batch_items for scorer in batched))
         most = max(1, cases_under_way(self.metrics) // size) if starting else 1
         waiting: deque[_Chunk] = deque()
         try:
