@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from agentunit_local.recognizer.tokens import LABELS, PIECES, cut, pieces
+
 from training.personal_data.generate import Generator
 
 LONGEST = 96

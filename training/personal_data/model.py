@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
+from agentunit_local.recognizer.tokens import BUCKETS, LABELS
 from torch import Tensor, nn
 
-from agentunit_local.recognizer.tokens import BUCKETS, LABELS
 from training.personal_data.examples import LONGEST
 
 PIECE_WIDTH = 128

@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from agentunit_local.recognizer.tokens import LABELS
 from torch import Tensor, nn
 
-from agentunit_local.recognizer.tokens import LABELS
 from training.personal_data.examples import Examples, generate, joined
 from training.personal_data.model import Recognizer
 
