@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-_LISTS = frozenset("chunks deltas tokens stream parts pieces fragments segments partials stream_chunks".split())
+from agentunit.privacy.detection.gazetteer import word_set
+
+_LISTS = word_set("chunks deltas tokens stream parts pieces fragments segments partials stream_chunks")
 _MARKS = ("delta", "chunk", "token", "stream", "partial")
-_TEXTS = frozenset("content text delta token chunk output_text partial_json arguments part value data".split())
+_TEXTS = word_set("content text delta token chunk output_text partial_json arguments part value data")
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "\n", "}", "]")
 _SHORT = 40
 _DEEPEST = 5
@@ -28,7 +30,8 @@ class _Piece(NamedTuple):
 def mask_across_pieces(data: Any, spans_in: Callable[[str], Sequence[tuple[int, int, str]]]) -> int:
     """Replace in place what reaches from one piece of a text into the next; returns how many pieces changed.
 
-    ``spans_in`` gives, for a whole text, spans and what stands for each. The first piece gets it; the others lose theirs.
+    ``spans_in`` gives, for a whole text, spans and what stands for each. The first piece gets that; the others
+    lose their part of the value.
 
     >>> pieces = ["my mail is ada@ex", "ample.org", " thanks"]
     >>> mask_across_pieces({"chunks": pieces}, lambda text: [(11, 26, "<EMAIL_1>")]), pieces

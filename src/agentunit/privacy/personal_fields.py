@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
+from agentunit.privacy.detection.gazetteer import word_set
+
 _FIELDS = {
     "name": """
         first_name last_name middle_name full_name firstname lastname fullname given_name family_name surname
@@ -47,16 +49,18 @@ FIELD_TYPES = {field: type for type, fields in _FIELDS.items() for field in fiel
 """The type of what stands in a field, by the field's name in lower case with underscores."""
 
 _BY_SQUEEZED = {field.replace("_", ""): field for field in sorted(FIELD_TYPES, key=lambda field: field.count("_"))}
-_WHOSE = frozenset(
+_WHOSE = word_set(
     """
     user customer client person contact patient employee member holder owner passenger guest recipient sender profile
     account my your his her their our billing shipping home work office business private personal primary secondary
     emergency main alternate mobile cell new old current previous default legal buyer seller driver student applicant
-    traveler traveller tenant subscriber cardholder beneficiary payer payee us debit credit bank the user's patient's
-    """.split()
+    traveler traveller tenant subscriber cardholder beneficiary payer payee us debit credit bank the
+    """
 )
 """Words that may stand before the name of a field and say whose it is: ``billing_zip``, ``userPhoneNumber``."""
-_ANYBODYS = frozenset(("password", "passwd", "passphrase", "social_security_number", "date_of_birth", "passport_number"))
+_ANYBODYS = frozenset(
+    ("password", "passwd", "passphrase", "social_security_number", "date_of_birth", "passport_number")
+)
 """Fields that mean the same whatever stands before them: ``db_password``, ``PGPASSWORD``."""
 _FIELD_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _LONGEST_FIELD = 60

@@ -11,8 +11,8 @@ import msgspec
 
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
-from agentunit.privacy.findings import Detector
 from agentunit.privacy.chunks import mask_across_pieces
+from agentunit.privacy.findings import Detector
 from agentunit.privacy.personal_fields import (
     FIELD_TYPES,
     KnownField,
@@ -200,7 +200,10 @@ class Redactor:
         found = [_Span(*each[:3]) for each in self._detector.find([text])[0] if each.type in self._types]
         more = [_Span(type, start, end, value) for type, value, start, end in known.places(text) if type in self._types]
         spans = _outside_placeholders(text, _apart(found, more))
-        return [(span.start, span.end, self._masked(text[span.start : span.end], [_at_start(span)], people)) for span in spans]
+        return [
+            (span.start, span.end, self._masked(text[span.start : span.end], [_at_start(span)], people))
+            for span in spans
+        ]
 
     def _names(
         self, leaves: list[Leaf], fields: _Fields, values: dict[tuple[str, str], int], everything: str
@@ -312,7 +315,7 @@ def _outside_placeholders(text: str, spans: list[_Span]) -> Iterator[_Span]:
 def _survivors(data: Any, known: KnownValues, people: People) -> Iterator[Survivor]:
     """The known values that redacted data still holds, in whatever place: nothing is left out here."""
     for place, text in places_of(data):
-        for type, value, start, end in known.places(text):
+        for type, _, start, end in known.places(text):
             if not _is_in_placeholder(text, start, end):
                 yield Survivor(type, place)
 

@@ -8,11 +8,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import unescape
+from itertools import pairwise
 from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 from urllib.parse import unquote
 
 from agentunit.formulas.identifiers import calendar_date
+from agentunit.privacy.detection.gazetteer import words
 
 _SHORTEST = 6
 _SHORTEST_ADDRESS = 8
@@ -33,7 +35,7 @@ _HEXADECIMAL = re.compile(r"(?:[0-9A-Fa-f]{2}){6,}")
 _READABLE = re.compile(r"[^\x00-\x08\x0e-\x1f\x7f\ufffd]+")
 _WHITESPACE = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " "}
 _DATE = re.compile(r"([0-9]{1,4})[-/. ]([0-9]{1,2})[-/. ]([0-9]{1,4})")
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTHS = words("january february march april may june july august september october november december")
 # Squeezed together these would be other numbers: 10.1.2.30 is not 101230.
 _EXACT_TYPES = frozenset(("ip_address",))
 
@@ -145,7 +147,7 @@ class _View:
             self._letters = _letter_places(self.text)
         letters = self._letters[first:past]
         start, end = letters[0], letters[-1] + 1
-        if any(right - left > _MOST_BETWEEN + 1 for left, right in zip(letters, letters[1:], strict=False)):
+        if any(right - left > _MOST_BETWEEN + 1 for left, right in pairwise(letters)):
             return None
         if _goes_on(self.text[start - 1 : start], self.text[start]) or _goes_on(
             self.text[end : end + 1], self.text[end - 1]
@@ -362,9 +364,10 @@ def _dates(value: str) -> Iterator[tuple[int, int, int]]:
         orders = [(first, second, third)] if first > 31 else [(third, second, first), (third, first, second)]
         yield from (each for each in orders if each[0] > 999 and calendar_date(*each))
         return
-    words = re.findall(r"[a-z]+|[0-9]+", value.lower())
-    months = [at for at, name in enumerate(_MONTHS, start=1) for word in words if len(word) > 2 and name.startswith(word)]
-    figures = [int(word) for word in words if word.isdigit()]
+    parts = re.findall(r"[a-z]+|[0-9]+", value.lower())
+    named = [part for part in parts if len(part) > 2]
+    months = [at for at, name in enumerate(_MONTHS, start=1) if any(name.startswith(part) for part in named)]
+    figures = [int(part) for part in parts if part.isdigit()]
     if len(months) == 1 and len(figures) == 2 and calendar_date(max(figures), months[0], min(figures)):
         yield max(figures), months[0], min(figures)
 
