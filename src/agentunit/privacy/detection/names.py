@@ -6,13 +6,24 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from agentunit.privacy.detection.eastern_names import eastern_length
 from agentunit.privacy.detection.gazetteer import entries, fold
 from agentunit.privacy.detection.name_context import points_after, points_before
-from agentunit.privacy.detection.name_evidence import ENOUGH, MOST_AROUND, OPENERS, PARTICLES, SUFFIXES, Word, about
+from agentunit.privacy.detection.name_evidence import (
+    ENOUGH,
+    MOST_AROUND,
+    OPENERS,
+    PARTICLES,
+    SUFFIXES,
+    Word,
+    about,
+    is_foreign,
+)
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, Finding
 
 _CONFIDENCE = CATALOG_CONFIDENCE["name"]
 LONGEST_WORD = 40
+_EASTERN_POINTS = 4.0
 LONGEST_NAME = 6
 """How many words a name has at most."""
 
@@ -50,18 +61,28 @@ _WORD = re.compile(rf"[^\W\d_]{_REST}")
 class _Words(dict[str, Word]):
     """What is known about each word met so far; forgets everything once it holds too many."""
 
+    def __init__(self, *, in_foreign_texts: bool) -> None:
+        super().__init__()
+        self._in_foreign_texts = in_foreign_texts
+
     def __missing__(self, word: str) -> Word:
         if len(self) > 100_000:
             self.clear()
-        known = about(word[:LONGEST_WORD])
+        known = about(word[:LONGEST_WORD], self._in_foreign_texts)
         if len(word) <= LONGEST_WORD:
             self[word] = known
         return known
 
 
-_words = _Words()
+_words = _Words(in_foreign_texts=False)
+_foreign_words = _Words(in_foreign_texts=True)
 _BEFORE_CODE = ("`", "$", "%", "\\")
+_WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \d")
 _CODE_FOLLOWS = re.compile(r"\.[a-z_]|[(\[][\w'\")\]]|::|->|`|=[\w'\"]")
+
+
+def _is_no_name(text: str, start: int, end: int) -> bool:
+    return _in_code(text, start, end) or _WEEKDAY.match(text, start) is not None
 
 
 def _in_code(text: str, start: int, end: int) -> bool:
@@ -78,7 +99,7 @@ def find_names(text: str) -> list[Finding]:
     ['Mathias Ruud']
     """
     search = _Search(text)
-    known = _words
+    known = search.words
     for run in (_LOWER_RUN if search.is_lower else _RUN).finditer(text):
         words = run.group().split(" ")
         if len(words) == 1:
@@ -88,7 +109,7 @@ def find_names(text: str) -> list[Finding]:
                 search.look_at_word(run.start(), word)
             continue
         for word in words:
-            if known[word].can_start:
+            if known[word].can_start or known[word].can_start_eastern:
                 search.look_at(run.start(), run.end(), words)
                 break
     return search.findings()
@@ -108,6 +129,7 @@ class _Search:
     def __init__(self, text: str) -> None:
         self.text = text
         self.is_lower = text.islower()
+        self.words = _foreign_words if is_foreign(text) else _words
         self._found: list[Finding] = []
         self._doubtful: list[tuple[int, int]] = []
         self._parts: set[str] = set()
@@ -128,7 +150,7 @@ class _Search:
         if not word.isalpha():
             self.look_at(start, start + len(word), [word])
             return
-        known = _words[word]
+        known = self.words[word]
         if not self.is_lower or self._can_start_in_lower_case(known, start):
             self._decide(((start, start + len(word), word),), known, known.alone)
 
@@ -141,11 +163,17 @@ class _Search:
                 start += len(part) + 1
         else:
             words = [(match.start(), match.end(), match.group()) for match in _WORD.finditer(self.text, start, end)]
-        known = [_words[word] for _, _, word in words]
+        known = [self.words[word] for _, _, word in words]
         n_words = len(words)
         first = 0
         while first < n_words:
             begin = known[first]
+            if begin.can_start_eastern and not self.is_lower:
+                length = eastern_length([word for _, _, word in words[first : first + LONGEST_NAME]])
+                if length:
+                    self._decide(words[first : first + length], begin, _EASTERN_POINTS)
+                    first += length
+                    continue
             if (
                 not begin.can_start
                 or (first and begin.as_first < 0 and not known[first - 1].is_plain)
@@ -211,13 +239,15 @@ class _Search:
         is_single = len(words) == 1
         if is_single:
             points = first_word.alone
-        if points + MOST_AROUND < ENOUGH or (is_single and _in_code(text, start, end)):
+        if points + MOST_AROUND < ENOUGH or (is_single and _is_no_name(text, start, end)):
             return
         before = points_before(text, start, first_word.is_first_only)
-        is_known = first_word.is_surely_name or any(_words[word].is_surely_name for _, _, word in words[1:])
+        is_known = first_word.is_surely_name or any(self.words[word].is_surely_name for _, _, word in words[1:])
         points += before + points_after(text, end, is_known)
         if self._found:
             points += self._points_in_list(start, first_word)
+        if self.words is _foreign_words and before <= 0 and not first_word.is_first_only:
+            points -= 1.0  # German writes every noun with a capital letter
         if self.is_lower:
             points -= 0.5
         elif text[start:end].isupper():
@@ -233,7 +263,7 @@ class _Search:
             return
         self._found.append(Finding("name", start, end, _CONFIDENCE, "name"))
         if not is_single or first_word.is_surely_name:
-            self._parts.update(word for _, _, word in words if len(word) > 2 and not _words[word].is_place)
+            self._parts.update(word for _, _, word in words if len(word) > 2 and not self.words[word].is_place)
 
     def _points_in_list(self, start: int, word: Word) -> float:
         """What it says that only a comma or "and" stands between the last name and this place."""
