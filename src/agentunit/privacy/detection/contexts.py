@@ -169,7 +169,8 @@ CONTEXTS = (
     Recognizer(
         "passport",
         "passport",
-        rf"(?:(?:\b|_)(?i:passport|passeport|reisepass|pasaporte|passaporte|paspoort|travel document)|[a-z]Passport){_END}"
+        rf"(?:(?:\b|_)(?i:passport|passeport|reisepass|pasaporte"
+        rf"|passaporte|paspoort|travel document)|[a-z]Passport){_END}"
         rf"{IS}"
         r"(?P<value>(?i:[A-Z]){0,2}[0-9]{6,9}|[A-Z0-9]{8,9})\b",
         0.92,
@@ -186,7 +187,8 @@ CONTEXTS = (
     Recognizer(
         "medical_record",
         "medical_record",
-        r"(?i:(?:\b|_)(?:mrn|(?:medical|health|patient)[ _-]?records?|patient|nhs|medicare|health[ _-]?(?:card|insurance)))"
+        r"(?i:(?:\b|_)(?:mrn|(?:medical|health|patient)[ _-]?records?"
+        r"|patient|nhs|medicare|health[ _-]?(?:card|insurance)))"
         rf"{_END}{IS}"
         r"(?P<value>(?i:[A-Z]){0,4}-?[0-9](?:[ -]?[0-9]){4,11})\b",
         0.92,

@@ -73,7 +73,8 @@ _SAID_OF_PASSWORDS = frozenset(
     being either neither their yours theirs something anything nothing unknown known different the same case your
     mandatory needed sensitive unique random default blank null none true false here below above ready private public
     secret shared about after before between only just also again because when until while since enough better worse
-    continue access log login proceed avoid protect ensure prevent comply match allow important necessary possible impossible available unavailable wrongly outdated stale fine good great okay okay
+    continue access log login proceed avoid protect ensure prevent comply match allow important
+    necessary possible impossible available unavailable wrongly outdated stale fine good great okay okay
     """.split()
 )
 
@@ -143,7 +144,8 @@ ASSIGNMENTS = (
     Recognizer(
         "password",
         "password_said",
-        rf"\b{_PASSWORD}{_FOR_WHAT}(?i:is|was|to|as|will be|should be|ist|lautet|est|es|\xc3\xa9)(?i: now| set to| still)?:?"
+        rf"\b{_PASSWORD}{_FOR_WHAT}(?i:is|was|to|as|will be|should be"
+        rf"|ist|lautet|est|es|\xc3\xa9)(?i: now| set to| still)?:?"
         rf"[ \t]{{1,2}}{_QUOTE}(?P<value>{_NO_WORD})",
         0.8,
         check_password,
@@ -174,7 +176,8 @@ ASSIGNMENTS = (
     Recognizer(
         "password",
         "password_used",
-        rf"\b(?i:use|using|try|enter|type|with)[ \t]{_QUOTE}(?P<value>{_NO_WORD}){_QUOTE} (?i:as|for) (?i:the|your|my|a|its)"
+        rf"\b(?i:use|using|try|enter|type|with)[ \t]{_QUOTE}"
+        rf"(?P<value>{_NO_WORD}){_QUOTE} (?i:as|for) (?i:the|your|my|a|its)"
         rf"(?: (?i:temporary|new|initial|default|admin|wifi|login))? {_PASSWORD}",
         0.75,
         check_password,

@@ -27,8 +27,10 @@ _NAMES = phrases(
     | isikukood | personas kods | asmens kodas | cod numeric personal | егн | oib | jmbg | emšo | emso | adóazonosító
     | taj | ahv | ahv-nummer | numéro avs | tc kimlik | t.c. kimlik | tckn | teudat zehut | aadhaar | aadhar
     | cnic | 身份证 | 身份证号 | 身份证号码 | 公民身份号码 | hkid | マイナンバー | 個人番号 | my number | 주민등록번호
-    | เลขประจำตัวประชาชน | mykad | nric | ktp | philsys | cccd | cmnd | curp | cuit | cuil | cédula | cedula | инн | снилс
-    | рнокпп | ипн | иин | ИНН | СНИЛС | РНОКПП | ИИН | ЕГН | ΑΦΜ | ni number | emirates id | iqama | ghana card | kra pin | bvn | सरकारी पहचान | الرقم القومي | رقم الهوية
+    | เลขประจำตัวประชาชน | mykad | nric | ktp | philsys | cccd | cmnd
+    | curp | cuit | cuil | cédula | cedula | инн | снилс
+    | рнокпп | ипн | иин | ИНН | СНИЛС | РНОКПП | ИИН | ЕГН | ΑΦΜ
+    | ni number | emirates id | iqama | ghana card | kra pin | bvn | सरकारी पहचान | الرقم القومي | رقم الهوية
     | תעודת זהות | מספר זהות | ppsn | pps number
     """
 )
