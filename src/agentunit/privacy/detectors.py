@@ -17,12 +17,21 @@ from agentunit.privacy.detection.engine import Table, find_in_texts, without_ove
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.detection.identifiers import ACCOUNTS, EMAILS, NETWORKS
 from agentunit.privacy.detection.names import find_names_in
+from agentunit.privacy.detection.national_ids import NATIONAL_IDS
 from agentunit.privacy.detection.numbers import NUMBERS
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, Detector, Finding
 
 DETECTORS = ("patterns", "ner", "presidio")
 # A table with one row needs no second look to tell which row it was, and of numbers a text can have very many.
-TABLES = (EMAILS, *((each,) for each in (*NUMBERS, *ACCOUNTS)), NETWORKS, CREDENTIALS, ASSIGNMENTS, CONTEXTS)
+TABLES = (
+    EMAILS,
+    *((each,) for each in (*NUMBERS, *ACCOUNTS)),
+    NETWORKS,
+    CREDENTIALS,
+    ASSIGNMENTS,
+    CONTEXTS,
+    NATIONAL_IDS,
+)
 _NAME_CONFIDENCE = CATALOG_CONFIDENCE["name"]
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -79,6 +88,8 @@ def _ended_before(structured: list[Finding], addresses: list[Finding], text: str
         last = bisect_left(starts, (address.end, 0)) - 1
         if last >= 0 and address.start < starts[last][0] and address.end < starts[last][1]:
             kept = text[address.start : starts[last][0]].rstrip(" \t\r\n,;")
+            if not any(letter.isdigit() for letter in kept):
+                continue
             address = address._replace(end=address.start + len(kept))
         ended.append(address)
     return ended

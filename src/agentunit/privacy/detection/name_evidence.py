@@ -166,6 +166,7 @@ class Word:
         "can_start_eastern",
         "inside",
         "is_first_only",
+        "is_frequent_last",
         "is_initial",
         "is_place",
         "is_plain",
@@ -187,6 +188,7 @@ class Word:
         self.is_initial = len(word) == 1
         self.is_thing = folded in THINGS or (is_identifier(word) and not in_syllables)
         self.is_first_only = bool(kind & Kind.FIRST) and not kind & Kind.PLACE
+        self.is_frequent_last = bool(kind & Kind.FREQUENT_LAST)
         self.is_place = bool(kind & Kind.PLACE) and not kind & Kind.FREQUENT_FIRST
         self.is_plain = bool(kind & (Kind.WORD | Kind.RARE_WORD))
         self.is_surely_name = not self.is_plain and bool(kind & (Kind.FIRST | Kind.LAST) or _has_surname_ending(folded))

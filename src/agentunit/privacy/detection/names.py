@@ -19,6 +19,7 @@ from agentunit.privacy.detection.name_evidence import (
     about,
     is_foreign,
 )
+from agentunit.privacy.detection.script_names import find_script_names
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, Finding
 
 _CONFIDENCE = CATALOG_CONFIDENCE["name"]
@@ -116,8 +117,8 @@ def find_names(text: str) -> list[Finding]:
 
 
 def find_names_in(texts: list[str]) -> list[list[Finding]]:
-    """The names of people in each text."""
-    return [find_names(text) for text in texts]
+    """The names of people in each text, in whatever script."""
+    return [[*find_names(text), *find_script_names(text)] if not text.isascii() else find_names(text) for text in texts]
 
 
 _OPENS_WORD = frozenset(" \n\t\"'(“‘*")
@@ -186,9 +187,11 @@ class _Search:
                 first = last + 2
                 continue
             names_thing = last + 1 < n_words and self._names_thing(words, known, first, last)
+            is_name = False
             if not names_thing and (not first or words[first - 1][2] not in OPENERS):
-                self._decide(words[first : last + 1], begin, points)
-            first = last + 1
+                is_name = self._decide(words[first : last + 1], begin, points)
+            # A verb that is also a surname opens the sentence: "Call John Smith".
+            first = first + 1 if begin.is_plain and not is_name else last + 1
 
     def _names_thing(self, words: list[tuple[int, int, str]], known: list[Word], first: int, last: int) -> bool:
         """Whether a word that nobody is known by goes on with a plain one: "Codebase Navigator", "Smart Watch"."""
@@ -220,11 +223,11 @@ class _Search:
                 extra += 1.0
             elif (
                 word.inside is None or (self.is_lower and word.is_plain) or (must_be_known and not word.is_surely_name)
-            ):
+            ) and not (self.is_lower and i == first + 1 and self._is_announced_surname(word, words[first][0])):
                 break
             else:
                 extra += 0.5 if best_inside and word.is_surely_name else 0.0
-                best_inside = max(best_inside, word.inside)
+                best_inside = max(best_inside, word.inside or 1.0)
             last = i
         if known[first].is_initial and not best_inside:
             return last, -MOST_AROUND
@@ -232,15 +235,19 @@ class _Search:
             extra -= 1.0
         return last, known[first].as_first + best_inside + min(extra, 2.0)
 
-    def _decide(self, words: Sequence[tuple[int, int, str]], first_word: Word, points: float) -> None:
-        """Report a candidate that has enough evidence, with what stands around it."""
+    def _is_announced_surname(self, word: Word, start: int) -> bool:
+        """Whether a plain word is a surname, by what announces the name: "my name is john smith"."""
+        return word.is_frequent_last and points_before(self.text, start, True) >= ENOUGH
+
+    def _decide(self, words: Sequence[tuple[int, int, str]], first_word: Word, points: float) -> bool:
+        """Report a candidate that has enough evidence, with what stands around it; returns whether it has."""
         text = self.text
         start, end = words[0][0], words[-1][1]
         is_single = len(words) == 1
         if is_single:
             points = first_word.alone
         if points + MOST_AROUND < ENOUGH or (is_single and _is_no_name(text, start, end)):
-            return
+            return False
         before = points_before(text, start, first_word.is_first_only)
         is_known = first_word.is_surely_name or any(self.words[word].is_surely_name for _, _, word in words[1:])
         points += before + points_after(text, end, is_known)
@@ -256,14 +263,15 @@ class _Search:
             if (text[start - 1 : start] or "\n") == "\n" == (text[end : end + 1] or "\n"):
                 points += 0.5
             if before < 2.0 and fold(text[start:end]) in entries():
-                return
+                return False
         if points < ENOUGH:
             if is_single and points > 0:
                 self._doubtful.append((start, end))
-            return
+            return False
         self._found.append(Finding("name", start, end, _CONFIDENCE, "name"))
         if not is_single or first_word.is_surely_name:
             self._parts.update(word for _, _, word in words if len(word) > 2 and not self.words[word].is_place)
+        return True
 
     def _points_in_list(self, start: int, word: Word) -> float:
         """What it says that only a comma or "and" stands between the last name and this place."""
