@@ -55,7 +55,9 @@ class _Graph:
         used = self.op("Slice", places, self.whole("from", [0]), length, self.whole("axis_0", [0]))
         hidden = self.op("Add", hidden, used)
         first = self.op("Gather", "pieces", self.constant("first", np.array(0, np.int64)), axis=2)
-        filled = self.op("Cast", self.op("Equal", first, self.constant("none", np.array(0, np.int32))), to=TensorProto.FLOAT)
+        filled = self.op(
+            "Cast", self.op("Equal", first, self.constant("none", np.array(0, np.int32))), to=TensorProto.FLOAT
+        )
         bias = self.op("Unsqueeze", self.op("Mul", filled, self.number(MASKED)), self.whole("axes_1_2", [1, 2]))
         for layer in range(LAYERS):
             hidden = self.layer(hidden, bias, f"layers.{layer}")

@@ -27,11 +27,11 @@ ADDRESSES = (
     "{n} {w} {s}, {t}, {z}", "{n} {w} {s}, Apt {m}, {t} {z}", "{n} {w} {s}", "{w}weg {m}, {g} {t}", "{m} rue de la {w}, {g} {t}",
     "Calle {w} {m}, {g} {t}", "Rua {w}, {m}, {t}", "Flat {m}, {n} {w} {s}, {t} {p}",
 )  # fmt: skip
-STREETS = "Juniper Larkspur Saddleback Quarry Tanner Wharf Abbey Harbour Falcon Orchard Copper Lantern Thornfield Millbrook".split()
-KINDS = "Alley Row Mews Loop Bend Walk Passage Crossing Grove Ridge Street Avenue Road Lane".split()
-TOWNS = "Tillamook Gdynia Esslingen Aveiro Kisumu Penzance Rovaniemi Zadar Quimper Toowoomba Linköping Matsue Pereira Jinja".split()
-THINGS = "ladder kettle router bicycle invoice tent saddle carpet printer oven".split()
-WORDS = "ledger payload widget cluster queue sensor router planner batch render vector signal ticket cache".split()
+STREETS = ["Juniper", "Larkspur", "Saddleback", "Quarry", "Tanner", "Wharf", "Abbey", "Harbour", "Falcon", "Orchard", "Copper", "Lantern", "Thornfield", "Millbrook"]
+KINDS = ["Alley", "Row", "Mews", "Loop", "Bend", "Walk", "Passage", "Crossing", "Grove", "Ridge", "Street", "Avenue", "Road", "Lane"]
+TOWNS = ["Tillamook", "Gdynia", "Esslingen", "Aveiro", "Kisumu", "Penzance", "Rovaniemi", "Zadar", "Quimper", "Toowoomba", "Linköping", "Matsue", "Pereira", "Jinja"]
+THINGS = ["ladder", "kettle", "router", "bicycle", "invoice", "tent", "saddle", "carpet", "printer", "oven"]
+WORDS = ["ledger", "payload", "widget", "cluster", "queue", "sensor", "router", "planner", "batch", "render", "vector", "signal", "ticket", "cache"]
 WHENS = ("last Monday", "on 12 June", "tomorrow at nine", "this afternoon", "in early March", "two weeks ago")
 
 
@@ -93,7 +93,9 @@ def _filled(
         slot = match.group(1)
         pieces.append(text[at : match.start()])
         length += len(pieces[-1])
-        value = _name(slot, origin, people, drawn, joint) if slot in ("name", "given", "surname") else _value(slot, drawn)
+        value = (
+            _name(slot, origin, people, drawn, joint) if slot in ("name", "given", "surname") else _value(slot, drawn)
+        )
         if slot in TYPES:
             spans.append((length, length + len(value), TYPES[slot]))
         pieces.append(value)
@@ -108,7 +110,11 @@ def _name(slot: str, origin: str, people: tuple[list[str], list[str]], drawn: ra
         return given
     if slot == "surname":
         return family
-    first = joint == "" or (origin in ("Vietnamese", "Chinese", "Korean") and drawn.random() < 0.5) or origin == "Vietnamese"
+    first = (
+        joint == ""
+        or (origin in ("Vietnamese", "Chinese", "Korean") and drawn.random() < 0.5)
+        or origin == "Vietnamese"
+    )
     return f"{family}{joint}{given}" if first else f"{given}{joint}{family}"
 
 
