@@ -17,8 +17,9 @@ SCRIPTS = {
     "ar": ("arabic", "arabic", ()), "fa": ("persian", "arabic", ("fa_IR",)), "he": ("hebrew", "hebrew", ("he_IL",)),
     "hi": ("hindi", "devanagari", ("hi_IN",)), "th": ("thai", "thai", ("th_TH",)), "ru": ("russian", "cyrillic", ("ru_RU",)),
     "uk": ("ukrainian", "cyrillic", ("uk_UA",)), "el": ("greek", "greek", ("el_GR",)), "bn": ("bengali", "bengali", ()),
-    "ta": ("tamil", "tamil", ()),
+    "ta": ("tamil", "tamil", ()), "mr": ("hindi", "devanagari", ("hi_IN",)), "ur": ("arabic", "arabic", ()),
 }  # fmt: skip
+PUT_INTO = "ar fa he hi mr ja ko zh-CN zh-HK zh-TW uk el ta vi tr id de".split()
 FAMILY_FIRST = frozenset(("pinyin", "vietnamese", "vietnamese_plain", "korean_roman", "hungarian"))
 TOGETHER = frozenset(("chinese", "japanese", "korean"))
 NATIVE = frozenset(
@@ -82,6 +83,7 @@ class Generator:
             (22, self._own_of_some_language),
             (14, self._found_template),
             (20, self._plain),
+            (18, self._put_in),
             (5, lambda: (self.pick(self.code), [])),
             (13, lambda: self.fill(self.pick(self.decoys), "en", labeled=False)),
         ]
@@ -133,6 +135,29 @@ class Generator:
         language = "en" if chance < 0.2 else "de" if chance < 0.32 else self.pick(self.languages)
         text = self.pick(self.plain[language])
         return (text.title() if self.random.random() < 0.05 else text), []
+
+    def _put_in(self) -> tuple[str, list[tuple[int, int, str]]]:
+        """A plain sentence with a name, place or address put in somewhere, so that not only what stands around tells."""
+        language = self.pick(PUT_INTO) if self.random.random() < 0.75 else self.pick(self.languages)
+        text = self.pick(self.plain.get(language) or self.plain["en"])
+        own = language.partition("-")[0]
+        slot = "{place}" if (chance := self.random.random()) < 0.15 else "{given}" if chance < 0.3 else "{person}"
+        if own in ("zh", "ja", "th"):
+            places = [at for at, letter in enumerate(text) if letter in "，、。 はがをにとのも"] or [0]
+            at = self.pick(places)
+            after = {
+                "ja": ("は", "が", "さんは", "様の", "氏と", "に"),
+                "zh": ("", "的", "和", "说", "先生"),
+                "th": ("", " "),
+            }[own]
+            joined = text[: at + 1] + slot + self.pick(after) + text[at + 1 :]
+        else:
+            words = text.split(" ")
+            at = int(self.random.random() * (len(words) + 1))
+            particle = self.pick(("은", "는", "이", "가", "의", "에게", " 씨는", "")) if own == "ko" else ""
+            kept = words[at + 1 :] if self.random.random() < 0.5 else words[at:]
+            joined = " ".join([*words[:at], slot + particle, *kept])
+        return self.fill(joined, {"zh": "zh"}.get(own, own)) if "{" not in text else (text, [])
 
     def fill(self, template: str, language: str, labeled: bool = True) -> tuple[str, list[tuple[int, int, str]]]:
         """A template with its slots filled, and where the labeled ones stand."""
