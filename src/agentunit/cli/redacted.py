@@ -128,7 +128,8 @@ def check_records(source: TraceSource, redactor: Redactor) -> None:
     for line in (f"not read: {error_line(error)}" for error in errors[:_SHOWN]):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     counts = ", ".join(f"{type} {n:,}" for type, n in sorted(found.items()))
-    summary = f"{n_records:,} records: {f'personal data found: {counts}' if found else 'no personal data found'}"
+    n = "1 record" if n_records == 1 else f"{n_records:,} records"
+    summary = f"{n}: {f'personal data found: {counts}' if found else 'no personal data found'}"
     console.print(summary, markup=False, highlight=False, soft_wrap=True)
     if errors or not n_records:
         raise click.exceptions.Exit(EXIT_ERRORS)

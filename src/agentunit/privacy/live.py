@@ -62,7 +62,7 @@ def redacting_processor(
     return _processor_class()(processor, Redactor(detector, {*types, *ruled.own_types}, pseudonyms))
 
 
-def _processor_class() -> type[SpanProcessor]:
+def _processor_class() -> Any:
     from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor
 
     class RedactingSpanProcessor(SpanProcessor):

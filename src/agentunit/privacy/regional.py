@@ -25,7 +25,7 @@ _IDENTITY = re.compile(r"(?<![\w@.#/-])[A-Z0-9](?:[ ./-]?[A-Z0-9]){6,20}(?![\w@-
 _PHONE = re.compile(r"(?<![\w.,#$€£/-])[+(]{0,2}\d(?:[ ()./-]{0,2}\d){6,14}(?![\w-]|[.,]\d)")
 _OTHER_NUMBER = re.compile(
     r"(?i)\b(?:order|ref(?:erence)?|ticket|invoice|case|flight|booking|confirmation|sku|tracking|serial|isbn|ean|gtin|version"
-    r"|timestamp|ts|offset|size|bytes|line|build|port|pid|amount|total|price|id|at)\W{0,3}(?:no|number|nr|id)?\W{0,3}$"
+    r"|timestamp|ts|offset|size|bytes|line|build|port|pid|amount|total|price)\W{0,3}(?:no|number|nr|id)?\W{0,3}$"
 )
 _PHONE_WORD = re.compile(
     r"(?i)\b(?:tel|phone|mobile|cell|call|fax|handy|ring|dial|reach|contact|whatsapp|sms|text)\w*\W"
