@@ -107,7 +107,7 @@ def _numbers(text: str, regions: tuple[str, ...]) -> Iterator[Finding]:
         if n_digits >= 4 and not _OTHER_NUMBER.search(text[max(0, found.start() - 24) : found.start()]):
             for start, end in _parts(found):
                 if is_identity_number(text[start:end], regions):
-                    yield Finding("national_id", start, end, 0.75, "national_id_of_region")
+                    yield Finding("national_id", start, end, 0.92, "national_id_of_region")
                     break
     for found in _PHONE.finditer(text):
         written = found.group()

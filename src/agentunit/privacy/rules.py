@@ -106,7 +106,7 @@ class RuledDetector:
         findings = []
         for rule, pattern in self._recognizers:
             for found in pattern.finditer(text):
-                start, end = found.span("value" if "value" in pattern.groupindex else 0)
+                start, end = found.span(pattern.groupindex.get("value", 0))
                 around = text[max(0, start - _REACH) : end + _REACH].casefold()
                 if start < end and (not rule.near or any(word.casefold() in around for word in rule.near)):
                     findings.append(Finding(rule.type, start, end, rule.confidence, "own"))

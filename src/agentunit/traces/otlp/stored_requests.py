@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from agentunit.traces.otlp.protobuf_requests import Framing, framing_of
 from agentunit.traces.remote import open_binary
 
 _HEAD_BYTES = 1 << 16
+_REQUEST_KEY = re.compile(rb'"(?:resource_?(?:[sS]pans|[lL]ogs|[mM]etrics)|batches)"')
 
 
 class StoredRequest(NamedTuple):
@@ -39,6 +41,8 @@ def read_requests(path: str) -> Iterator[StoredRequest]:
         start = stream.read(_HEAD_BYTES)
         whole = replayed(start, stream)
         if start.lstrip()[:1] in (b"{", b"["):
+            if not _REQUEST_KEY.search(start):
+                raise ValueError("it holds no resourceSpans, resourceLogs or resourceMetrics")
             yield from _json_requests(start, whole)
         else:
             yield from _protobuf_requests(read_whole(whole))
