@@ -26,6 +26,7 @@ SEVERITY_WEIGHTS: Mapping[str, float] = {
     "credit_card": 1.0,
     "name": 0.3,
     "address": 0.7,
+    "national_id": 1.0,
     "api_key": 1.0,
     "private_key": 1.0,
     "jwt": 1.0,

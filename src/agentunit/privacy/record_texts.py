@@ -160,11 +160,11 @@ def places_of(record: Any) -> Iterator[tuple[str, str]]:
     while pending:
         path, each = pending.pop()
         if isinstance(each, dict):
-            for number, (key, child) in enumerate(each.items()):
-                yield f"{path} (name of field {number + 1})".strip(), key
-                pending.append((f"{path}.{key}" if path else key, child))
+            for number, key in enumerate(each, start=1):
+                yield f"{path} (name of field {number})".strip(), key
+            pending += reversed([(f"{path}.{key}" if path else key, child) for key, child in each.items()])
         elif isinstance(each, list):
-            pending += ((f"{path}[{number}]", child) for number, child in enumerate(each))
+            pending += reversed([(f"{path}[{number}]", child) for number, child in enumerate(each)])
         elif isinstance(each, str) or _is_number(each):
             yield path, str(each)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -23,7 +23,7 @@ from agentunit.privacy.personal_fields import (
     plain_field,
     says_something,
 )
-from agentunit.privacy.pseudonyms import PLACEHOLDER, People, Pseudonyms, is_worth_repeating
+from agentunit.privacy.pseudonyms import PLACEHOLDER, People, Pseudonyms, is_distinctive, is_worth_repeating
 from agentunit.privacy.record_texts import (
     OWN_NAME,
     STRUCTURE,
@@ -69,9 +69,10 @@ _Values = dict[tuple[str, str], int]
 
 
 class Survivor(NamedTuple):
-    """A known value that is still there: its type, and its place in the record."""
+    """A known value that is still there: its type, the record's id, and its place in the record."""
 
     type: str
+    record: str
     place: str
 
 
@@ -86,9 +87,10 @@ class Redactor:
     """
 
     def __init__(self, detector: Detector, types: Collection[str], pseudonyms: Pseudonyms) -> None:
-        self._detector = detector
+        self._detector = self._detector_here = detector
         self._types = frozenset(types)
-        self._pseudonyms = pseudonyms
+        self.pseudonyms = pseudonyms
+        self._allows: Callable[[str], bool] = getattr(detector, "allows", None) or (lambda value: False)
         self.survivors: list[Survivor] = []
 
     def redact(self, records: Sequence[Record]) -> list[Any]:
@@ -100,6 +102,11 @@ class Redactor:
     def redact_data(self, plain: Sequence[Any]) -> int:
         """Replace in plain data in the shape of records, in place; returns how many texts changed."""
         leaves_of = [list(texts_of(each)) for each in plain]
+        for_record = getattr(self._detector, "for_record", None)
+        if for_record is not None:
+            if len(plain) > 1:
+                return sum(self.redact_data([each]) for each in plain)
+            self._detector_here = for_record(leaf for leaves in leaves_of for leaf in leaves)
         distinct = dict.fromkeys(leaf for leaves in leaves_of for leaf in leaves)
         fields = {leaf: tuple(known_fields(leaf)) for leaf in distinct if leaf.field not in _STRUCTURE_FIELDS}
         hidden = {leaf: text for leaf in distinct if (text := decoded_text(leaf.text)) is not None}
@@ -143,14 +150,39 @@ class Redactor:
         if values or known:
             replaced = self._replaced(leaves, found, _repeated(values, everything), people, own)
             replaced |= self._respelled(leaves, replaced, known, people)
-        new_numbers = {leaf: self._pseudonyms.of(str(type), leaf.text) for leaf, type in numbers.items()}
+        new_numbers = {leaf: self.pseudonyms.of(str(type), leaf.text) for leaf, type in numbers.items()}
         new_numbers |= self._repeated_numbers(data, known, new_numbers)
         if replaced or new_numbers:
             replace_texts(data, replaced, new_numbers)
         n_across = mask_across_pieces(data, lambda text: self._spans_across(text, known, people))
-        if known:
-            self.survivors += _survivors(data, known, people)
+        self._audit(data, known)
         return len(replaced) + len(new_numbers) + n_across
+
+    def known_by_now(self) -> KnownValues:
+        """The values replaced so far that mean the same in every record, as a first name or a date does not."""
+        found = ((type, value) for _, type, value in self.pseudonyms.found() if type in self._types)
+        return KnownValues((type, value) for type, value in found if is_distinctive(type, value))
+
+    def redact_known(self, data: Any, known: KnownValues) -> int:
+        """Replace values that other records told, in plain data in the shape of a record; returns how many changed."""
+        leaves = list(dict.fromkeys(texts_of(data)))
+        replaced = self._respelled(leaves, {}, known, People(()))
+        numbers = self._repeated_numbers(data, known, ())
+        if replaced or numbers:
+            replace_texts(data, replaced, numbers)
+        self._audit(data, known)
+        return len(replaced) + len(numbers)
+
+    def _audit(self, data: Any, known: KnownValues) -> None:
+        """Note the known values that data still holds, in whatever place: nothing is left out here."""
+        if not known:
+            return
+        case = data.get("case") if isinstance(data, dict) else None
+        record = str(case.get("id")) if isinstance(case, dict) else ""
+        for place, text in places_of(data):
+            for type, _, start, end in known.places(text):
+                if type in self._types and not _is_in_placeholder(text, start, end):
+                    self.survivors.append(Survivor(type, record, place))
 
     def _replaced(
         self, leaves: list[Leaf], found: _Spans, repeated: list[tuple[str, str]], people: People, own: _OwnNames
@@ -192,12 +224,12 @@ class Redactor:
             if leaf not in already and len(leaf.text) >= _SHORTEST_NUMBER:
                 for type, value, start, end in known.places(leaf.text):
                     if (start, end) == (0, len(leaf.text)) and type in self._types:
-                        new[leaf] = self._pseudonyms.of(type, value)
+                        new[leaf] = self.pseudonyms.of(type, value)
         return new
 
     def _spans_across(self, text: str, known: KnownValues, people: People) -> list[tuple[int, int, str]]:
         """What a text that was recorded in pieces holds, with what stands for each."""
-        found = [_Span(*each[:3]) for each in self._detector.find([text])[0] if each.type in self._types]
+        found = [_Span(*each[:3]) for each in self._detector_here.find([text])[0] if each.type in self._types]
         more = [_Span(type, start, end, value) for type, value, start, end in known.places(text) if type in self._types]
         spans = _outside_placeholders(text, _apart(found, more))
         return [
@@ -227,7 +259,7 @@ class Redactor:
         parts, position = [], 0
         for type, start, end, known_as in spans:
             value = known_as or text[start:end]
-            mark = self._pseudonyms.of(type, people.named(value) if type == "name" else value)
+            mark = self.pseudonyms.of(type, people.named(value) if type == "name" else value)
             quote = _BARE_IN_JSON.search(text, max(0, start - 8), start)
             is_bare = quote is not None and text[start:end].isdigit() and text[end : end + 1] in _ENDS_JSON_VALUE
             parts += [text[position:start], f"{quote[1]}{mark}{quote[1]}" if quote and is_bare else mark]
@@ -257,7 +289,7 @@ class Redactor:
         texts = dict.fromkeys(leaf.text for leaf in leaves)
         named = dict.fromkeys(_with_field(leaf) for leaf in leaves if _tells(leaf.field))
         both = list(dict.fromkeys([*texts, *named]))
-        findings = dict(zip(both, self._detector.find(both), strict=True))
+        findings = dict(zip(both, self._detector_here.find(both), strict=True))
         spans = {}
         for leaf in leaves:
             plain = [_Span(each.type, each.start, each.end) for each in findings[leaf.text]]
@@ -271,7 +303,8 @@ class Redactor:
                 ]
             types = self._types & STRUCTURE_TYPES if leaf.field in _STRUCTURE_FIELDS else self._types
             wanted = [[span for span in group if span.type in types] for group in (plain, more)]
-            spans[leaf] = list(_outside_placeholders(leaf.text, _apart(*wanted)))
+            outside = _outside_placeholders(leaf.text, _apart(*wanted))
+            spans[leaf] = [span for span in outside if not self._allows(leaf.text[span.start : span.end])]
         return spans
 
 
@@ -310,14 +343,6 @@ def _outside_placeholders(text: str, spans: list[_Span]) -> Iterator[_Span]:
         for left, right in zip(pieces[::2], pieces[1::2], strict=True):
             if left < right and any(letter.isalnum() for letter in text[left:right]):
                 yield _Span(type, left, right, known_as if (left, right) == (start, end) else "")
-
-
-def _survivors(data: Any, known: KnownValues, people: People) -> Iterator[Survivor]:
-    """The known values that redacted data still holds, in whatever place: nothing is left out here."""
-    for place, text in places_of(data):
-        for type, _, start, end in known.places(text):
-            if not _is_in_placeholder(text, start, end):
-                yield Survivor(type, place)
 
 
 def _is_in_placeholder(text: str, start: int, end: int) -> bool:

@@ -15,6 +15,7 @@ from urllib.parse import unquote
 
 from agentunit.formulas.identifiers import calendar_date
 from agentunit.privacy.detection.gazetteer import words
+from agentunit.privacy.findings import NUMBER_TYPES
 
 _SHORTEST = 6
 _SHORTEST_ADDRESS = 8
@@ -38,6 +39,8 @@ _DATE = re.compile(r"([0-9]{1,4})[-/. ]([0-9]{1,2})[-/. ]([0-9]{1,4})")
 _MONTHS = words("january february march april may june july august september october november december")
 # Squeezed together these would be other numbers: 10.1.2.30 is not 101230.
 _EXACT_TYPES = frozenset(("ip_address",))
+# Of these types a value without a digit is a plain word.
+_WITH_DIGITS = NUMBER_TYPES | {"account", "address", "date_of_birth", "mac_address"}
 
 
 class Place(NamedTuple):
@@ -314,7 +317,7 @@ def _spellings(type: str, value: str) -> Iterator[str]:
     forms = {_squeezed(value).decode()}
     forms.update(_OTHER_FORMS[type](value) if type in _OTHER_FORMS else ())
     shortest = _SHORTEST_ADDRESS if type == "address" else _SHORTEST
-    needs_digit = type not in ("name", "email", "password", "api_key", "private_key", "jwt")
+    needs_digit = type in _WITH_DIGITS
     for form in sorted(forms):
         if len(form) < shortest or (needs_digit and not any(each.isdigit() for each in form)):
             continue

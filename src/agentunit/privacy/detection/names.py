@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from agentunit.privacy.detection.eastern_names import eastern_length
 from agentunit.privacy.detection.gazetteer import entries, fold
-from agentunit.privacy.detection.name_context import points_after, points_before
+from agentunit.privacy.detection.name_context import PLACE_POINTS, points_after, points_before
 from agentunit.privacy.detection.name_evidence import (
     ENOUGH,
     MOST_AROUND,
@@ -249,6 +249,8 @@ class _Search:
         if points + MOST_AROUND < ENOUGH or (is_single and _is_no_name(text, start, end)):
             return False
         before = points_before(text, start, first_word.is_first_only)
+        if before == PLACE_POINTS and not is_single and self._ends_in_surname(words):
+            before = 0.0
         is_known = first_word.is_surely_name or any(self.words[word].is_surely_name for _, _, word in words[1:])
         points += before + points_after(text, end, is_known)
         if self._found:
@@ -272,6 +274,11 @@ class _Search:
         if not is_single or first_word.is_surely_name:
             self._parts.update(word for _, _, word in words if len(word) > 2 and not self.words[word].is_place)
         return True
+
+    def _ends_in_surname(self, words: Sequence[tuple[int, int, str]]) -> bool:
+        """Whether the last word is a name and no place, so that a word such as "to" does not announce a place."""
+        last = self.words[words[-1][2]]
+        return last.is_surely_name and not last.is_place
 
     def _points_in_list(self, start: int, word: Word) -> float:
         """What it says that only a comma or "and" stands between the last name and this place."""
