@@ -176,10 +176,12 @@ class ConsentComplianceMetric(PrivacyMetric):
 def _held_leaks(values: Sequence[KnownValue], disclosed: Sequence[Passage], item: Item) -> list[Leak]:
     """Where known values are told: as they are, in another spelling or, being statements, in other words."""
     searched = [(passage, SearchedText(passage.text)) for passage in disclosed]
-    leaks = {value: value_leaks(value, searched) for value in values}
-    statements = [each for value, found in leaks.items() if not found and (each := statement_of(value)) is not None]
-    told = Follower(disclosed, item, COVERAGE, groundedness_judge()).told(statements) if statements else {}
-    return [leak for found in (*leaks.values(), *told.values()) for leak in found]
+    statements = {value: statement for value in values if (statement := statement_of(value)) is not None}
+    leaks = [leak for value in values if value not in statements for leak in value_leaks(value, searched)]
+    if statements:
+        follower = Follower(disclosed, item, COVERAGE, groundedness_judge())
+        leaks += [leak for found in follower.told(list(statements.values())).values() for leak in found]
+    return leaks
 
 
 def _denied(item: Item) -> list[str] | None:

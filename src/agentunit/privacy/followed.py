@@ -57,8 +57,9 @@ class Leak(NamedTuple):
 
 
 def statement_of(value: KnownValue) -> Statement | None:
-    """A value of several words as a statement; ``None`` for one that is looked for as it is."""
-    return Statement(value.field, value.text, value.source) if _is_statement(value.text) else None
+    """A value of several words as a statement; ``None`` for one, such as an address, that is looked for as it is."""
+    is_statement = _is_statement(value.text) and not any(map(str.isdigit, value.text))
+    return Statement(value.field, value.text, value.source) if is_statement else None
 
 
 def _is_statement(text: str) -> bool:
