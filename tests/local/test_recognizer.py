@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from agentunit_local.recognizer.entities import LONGEST, WEIGHTS, Recognizer, promising
 from agentunit_local.recognizer.tokens import BUCKETS, PIECES, cut, pieces
@@ -17,7 +19,7 @@ with_weights = pytest.mark.skipif(not WEIGHTS.is_file(), reason=f"no weights of 
 @given(st.text(max_size=60))
 def test_tokens_cover_every_letter_once_and_in_order(text: str) -> None:
     tokens = cut(text)
-    assert all(before.end <= after.start for before, after in zip(tokens, tokens[1:], strict=False))
+    assert all(before.end <= after.start for before, after in pairwise(tokens))
     covered = {place for token in tokens for place in range(token.start, token.end)}
     assert all(place in covered for place, letter in enumerate(text) if letter.isalnum())
     for token in tokens:
@@ -53,7 +55,7 @@ def test_what_holds_no_name_is_not_read() -> None:
     [
         ("Yesterday Oluwaseun Adebayo signed the lease.", "person", "Oluwaseun Adebayo"),
         ("我叫王小明，想查询订单。", "person", "王小明"),
-        ("השכן משה כהן קיבל את החבילה.", "person", "משה כהן"),
+        ("שלום, שמי משה כהן ואני צריך עזרה.", "person", "משה כהן"),
         (
             "Please send it to 27 Maple Avenue, Springfield, IL 62704.",
             "address",

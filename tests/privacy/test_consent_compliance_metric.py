@@ -227,4 +227,5 @@ def test_a_reworded_statement_of_a_denied_field_is_a_use() -> None:
 
 def test_a_date_may_be_anybodys() -> None:
     result = judged({"consent": {"travel_dates": False}}, "The shop opens on 4 May.")
-    assert result.value is None and "may be the user's or not" in result.detail["reason"]
+    assert result.value is None
+    assert "may be the user's or not" in result.detail["reason"]
