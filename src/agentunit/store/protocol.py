@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from agentunit.core.records import Record
 from agentunit.core.results import Score
+from agentunit.store.erasure import Erasure, Whom
 from agentunit.store.labels import StoredLabel
 from agentunit.store.runs import (
     RecordRow,
@@ -80,6 +81,21 @@ class RunStore(Protocol):
 
     def delete_run(self, run_id: str) -> None:
         """Remove a run with its records and scores."""
+
+    # Forgetting
+
+    @property
+    def keeps_masked(self) -> bool:
+        """Whether every record is masked before it is kept."""
+
+    def keep_masked(self) -> None:
+        """Keep masked text only, from now on and for good; a store with runs of plain text is refused."""
+
+    def erase(self, which: Whom) -> Erasure:
+        """Erase records with their scores and labels, so that nothing of them is left in the files; and log it."""
+
+    def erasures(self) -> list[Erasure]:
+        """What was erased so far, the last first; nobody is named."""
 
     # Records
 
