@@ -1,0 +1,263 @@
+// The table of cases of a static source: sorted, filtered, searched and folded in the browser, up to some 10⁵ cases.
+import type { CaseColumns, CaseRow, CasesPage, CasesQuery, CaseVerdict, Column } from "../types";
+import { ViewerError } from "./errors";
+import { type Names, parseFilter, type Value } from "./expression";
+import { Kept } from "./files";
+import { Patience, sortPatiently } from "./patience";
+
+const LETTERS: Record<string, CaseVerdict> = { p: "pass", f: "fail", e: "error", a: "aside" };
+const OWN_TEXTS = ["verdict", "id", "question", "answer"];
+const OWN_NUMBERS = ["time", "repeat", "labels"];
+/** The worst first. */
+const VERDICT_ORDER = "efpa-";
+
+/** Records, or cases with their repeats folded, column by column. Unknown numbers are NaN. */
+interface Rows {
+  n: number;
+  position: number[];
+  repeat: number[];
+  id: string[];
+  query: string[];
+  answer: string[];
+  verdict: string[];
+  failed: boolean[];
+  elapsed: Float64Array;
+  values: Float64Array[];
+  statuses: string[];
+  n_labels: number[];
+  repeats: ({ n: number; n_passed: number | null } | null)[];
+}
+
+export class CaseTable {
+  private readonly records: Rows;
+  private folded: Promise<Rows> | null = null;
+  private readonly orders = new Kept<Uint32Array>(8);
+
+  constructor(parts: CaseColumns[], private readonly columns: Column[]) {
+    this.records = joined(parts, columns.length);
+  }
+
+  /** The number of a record by its position and repeat; -1 where there is none. */
+  numberOf(position: number, repeat: number): number {
+    const { position: positions, repeat: repeats, n } = this.records;
+    // Records usually stand at their own position: a guess before a search.
+    if (positions[position] === position && repeats[position] === repeat) return position;
+    for (let at = 0; at < n; at += 1) if (positions[at] === position && repeats[at] === repeat) return at;
+    return -1;
+  }
+
+  keysOf(caseId: string): string[] {
+    const found: string[] = [];
+    this.records.id.forEach((id, at) => {
+      if (id === caseId) found.push(keyOf(this.records, at));
+    });
+    return found;
+  }
+
+  /** Key and case id of a record by its number. */
+  named(number: number): { key: string; case_id: string } | null {
+    if (number >= this.records.n) return null;
+    return { key: keyOf(this.records, number), case_id: this.records.id[number] ?? "" };
+  }
+
+  async page(query: CasesQuery): Promise<CasesPage> {
+    if (query.fold) this.folded ??= fold(this.records);
+    const rows = query.fold && this.folded ? await this.folded : this.records;
+    const { sort = "", desc = false, filter = "", search = "" } = query;
+    const order = await this.orders.get(JSON.stringify([sort, desc, filter, search, !!query.fold]), () =>
+      this.ordered(rows, sort, desc, filter, search));
+    const shown = [...order.subarray(query.offset, query.offset + query.limit)];
+    return {
+      offset: query.offset,
+      total: order.length,
+      n_all: rows.n,
+      searched: this.records.n,
+      n_records: this.records.n,
+      rows: shown.map((at) => rowOf(rows, at)),
+    };
+  }
+
+  private async ordered(rows: Rows, sort: string, desc: boolean, filter: string, search: string): Promise<Uint32Array> {
+    const test = filter.trim() ? parseFilter(filter, this.names()) : null;
+    const words = search.toLowerCase().split(/\s+/).filter(Boolean);
+    const patience = new Patience();
+    const found = new Uint32Array(rows.n);
+    let n = 0;
+    let current = 0;
+    const read = this.reader(rows, () => current);
+    for (; current < rows.n; current += 1) {
+      if ((current & 255) === 0 && patience.isUp) await patience.rest();
+      if (test && !test(read)) continue;
+      if (words.length > 0 && !holds(rows, current, words)) continue;
+      found[n] = current;
+      n += 1;
+    }
+    const kept = found.slice(0, n);
+    const order = this.orderBy(rows, sort, desc);
+    return order ? sortPatiently(kept, order) : desc ? kept.reverse() : kept;
+  }
+
+  private names(): Names {
+    const known = [...this.columns.map((column) => column.name), ...OWN_NUMBERS, ...OWN_TEXTS];
+    const all = new Set(known);
+    return { known, has: (name) => all.has(name), isText: (name) => !this.isColumn(name) && OWN_TEXTS.includes(name) };
+  }
+
+  private isColumn(name: string): boolean {
+    return this.columns.some((column) => column.name === name);
+  }
+
+  private reader(rows: Rows, at: () => number): (name: string) => Value {
+    const places = new Map(this.columns.map((column, place) => [column.name, place]));
+    return (name) => {
+      const row = at();
+      const place = places.get(name);
+      if (place !== undefined) return known(rows.values[place]?.[row]);
+      switch (name) {
+        case "time": return known(rows.elapsed[row]);
+        case "repeat": return (rows.repeat[row] ?? 0) + 1;
+        case "labels": return rows.n_labels[row] ?? 0;
+        case "verdict": return LETTERS[rows.verdict[row] ?? "-"] ?? "unknown";
+        case "id": return rows.id[row] ?? null;
+        case "question": return rows.query[row] ?? null;
+        default: return rows.answer[row] ?? null;
+      }
+    };
+  }
+
+  /** Null: the order of the dataset. What has no value comes last either way. */
+  private orderBy(rows: Rows, sort: string, desc: boolean): ((a: number, b: number) => number) | null {
+    const sign = desc ? -1 : 1;
+    if (sort === "" || sort === "position") return null;
+    if (sort === "case" || sort === "id") {
+      return (a, b) => sign * compareTexts(rows.id[a] ?? "", rows.id[b] ?? "");
+    }
+    if (sort === "verdict") {
+      const rank = rows.verdict.map((letter) => VERDICT_ORDER.indexOf(letter));
+      return (a, b) => sign * ((rank[a] ?? 0) - (rank[b] ?? 0));
+    }
+    const place = this.columns.findIndex((column) => column.name === sort);
+    const values = sort === "time" && place < 0 ? rows.elapsed : rows.values[place];
+    if (!values) throw new ViewerError(`There is no column '${sort}' to sort by.`);
+    return (a, b) => {
+      const x = values[a] ?? NaN;
+      const y = values[b] ?? NaN;
+      if (Number.isNaN(x) || Number.isNaN(y)) return Number(Number.isNaN(x)) - Number(Number.isNaN(y));
+      return sign * (x - y);
+    };
+  }
+}
+
+function joined(parts: CaseColumns[], n_columns: number): Rows {
+  const numbers = (lists: (number | null)[][]) => Float64Array.from(lists.flat(), (value) => value ?? NaN);
+  const position = parts.flatMap((part) => part.position);
+  return {
+    n: position.length,
+    position,
+    repeat: parts.flatMap((part) => part.repeat),
+    id: parts.flatMap((part) => part.case_id),
+    query: parts.flatMap((part) => part.query),
+    answer: parts.flatMap((part) => part.answer),
+    verdict: parts.flatMap((part) => [...part.verdict]),
+    failed: parts.flatMap((part) => part.failed.map(Boolean)),
+    elapsed: numbers(parts.map((part) => part.elapsed_s)),
+    values: Array.from({ length: n_columns }, (_, at) => numbers(parts.map((part) => part.values[at] ?? []))),
+    statuses: parts.flatMap((part) => part.statuses),
+    n_labels: parts.flatMap((part) => part.n_labels),
+    repeats: position.map(() => null),
+  };
+}
+
+/** One row a case: means of what is known, and pass only where every repeat passed (pass^k). */
+async function fold(records: Rows): Promise<Rows> {
+  const groups = new Map<number, number[]>();
+  records.position.forEach((position, at) => {
+    const group = groups.get(position);
+    if (group) group.push(at);
+    else groups.set(position, [at]);
+  });
+  const all = [...groups.values()];
+  const firsts = all.map((group) => group[0] ?? 0);
+  const patience = new Patience();
+  const values: Float64Array[] = [];
+  for (const column of records.values) {
+    values.push(Float64Array.from(all, (group) => meanOf(column, group)));
+    if (patience.isUp) await patience.rest();
+  }
+  const passed = all.map((group) => group.filter((at) => records.verdict[at] === "p").length);
+  return {
+    n: all.length,
+    position: firsts.map((at) => records.position[at] ?? 0),
+    repeat: firsts.map((at) => records.repeat[at] ?? 0),
+    id: firsts.map((at) => records.id[at] ?? ""),
+    query: firsts.map((at) => records.query[at] ?? ""),
+    answer: firsts.map((at) => records.answer[at] ?? ""),
+    verdict: all.map((group) => foldedVerdict(group.map((at) => records.verdict[at] ?? "-"))),
+    failed: all.map((group) => group.some((at) => records.failed[at])),
+    elapsed: Float64Array.from(all, (group) => meanOf(records.elapsed, group)),
+    values,
+    statuses: all.map((group) => foldedStatuses(group.map((at) => records.statuses[at] ?? ""))),
+    n_labels: all.map((group) => group.reduce((sum, at) => sum + (records.n_labels[at] ?? 0), 0)),
+    repeats: all.map((group, at) => ({
+      n: group.length,
+      n_passed: group.every((each) => records.verdict[each] === "-") ? null : (passed[at] ?? 0),
+    })),
+  };
+}
+
+function meanOf(values: Float64Array, group: number[]): number {
+  let sum = 0;
+  let n = 0;
+  for (const at of group) {
+    const value = values[at] ?? NaN;
+    if (Number.isNaN(value)) continue;
+    sum += value;
+    n += 1;
+  }
+  return n === 0 ? NaN : sum / n;
+}
+
+function foldedVerdict(letters: string[]): string {
+  for (const letter of "ef-a") if (letters.includes(letter)) return letter;
+  return "p";
+}
+
+/** A column has a value where one repeat has one. */
+function foldedStatuses(statuses: string[]): string {
+  const [first = ""] = statuses;
+  return [...first].map((letter, at) => statuses.map((each) => each[at] ?? "-").find((each) => "oi".includes(each)) ?? letter).join("");
+}
+
+function rowOf(rows: Rows, at: number): CaseRow {
+  return {
+    key: keyOf(rows, at),
+    case_id: rows.id[at] ?? "",
+    repeat: rows.repeat[at] ?? 0,
+    query: rows.query[at] ?? "",
+    answer: rows.answer[at] ?? "",
+    verdict: LETTERS[rows.verdict[at] ?? "-"] ?? null,
+    failed: rows.failed[at] ?? false,
+    elapsed_s: known(rows.elapsed[at]),
+    values: rows.values.map((column) => known(column[at])),
+    statuses: rows.statuses[at] ?? "",
+    n_labels: rows.n_labels[at] ?? 0,
+    repeats: rows.repeats[at] ?? null,
+  };
+}
+
+function keyOf(rows: Rows, at: number): string {
+  return `${rows.position[at]}-${rows.repeat[at]}`;
+}
+
+function known(value: number | undefined): number | null {
+  return value === undefined || Number.isNaN(value) ? null : value;
+}
+
+function compareTexts(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function holds(rows: Rows, at: number, words: string[]): boolean {
+  const text = `${rows.id[at]}\n${rows.query[at]}\n${rows.answer[at]}`.toLowerCase();
+  return words.every((word) => text.includes(word));
+}
