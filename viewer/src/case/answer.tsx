@@ -46,14 +46,14 @@ function piecesOf(answer: string, doubts: readonly Doubt[]): Piece[] {
 }
 
 /** The answer as text with its doubts marked and numbered. */
-export function MarkedAnswer({ answer, doubts }: { answer: string; doubts: readonly Doubt[] }) {
+export function MarkedAnswer({ answer, doubts, isNumbered = true }: { answer: string; doubts: readonly Doubt[]; isNumbered?: boolean }) {
   return (
     <div class="answer-text" dir="auto">
       {piecesOf(answer, doubts).map((piece, at) => (
         <>
           {piece.kind === null ? <span key={at}>{piece.text}</span>
             : <mark key={at} class={piece.kind} title={piece.kind === "doubtful" ? "doubtful words" : "a sentence that nothing supports"}>{piece.text}</mark>}
-          {piece.ends.map((doubt) => (
+          {isNumbered && piece.ends.map((doubt) => (
             <button type="button" class="link doubt-ref" key={doubt.number} aria-label={`doubt ${doubt.number}: why`}
               onClick={() => showDoubt(doubt.number)}>{doubt.number}</button>
           ))}

@@ -63,7 +63,8 @@ function Waterfall({ outline }: { outline: Outline }) {
             const agent = outline.agents[outline.agent[n] ?? -1] ?? "";
             const isFailed = failed.has(n);
             return (
-              <a key={n} role="listitem" class={`fall-row ${isFailed ? "failed" : ""}`} href={address(n)} style={{ transform: `translateY(${start}px)` }}
+              <div key={n} role="listitem" class="fall-item" style={{ transform: `translateY(${start}px)` }}>
+              <a class={`fall-row ${isFailed ? "failed" : ""}`} href={address(n)}
                 title={`${kind} ${name} ${agent}${bar ? `, +${duration(bar.start)}, ${duration(bar.end - bar.start)}` : ""}`}>
                 <span class="fall-time num soft">{bar ? `+${duration(bar.end)}` : ""}</span>
                 <span class="fall-name">
@@ -76,6 +77,7 @@ function Waterfall({ outline }: { outline: Outline }) {
                   }} />}
                 </span>
               </a>
+              </div>
             );
           })}
         </div>
