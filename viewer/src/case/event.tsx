@@ -122,7 +122,7 @@ function LineView({ event, state }: { event: TraceEvent; state: EventState }) {
       {event.failed && <span class="bad-text" aria-hidden="true">✕</span>}
       {event.failed && <span class="sr">failed</span>}
       <span class={`event-kind kind-${kindOf(event.kind)}`}>{KIND_WORDS[event.kind] ?? event.kind.replace(/_/g, " ")}</span>
-      <Who event={event} />
+      {!(event.agent && text.startsWith(event.agent)) && <Who event={event} />}
       <span class="event-label" dir="auto">{shortData(text, 300)}</span>
       <span class="grow" />
       <When event={event} />

@@ -1,14 +1,14 @@
 // The record as JSON, line by line: only the lines that are seen are in the page, so that large records open at once.
-import { useCallback, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { asJson } from "../components/data";
 import { Shown } from "../components/states";
-import { useVirtual } from "../components/virtual";
+import { useLongList } from "../components/long_list";
 import { bytes, count, counted } from "../figures";
 import { useLoad } from "../loading";
 import { source } from "../source";
 import type { CaseDetail } from "../types";
 
-const LINE = 20;
+const lineHeight = () => 20;
 const LONGEST_LINE = 4_000;
 /** Records with more events are read only when asked for: they may be as large as the memory of a tab. */
 const ASK_FROM = 20_000;
@@ -44,7 +44,7 @@ export function linesOf(text: string): { text: string; number: number | null }[]
 function Code({ text, name }: { text: string; name: string }) {
   const scroller = useRef<HTMLDivElement>(null);
   const lines = useMemo(() => linesOf(text), [text]);
-  const list = useVirtual(lines.length, scroller, { estimate: useCallback(() => LINE, []), overscan: 20 });
+  const list = useLongList(lines.length, scroller, lineHeight);
   const [word, setWord] = useState("Copy");
   const copy = () => {
     navigator.clipboard.writeText(text).then(() => setWord("Copied"), () => setWord("Not permitted"));

@@ -1,15 +1,15 @@
 // When things happened, as a waterfall: a row for each event, its bar at its time. Long traces scroll in rows of one height.
-import { useCallback, useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
 import { href, place } from "../address";
 import { Shown } from "../components/states";
-import { useVirtual } from "../components/virtual";
+import { useLongList } from "../components/long_list";
 import { counted, duration } from "../figures";
 import { useLoad } from "../loading";
 import { source } from "../source";
 import type { CaseDetail, Outline } from "../types";
 import { kindOf } from "./event";
 
-const ROW = 26;
+const rowHeight = () => 26;
 const BINS = 240;
 
 export function Timeline({ detail }: { detail: CaseDetail }) {
@@ -41,7 +41,7 @@ function Waterfall({ outline }: { outline: Outline }) {
   const scroller = useRef<HTMLDivElement>(null);
   const { bars, span_s } = useMemo(() => barsOf(outline), [outline]);
   const failed = useMemo(() => new Set(outline.failed), [outline]);
-  const list = useVirtual(outline.n_events, scroller, { estimate: useCallback(() => ROW, []), overscan: 12 });
+  const list = useLongList(outline.n_events, scroller, rowHeight);
   if (outline.n_events === 0) return <p class="soft">Nothing was recorded.</p>;
   const isTimed = bars.some((bar) => bar !== null && bar.end > 0);
   const address = (n: number) => href(place.value.path, { ...Object.fromEntries(place.value.query), tab: "transcript", only: null, event: n });

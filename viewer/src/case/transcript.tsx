@@ -4,7 +4,7 @@ import { place, setQuery } from "../address";
 import { count, counted } from "../figures";
 import { useKeys } from "../keys";
 import { useLoad } from "../loading";
-import { useVirtual } from "../components/virtual";
+import { useLongList } from "../components/long_list";
 import { source } from "../source";
 import type { CaseDetail, Outline, TraceEvent } from "../types";
 import { EventView, kindOf } from "./event";
@@ -85,8 +85,7 @@ function LongList({ detail, numbers, outline, wanted, marked }: ListProps) {
   const scroller = useRef<HTMLDivElement>(null);
   const events = useEvents(detail);
   const estimate = useCallback((index: number) => heightOf(outline, numbers[index] ?? 0), [outline, numbers]);
-  const keyOf = useCallback((index: number) => numbers[index] ?? index, [numbers]);
-  const list = useVirtual(numbers.length, scroller, { estimate, keyOf, overscan: 6 });
+  const list = useLongList(numbers.length, scroller, estimate);
   const first = list.items[0];
   const last = list.items[list.items.length - 1];
   if (first && last) events.need(numbers[first.index] ?? 0, (numbers[last.index] ?? 0) + 1, numbers.slice(first.index, last.index + 1));
@@ -105,7 +104,7 @@ function LongList({ detail, numbers, outline, wanted, marked }: ListProps) {
         {list.items.map((item) => {
           const n = numbers[item.index] ?? 0;
           return (
-            <div key={item.key} role="listitem" aria-setsize={numbers.length} aria-posinset={item.index + 1} data-index={item.index}
+            <div key={n} role="listitem" aria-setsize={numbers.length} aria-posinset={item.index + 1} data-index={item.index}
               data-n={n} ref={list.measure} class={n === target ? "target" : ""} style={{ transform: `translateY(${item.start}px)` }}>
               <Entry event={events.at(n)} state={events.stateOf(n)} />
             </div>

@@ -4,6 +4,8 @@ import { Marked, type Tokens } from "marked";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 const MOST_CHARACTERS = 100_000;
+// A text without any sign of Markdown is shown as it is: reading it would find nothing, and long transcripts scroll faster.
+const SIGNS = /[*_`#[\]<>|~&\\]|https?:|www\.|@|^\s*(?:[-+]|\d+[.)])\s|^(?: {4}|\t)|^[=-]{2,}\s*$/m;
 const ALLOWED_TAGS = [
   "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "span",
   "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
@@ -65,10 +67,11 @@ export function safeElements(text: string): DocumentFragment {
 
 export function Markdown({ text }: { text: string }) {
   const frame = useRef<HTMLDivElement>(null);
-  const isPlain = text.length > MOST_CHARACTERS;
+  const isLong = text.length > MOST_CHARACTERS;
+  const isPlain = isLong || !SIGNS.test(text);
   useLayoutEffect(() => {
     if (!isPlain) frame.current?.replaceChildren(safeElements(text));
   }, [text, isPlain]);
-  if (isPlain) return <pre class="plain">{text}</pre>;
+  if (isPlain) return isLong ? <pre class="plain">{text}</pre> : <div class="markdown plain-text" dir="auto">{text}</div>;
   return <div class="markdown" dir="auto" ref={frame} />;
 }
