@@ -41,7 +41,8 @@ export function LabelLine({ label }: { label: Label }) {
 function NoteForm({ detail, onAdded }: { detail: CaseDetail; onAdded: (label: Label) => void }) {
   const [note, setNote] = useState("");
   const [problem, setProblem] = useState("");
-  const [rater, setRater] = useState(raterName(index.value));
+  const [typed, setRater] = useState<string | null>(null);
+  const rater = typed ?? raterName(index.value);
   const add = async () => {
     try {
       rememberRater(rater);

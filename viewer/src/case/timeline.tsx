@@ -11,6 +11,7 @@ import { kindOf } from "./event";
 
 const rowHeight = () => 26;
 const BINS = 240;
+const MOST_ON_ONE_SCALE = 300;
 
 export function Timeline({ detail }: { detail: CaseDetail }) {
   const loaded = useLoad(`${detail.run}/${detail.key}`, () => source.outline(detail.run, detail.key));
@@ -43,6 +44,12 @@ function Waterfall({ outline }: { outline: Outline }) {
   const failed = useMemo(() => new Set(outline.failed), [outline]);
   const list = useLongList(outline.n_events, scroller, rowHeight);
   if (outline.n_events === 0) return <p class="soft">Nothing was recorded.</p>;
+  // Bars of a long trace would be too thin to see: they are drawn against the time of the rows in view.
+  const isLong = outline.n_events > MOST_ON_ONE_SCALE;
+  const seen = isLong ? list.items.flatMap(({ index: n }) => bars[n] ?? []) : [];
+  const from = isLong ? Math.min(...seen.map((bar) => bar.start)) : 0;
+  const to = isLong ? Math.max(...seen.map((bar) => bar.end)) : span_s;
+  const scale = (time: number) => Math.min(100, Math.max(0, (100 * (time - from)) / Math.max(1e-9, to - from)));
   const isTimed = bars.some((bar) => bar !== null && bar.end > 0);
   const address = (n: number) => href(place.value.path, { ...Object.fromEntries(place.value.query), tab: "transcript", only: null, event: n });
   return (
@@ -53,6 +60,12 @@ function Waterfall({ outline }: { outline: Outline }) {
         . {isTimed && outline.duration_s.every((each) => each === null) && "A bar reaches from the event before to this one."}
       </p>
       {isTimed && outline.n_events > 40 && <Density outline={outline} bars={bars} span_s={span_s} onPick={(n) => list.scrollTo(n, "start")} />}
+      {isTimed && (
+        <div class="fall-row fall-axis soft small" aria-hidden="true">
+          <span /><span />
+          <span class="row apart"><span>+{duration(from)}</span>{isLong && <span>the rows in view</span>}<span>+{duration(to)}</span></span>
+        </div>
+      )}
       <div class="waterfall" ref={scroller} tabIndex={0} role="region" aria-label="Events by time"
         style={{ maxHeight: `max(20rem, calc(100dvh - 19rem))` }}>
         <div role="list" style={{ height: `${list.totalSize}px`, position: "relative" }}>
@@ -73,7 +86,7 @@ function Waterfall({ outline }: { outline: Outline }) {
                 </span>
                 <span class="fall-track" aria-hidden="true">
                   {bar && <span class={`fall-bar kind-${isFailed ? "bad" : kindOf(kind)}`} style={{
-                    left: `${Math.min(99.6, (100 * bar.start) / span_s)}%`, width: `${Math.max(0.4, (100 * (bar.end - bar.start)) / span_s)}%`,
+                    left: `${Math.min(99.6, scale(bar.start))}%`, width: `${Math.max(0.4, scale(bar.end) - scale(bar.start))}%`,
                   }} />}
                 </span>
               </a>
@@ -112,9 +125,16 @@ function Density({ outline, bars, span_s, onPick }: {
   return (
     <svg class="density no-print" viewBox={`0 0 ${BINS} 40`} preserveAspectRatio="none" role="img" onClick={pick}
       aria-label={`Events over time: at most ${most} in a stretch of ${duration(span_s / BINS)}`}>
-      {[...counts].map((n, at) => n > 0 && (
-        <rect key={at} x={at} width={0.9} y={40 - Math.max(2, (38 * n) / most)} height={Math.max(2, (38 * n) / most)} class={(failed[at] ?? 0) > 0 ? "bad" : ""} />
-      ))}
+      {[...counts].map((n, at) => {
+        const height = n > 0 ? Math.max(2, (38 * n) / most) : 0;
+        const bad = Math.min(height, (failed[at] ?? 0) > 0 ? Math.max(4, (38 * (failed[at] ?? 0)) / most) : 0);
+        return (
+          <g key={at}>
+            {height > 0 && <rect x={at} width={0.9} y={40 - height} height={height} />}
+            {bad > 0 && <rect class="bad" x={at} width={0.9} y={40 - bad} height={bad} />}
+          </g>
+        );
+      })}
     </svg>
   );
 }

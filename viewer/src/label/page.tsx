@@ -25,7 +25,8 @@ export function LabelPage({ params }: PageProps) {
 
 function Labeling({ run, page }: { run: string; page: LabelsPage }) {
   const query = place.value.query;
-  const [named, setNamed] = useState(raterName(index.value));
+  const [typed, setNamed] = useState<string | null>(null);
+  const named = typed ?? query.get("rater") ?? raterName(index.value);
   const rater = query.get("rater") ?? raterName(index.value);
   const metric = page.metrics.find((each) => each.metric === query.get("metric")) ?? page.metrics[0];
   if (!metric) {
