@@ -135,7 +135,6 @@ export interface RunPage {
   resume: string | null;
   /** True while the figures are being added up: everything below is empty then, the table of cases works already. */
   pending: boolean;
-  /** Records that were added up; smaller than n_records while a run goes on. */
   decision: Decision | null;
   gates: GateLine[];
   metrics: MetricCard[];
@@ -240,7 +239,7 @@ export interface LabeledRate {
 }
 
 export interface Column {
-  /** Name in sort, filter and columns=: the metric, or METRIC[backend] where several backends scored it. */
+  /** Name in sort, filter and columns=: the metric. */
   name: string;
   metric: string;
   unit: string;
@@ -416,7 +415,6 @@ export interface CaseDetail {
   earlier_failures: string[];
   printed: Record<string, string>;
   state: unknown;
-  /** What a text in place of the answer is, where the outcome is data: the outcome itself. */
   case_metadata: Record<string, unknown>;
   trace_metadata: Record<string, unknown>;
   tools: unknown[];
@@ -427,7 +425,7 @@ export interface CaseDetail {
   scores: ScoreDetail[];
   labels: Label[];
   n_events: number;
-  /** The first events (at most 200); the others by Source.events. */
+  /** The first events (at most 200, now 100); the others by Source.events. */
   events: TraceEvent[];
   /** Media of case and outcome; those of events are in the events. */
   media: Media[];
@@ -704,6 +702,19 @@ export interface LabelAnswer {
   key: CaseKey;
   /** On the metric's scale, 1 is yes to the question; null: cannot say. */
   value: number | null;
+  note: string;
+}
+
+/** The body that takes the rater's last label back. */
+export interface LabelUndo {
+  metric: string;
+  rater: string;
+}
+
+/** The body of a note on a case. */
+export interface CaseNote {
+  key: CaseKey;
+  rater: string;
   note: string;
 }
 
