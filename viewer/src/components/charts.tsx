@@ -71,6 +71,11 @@ export function Sparkline({ values, label }: { values: readonly (number | null)[
   );
 }
 
+/** An end of a scale: 0, 0.043, 39. */
+function round(value = 0): string {
+  return String(Number(value.toPrecision(3)));
+}
+
 export interface Bin {
   low: number;
   high: number;
@@ -98,8 +103,8 @@ export function Distribution({ bins, label }: { bins: readonly Bin[]; label: str
         })}
       </svg>
       <figcaption>
-        <span>{score(bins[0]?.low)}</span>
-        <span>{score(bins[bins.length - 1]?.high)}</span>
+        <span>{round(bins[0]?.low)}</span>
+        <span>{round(bins[bins.length - 1]?.high)}</span>
       </figcaption>
     </figure>
   );

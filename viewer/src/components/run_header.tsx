@@ -32,7 +32,7 @@ export function RunHeader({ line, tab, children }: { line: RunLine; tab: "overvi
       <div class="row">
         <h1 class="clip">{line.name}</h1>
         <RunVerdict line={line} />
-        <span class="soft small run-when" title={date(line.created_at)}>{line.label} · {ago(line.created_at)}</span>
+        <span class="soft small run-when" title={date(line.created_at)}><code>{shortLabel(line)}</code> · {ago(line.created_at)}</span>
         {children}
       </div>
       <nav class="tabs no-print" aria-label="Run">
@@ -42,6 +42,11 @@ export function RunHeader({ line, tab, children }: { line: RunLine; tab: "overvi
       </nav>
     </header>
   );
+}
+
+/** What tells the run from others of its name. */
+export function shortLabel({ name, label }: RunLine): string {
+  return label.startsWith(name) ? label.slice(name.length).replace(/^[\s(]+|[\s)]+$/g, "") : label;
 }
 
 /** The verdict of a run, or how far it has come. */

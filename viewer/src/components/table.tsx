@@ -1,4 +1,4 @@
-// A table of a few dozen rows. Lists that may be long use VirtualRows or useVirtual.
+// A table of a few dozen rows; on a phone each row is a small list. Long lists use useScaledRows or useVirtual.
 import type { ComponentChildren, Key } from "preact";
 
 export interface Column<Row> {
@@ -29,7 +29,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, rowClass }: {
         <tbody>
           {rows.map((row, at) => (
             <tr key={keyOf ? keyOf(row, at) : at} class={rowClass?.(row)}>
-              {columns.map((column) => <td key={column.name} class={classOf(column)}>{column.cell(row, at)}</td>)}
+              {columns.map((column) => <td key={column.name} class={classOf(column)} data-head={typeof column.head === "string" ? column.head : ""}>{column.cell(row, at)}</td>)}
             </tr>
           ))}
         </tbody>

@@ -32,7 +32,7 @@ export function TrendChart({ trend, width }: { trend: Trend; width: number }) {
           {point.low !== null && point.high !== null && (
             <span class="soft"> ({quantity(point.low, trend.unit)} to {quantity(point.high, trend.unit)})</span>
           )}
-          <span class="soft"> · {point.label} · {date(point.created_at)}{point.commit && ` · ${point.commit.slice(0, 7)}`}</span>
+          <span class="soft"> · {date(point.created_at)}{point.commit && ` · ${point.commit.slice(0, 7)}`}</span>
         </p>
       )}
     </div>
@@ -42,8 +42,6 @@ export function TrendChart({ trend, width }: { trend: Trend; width: number }) {
 function dataOf(trend: Trend): uPlot.AlignedData {
   return [
     trend.points.map((_, at) => at),
-    trend.points.map((point) => point.high),
-    trend.points.map((point) => point.low),
     trend.points.map((point) => point.mean),
   ];
 }
@@ -58,31 +56,32 @@ function optionsOf(trend: Trend, width: number, onPoint: (at: number | null) => 
   return {
     width,
     height: HEIGHT,
+    padding: [6, 10, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
-    scales: { x: { time: false, range: (_, low, high) => [low - 0.3, high + 0.3] }, y: { range: (_, low, high) => rangeOf(trend, low, high) } },
+    scales: { x: { time: false, range: (_, low, high) => [low - 0.3, high + 0.3] }, y: { range: () => rangeOf(trend) } },
     axes: [
       { ...axis, size: 24, grid: { show: false }, incrs: [1, 2, 5, 10, 20, 50, 100], values: (_, splits) => splits.map(label) },
       { ...axis, size: 52, values: (_, splits) => splits.map((value) => quantity(value, trend.unit)) },
     ],
     series: [
       {},
-      { stroke: "transparent", points: { show: false } },
-      { stroke: "transparent", points: { show: false } },
       { stroke: accent, width: 1.5, points: { show: true, size: 5, fill: accent, stroke: accent } },
     ],
-    bands: [{ series: [1, 2], fill: translucent(accent ?? "") }],
     hooks: {
       drawClear: [(chart) => drawBand(chart, trend, band ?? "", soft ?? "")],
+      drawSeries: [(chart, at) => { if (at === 1) drawIntervals(chart, trend, accent ?? ""); }],
       setCursor: [(chart) => onPoint(chart.cursor.idx ?? null)],
     },
   };
 }
 
 /** Room for the band too; what cannot be negative does not start below 0. */
-function rangeOf(trend: Trend, low: number, high: number): [number, number] {
-  const least = Math.min(low, trend.band?.low ?? low);
-  const most = Math.max(high, trend.band?.high ?? high);
+function rangeOf(trend: Trend): [number, number] {
+  const shown = trend.points.flatMap((point) => [point.low, point.mean, point.high]).concat(trend.band?.low ?? null, trend.band?.high ?? null);
+  const known = shown.filter((value): value is number => value !== null);
+  const least = Math.min(...known);
+  const most = Math.max(...known);
   const room = (most - least || Math.abs(most) || 1) * 0.1;
   return [least >= 0 ? Math.max(0, least - room) : least - room, most + room];
 }
@@ -105,6 +104,20 @@ function drawBand(chart: uPlot, trend: Trend, fill: string, stroke: string): voi
   ctx.restore();
 }
 
-function translucent(color: string): string {
-  return color.replace(/^rgb\((.*)\)$/, "rgba($1, 0.18)");
+/** A line from low to high at each run. */
+function drawIntervals(chart: uPlot, trend: Trend, stroke: string): void {
+  const { ctx } = chart;
+  ctx.save();
+  ctx.strokeStyle = stroke;
+  ctx.globalAlpha = 0.45;
+  ctx.lineWidth = 2 * devicePixelRatio;
+  ctx.beginPath();
+  trend.points.forEach(({ low, high }, at) => {
+    if (low === null || high === null) return;
+    const x = chart.valToPos(at, "x", true);
+    ctx.moveTo(x, chart.valToPos(low, "y", true));
+    ctx.lineTo(x, chart.valToPos(high, "y", true));
+  });
+  ctx.stroke();
+  ctx.restore();
 }

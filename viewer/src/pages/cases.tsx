@@ -89,7 +89,7 @@ function CasesOf({ page }: { page: RunPage }) {
         {state.error && !isFilterWrong ? <Failure error={state.error} /> : !state.isReady ? <Waiting what="Reading the cases" />
           : state.total === 0 ? <Nothing state={state} isFilterWrong={isFilterWrong} />
           : <Grid handle={grid} run={run} pages={pages} columns={columns} selected={selected} onSelect={select} onOpen={openRow}
-              sort={question.sort ?? ""} desc={question.desc} isFolded={question.fold} />}
+              sort={question.sort ?? ""} desc={question.desc} isFolded={question.fold} isTight={open !== null} />}
         {open && (
           <aside class="case-panel" aria-label="Case">
             <div class="row case-panel-bar no-print">

@@ -11,7 +11,7 @@ import type { CasePages } from "./case_pages";
 
 const ROW_PX = 33;
 const NARROW_ROW_PX = 62;
-const HEAD_PX = 34;
+const HEAD_PX = 44;
 
 export interface GridHandle {
   show: (row: number) => void;
@@ -23,7 +23,7 @@ interface Shown {
   at: number;
 }
 
-export function Grid({ handle, pages, columns, selected, onSelect, onOpen, sort, desc, isFolded }: {
+export function Grid({ handle, pages, columns, selected, onSelect, onOpen, sort, desc, isFolded, isTight }: {
   handle: Ref<GridHandle>;
   run: string;
   pages: CasePages;
@@ -34,6 +34,8 @@ export function Grid({ handle, pages, columns, selected, onSelect, onOpen, sort,
   sort: string;
   desc: boolean;
   isFolded: boolean;
+  /** Beside an open case: without the answer, which stands there. */
+  isTight: boolean;
 }) {
   const scroller = useRef<HTMLDivElement>(null);
   const isNarrow = useIsNarrow();
@@ -45,17 +47,17 @@ export function Grid({ handle, pages, columns, selected, onSelect, onOpen, sort,
     if (selected !== null) rows.show(selected, "center");
   }, [pages, rows.rowsInView > 1]);
   const drawn = Array.from({ length: Math.max(0, rows.end - rows.first) }, (_, at) => rows.first + at);
-  const template = `6.6rem 10rem minmax(14rem, 1.2fr) minmax(14rem, 1.4fr) ${columns.map(() => "7.4rem").join(" ")} 5.2rem`;
+  const template = `6.2rem 8.5rem minmax(10rem, 1.2fr) ${isTight ? "" : "minmax(10rem, 1.4fr) "}${columns.map(() => "6.4rem").join(" ")} 4.8rem`;
   return (
     <div class={`grid ${isNarrow ? "is-narrow" : ""}`} ref={scroller} tabIndex={0} role="grid" aria-label="Cases" aria-rowcount={total + 1}
       aria-activedescendant={selected === null ? undefined : `row-${selected}`} data-version={version}
-      style={{ "--columns": template, "--least": `${36 + 7.4 * columns.length + 5.2 + 10}rem` }}>
-      {!isNarrow && <Head columns={columns} sort={sort} desc={desc} />}
+      style={{ "--columns": template, "--least": `${(isTight ? 29.5 : 39.5) + 6.4 * columns.length}rem` }}>
+      {!isNarrow && <Head columns={columns} sort={sort} desc={desc} isTight={isTight} />}
       <div class="grid-body" role="rowgroup" style={{ height: `${rows.height}px` }}>
         {drawn.map((at) => (
           <div key={at} id={`row-${at}`} role="row" aria-rowindex={at + 2} aria-selected={at === selected} class="grid-row"
             style={{ transform: `translateY(${rows.topOf(at)}px)` }} onClick={() => onSelect(at)} onDblClick={() => onOpen(at)}>
-            <Cells row={pages.row(at)} columns={columns} isFolded={isFolded} isNarrow={isNarrow} onOpen={() => onOpen(at)} />
+            <Cells row={pages.row(at)} columns={columns} isFolded={isFolded} isNarrow={isNarrow} isTight={isTight} onOpen={() => onOpen(at)} />
           </div>
         ))}
       </div>
@@ -63,7 +65,7 @@ export function Grid({ handle, pages, columns, selected, onSelect, onOpen, sort,
   );
 }
 
-function Head({ columns, sort, desc }: { columns: readonly Shown[]; sort: string; desc: boolean }) {
+function Head({ columns, sort, desc, isTight }: { columns: readonly Shown[]; sort: string; desc: boolean; isTight: boolean }) {
   const head = (name: string, words: string, isNumber = false, title = "", worstIsHigh = false) => {
     const isSorted = sort === name;
     // The worst first, then the best first, then the order of the dataset.
@@ -76,7 +78,7 @@ function Head({ columns, sort, desc }: { columns: readonly Shown[]; sort: string
     return (
       <div key={name} role="columnheader" class={isNumber ? "num" : ""} aria-sort={isSorted ? (desc ? "descending" : "ascending") : "none"}>
         <button type="button" onClick={press} title={title || `sort by ${words}`}>
-          <span class="clip">{words}</span>{isSorted && <span aria-hidden="true">{desc ? " ▾" : " ▴"}</span>}
+          <span class="head-words">{breakable(words)}</span>{isSorted && <span aria-hidden="true">{desc ? " ▾" : " ▴"}</span>}
         </button>
       </div>
     );
@@ -86,7 +88,7 @@ function Head({ columns, sort, desc }: { columns: readonly Shown[]; sort: string
       {head("verdict", "verdict")}
       {head("case", "case")}
       <div role="columnheader">question</div>
-      <div role="columnheader">answer</div>
+      {!isTight && <div role="columnheader">answer</div>}
       {columns.map(({ column }) => head(column.name, `${column.name} ${DIRECTIONS[column.direction].mark}`, true,
         `${column.name}: ${column.summary} (${DIRECTIONS[column.direction].words}). Click: the worst first`, column.direction === "lower"))}
       {head("time", "time", true, "seconds that the agent took", true)}
@@ -94,8 +96,8 @@ function Head({ columns, sort, desc }: { columns: readonly Shown[]; sort: string
   );
 }
 
-function Cells({ row, columns, isFolded, isNarrow, onOpen }: {
-  row: CaseRow | null; columns: readonly Shown[]; isFolded: boolean; isNarrow: boolean; onOpen: () => void;
+function Cells({ row, columns, isFolded, isNarrow, isTight, onOpen }: {
+  row: CaseRow | null; columns: readonly Shown[]; isFolded: boolean; isNarrow: boolean; isTight: boolean; onOpen: () => void;
 }) {
   if (!row) return <div role="gridcell" class="loading-row"><span class="skeleton" /></div>;
   if (isNarrow) return <NarrowCells row={row} columns={columns} onOpen={onOpen} />;
@@ -107,7 +109,7 @@ function Cells({ row, columns, isFolded, isNarrow, onOpen }: {
         {!isFolded && row.repeat > 0 && <span class="soft small"> #{row.repeat + 1}</span>}
       </div>
       <div role="gridcell" class="clip" title={row.query}>{row.query}</div>
-      <div role="gridcell" class={row.failed ? "clip bad-text" : "clip soft"} title={row.answer}>{row.answer}</div>
+      {!isTight && <div role="gridcell" class={row.failed ? "clip bad-text" : "clip soft"} title={row.answer}>{row.answer}</div>}
       {columns.map(({ column, at }) => <ScoreCell key={column.name} row={row} column={column} at={at} />)}
       <div role="gridcell" class="num soft">{duration(row.elapsed_s)}</div>
     </>
@@ -139,6 +141,11 @@ function CaseVerdictCell({ row }: { row: CaseRow }) {
       {row.n_labels > 0 && <span class="soft small" title={`${row.n_labels} labels`}> ✎</span>}
     </>
   );
+}
+
+/** Long names break behind an underscore. */
+function breakable(words: string) {
+  return words.split(/(?<=_)/).map((part, at) => <span key={at}>{at > 0 && <wbr />}{part}</span>);
 }
 
 const STATUS_WORDS: Record<string, string> = { n: "does not apply", e: "the metric failed here", "-": "not scored" };

@@ -2,7 +2,7 @@
 import { go, href, place, setQuery } from "../address";
 import { Badge, Verdict, type Tone } from "../components/badges";
 import { DifferenceBar } from "../components/charts";
-import { RunVerdict, untilReady } from "../components/run_header";
+import { RunVerdict, shortLabel, untilReady } from "../components/run_header";
 import { Empty, Shown, Waiting } from "../components/states";
 import { Table, type Column } from "../components/table";
 import { Tip } from "../components/tip";
@@ -35,7 +35,7 @@ export function CompareView({ params }: PageProps) {
               {canSwap && <a class="button no-print" href={href(["compare", candidate, baseline])}>Swap <kbd>x</kbd></a>}
             </div>
           </header>
-          <div class="pair">
+          <div class="sides">
             <Side role="baseline" line={page.baseline} />
             <Side role="candidate" line={page.candidate} />
           </div>
@@ -57,8 +57,8 @@ function Side({ role, line }: { role: string; line: RunLine }) {
       <span class="soft small">{role}</span>
       <div class="row">
         <a class="strong" href={href(["run", line.id])}>{line.name}</a>
-        <RunVerdict line={line} />
-        <span class="soft small" title={date(line.created_at)}>{line.label} · {ago(line.created_at)}</span>
+        {line.verdict && <RunVerdict line={line} />}
+        <span class="soft small" title={date(line.created_at)}><code>{shortLabel(line)}</code> · {ago(line.created_at)}</span>
         {line.commit && <code class="soft small">{line.commit.slice(0, 7)}{line.commit_dirty ? "*" : ""}</code>}
       </div>
     </div>
@@ -189,7 +189,7 @@ function Changes({ page }: { page: ComparePage }) {
 
 function signed(value: number | null, unit: string): string {
   if (value === null) return "–";
-  return `${value > 0 ? "+" : value < 0 ? "−" : "±"}${quantity(Math.abs(value), unit)}`;
+  return value === 0 ? "0" : `${value > 0 ? "+" : "−"}${quantity(Math.abs(value), unit)}`;
 }
 
 function toneOf(verdict: string | null): string {

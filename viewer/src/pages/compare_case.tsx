@@ -24,6 +24,7 @@ export function CaseChange({ page, change }: { page: ComparePage; change: CaseDi
           ))}
           {change.same_answer && <span class="soft">same answer</span>}
         </span>
+        {change.scores.length === 0 && !isOpen && <span class="soft small clip change-text">{textOf(change.candidate)}</span>}
       </button>
       {isOpen && <Opened page={page} change={change} />}
     </li>
@@ -42,7 +43,7 @@ function Opened({ page, change }: { page: ComparePage; change: CaseDifference })
   return (
     <div class="change-body">
       {query && <p class="change-query"><span class="soft small">question</span> {query}</p>}
-      <div class="pair">
+      <div class="sides">
         <p class="side-head"><span class="soft small">baseline</span> <CaseAddress run={page.baseline.id} detail={before} /></p>
         <p class="side-head"><span class="soft small">candidate</span> <CaseAddress run={page.candidate.id} detail={after} /></p>
       </div>
@@ -70,7 +71,7 @@ function Answers({ before, after }: { before: string | null; after: string | nul
     return (before !== null && after !== null && before !== after ? wordDiff(before, after) : null) ?? [whole(before), whole(after)];
   }, [before, after]);
   return (
-    <div class="pair">
+    <div class="sides">
       <Answer parts={left} isNew={false} isMissing={before === null} />
       <Answer parts={right} isNew isMissing={after === null} />
     </div>
@@ -95,7 +96,7 @@ function Steps({ before, after }: { before: CaseDetail; after: CaseDetail }) {
       <summary>Steps <span class="soft small">{before.n_events} → {after.n_events}{cut && `, the first ${MOST_STEPS} are shown`}</span></summary>
       <div class="steps-rows">
         {rows.map(([left, right], at) => (
-          <div class="pair step-pair" key={at}>
+          <div class="sides step-pair" key={at}>
             <StepLine step={left} mark={!right ? "was" : right && left && left.detail !== right.detail ? "differs" : ""} />
             <StepLine step={right} mark={!left ? "is" : left && right && left.detail !== right.detail ? "differs" : ""} />
           </div>

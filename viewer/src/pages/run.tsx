@@ -3,8 +3,7 @@ import { go, href } from "../address";
 import { CaseLinks } from "../components/case_link";
 import { RunHeader, useRun } from "../components/run_header";
 import { Shown, Waiting } from "../components/states";
-import { Chip } from "../components/badges";
-import { counted, duration } from "../figures";
+import { counted } from "../figures";
 import { useKeys } from "../keys";
 import type { PageProps } from "../pages";
 import type { Decision, RunPage } from "../types";
@@ -56,20 +55,12 @@ function Sections({ page }: { page: RunPage }) {
 }
 
 function Facts({ page }: { page: RunPage }) {
-  const { line } = page;
-  const took = line.finished_at === null ? null : line.finished_at - line.created_at;
-  const named = new Set(page.facts.map(([name]) => name));
   return (
-    <>
-      <dl class="facts small">
-        {!named.has("size") && <div><dt>size</dt><dd>{counted(page.n_cases, "case")}{page.n_repeats > 1 && ` × ${page.n_repeats}`}</dd></div>}
-        {took !== null && took > 0 && !named.has("duration") && <div><dt>duration</dt><dd>{duration(took)}</dd></div>}
-        {page.facts.map(([name, text]) => <div key={name}><dt>{name}</dt><dd>{text}</dd></div>)}
-      </dl>
-      {Object.keys(line.tags).length > 0 && (
-        <div class="chips">{Object.entries(line.tags).map(([name, value]) => <Chip key={name}>{name}: {value}</Chip>)}</div>
-      )}
-    </>
+    <dl class="facts small">
+      <div><dt>size</dt><dd>{counted(page.n_cases, "case")}{page.n_repeats > 1 && ` × ${page.n_repeats} repeats`}</dd></div>
+      {page.n_failed > 0 && <div><dt>agent failed</dt><dd class="bad-text">{counted(page.n_failed, "time")}</dd></div>}
+      {page.facts.map(([name, text]) => <div key={name}><dt>{name}</dt><dd>{text}</dd></div>)}
+    </dl>
   );
 }
 

@@ -31,7 +31,7 @@ function Why({ run, gate }: { run: string; gate: GateLine }) {
     <>
       {gate.reason}
       {gate.near && !gate.reason && " the interval holds the threshold"}
-      {gate.coverage < 1 && <span class="soft"> {percent(gate.coverage, 0)} of the cases were scored.</span>}
+      {gate.value !== null && gate.coverage < 1 && <span class="soft"> {percent(gate.coverage, 0)} of the cases were scored.</span>}
       {gate.note && <span class="soft"> {gate.note}</span>}
       {gate.cases.length > 0 && <div><CaseLinks run={run} ids={gate.cases} /></div>}
     </>

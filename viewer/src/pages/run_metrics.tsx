@@ -1,7 +1,7 @@
 // Metric cards: the value and how far to trust it. Amounts: what it all took.
 import { href } from "../address";
 import { CaseLinks } from "../components/case_link";
-import { Badge } from "../components/badges";
+import { Badge, Verdict } from "../components/badges";
 import { Distribution, IntervalBar, rangeOf, type Bin } from "../components/charts";
 import { Tip } from "../components/tip";
 import { count, DIRECTIONS, percent, plusMinus, quantity, score } from "../figures";
@@ -15,11 +15,11 @@ export function Metrics({ page }: { page: RunPage }) {
   return (
     <section aria-labelledby="metrics">
       <h2 id="metrics">Metrics</h2>
-      <div class="cards">{main.map((card) => <Card key={`${card.metric} ${card.backend}`} run={page.line.id} card={card} />)}</div>
+      <div class="cards">{main.map((card) => <Card key={`${card.metric} ${card.backend}`} page={page} card={card} />)}</div>
       {aside.length > 0 && (
         <details class="aside" open={main.length === 0}>
           <summary>{count(aside.length)} shown for information <span class="soft">(no gate counts them unless it names them)</span></summary>
-          <div class="cards">{aside.map((card) => <Card key={`${card.metric} ${card.backend}`} run={page.line.id} card={card} />)}</div>
+          <div class="cards">{aside.map((card) => <Card key={`${card.metric} ${card.backend}`} page={page} card={card} />)}</div>
         </details>
       )}
       {page.notes.length > 0 && <ul class="lines small soft">{page.notes.map((note) => <li key={note}>{note}</li>)}</ul>}
@@ -27,10 +27,13 @@ export function Metrics({ page }: { page: RunPage }) {
   );
 }
 
-function Card({ run, card }: { run: string; card: MetricCard }) {
+function Card({ page, card }: { page: RunPage; card: MetricCard }) {
   const shown = card.amount ?? { unit: card.unit, mean: card.mean, low: card.low, high: card.high };
   const threshold = card.amount ? null : (card.thresholds.find((each) => each.aggregate === "mean")?.threshold ?? null);
-  const isMissed = card.thresholds.some((each) => each.word.toLowerCase().startsWith("fail"));
+  // A gate that found no value to look at says nothing about this one.
+  const isDecided = (each: MetricCard["thresholds"][number]) =>
+    page.gates.some((gate) => gate.metric === card.metric && gate.threshold === each.threshold && gate.value !== null);
+  const isMissed = card.thresholds.some((each) => isDecided(each) && toneOf(each.word) === "bad");
   const range = card.amount ? rangeOf([shown.mean, shown.low, shown.high]) : boundsOf(card, [shown.low, shown.high, threshold]);
   return (
     <article class="card metric">
@@ -49,7 +52,7 @@ function Card({ run, card }: { run: string; card: MetricCard }) {
       <IntervalBar value={shown.mean} low={shown.low} high={shown.high} range={range} threshold={threshold} isBad={isMissed} />
       {card.thresholds.map((each) => (
         <p class="small threshold" key={`${each.aggregate} ${each.operator} ${each.threshold}`}>
-          <Badge tone={toneOf(each.word)}>{each.word}</Badge> <code>{each.aggregate} {each.operator} {each.threshold}</code>
+          {isDecided(each) ? <Verdict word={each.word} /> : <Badge tone="warn" icon="?">not decided</Badge>} <code>{each.aggregate} {each.operator} {each.threshold}</code>
         </p>
       ))}
       {card.distribution && <Distribution bins={binsOf(card.distribution)} label={`${card.metric}, all scores`} />}
@@ -61,7 +64,7 @@ function Card({ run, card }: { run: string; card: MetricCard }) {
       {card.n_below_best > 0 && card.worst_cases.length > 0 && (
         <details class="small">
           <summary>{count(card.n_below_best)} could be better</summary>
-          <CaseLinks run={run} ids={card.worst_cases} total={card.n_below_best} />
+          <CaseLinks run={page.line.id} ids={card.worst_cases} total={card.n_below_best} />
         </details>
       )}
     </article>

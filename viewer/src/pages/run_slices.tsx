@@ -8,10 +8,12 @@ import { source, stamp } from "../source";
 import type { RunPage, SliceRow, SliceTable } from "../types";
 
 const MOST_ROWS = 24;
+/** Adding up a longer run by a field takes a while: only on request. */
+const MOST_UNASKED = 20_000;
 
 export function Slices({ page }: { page: RunPage }) {
   const fields = [...new Set([...page.slices.map((table) => table.by), ...page.slice_fields])];
-  const by = place.value.query.get("by") ?? page.slices[0]?.by ?? "";
+  const by = place.value.query.get("by") ?? page.slices[0]?.by ?? (page.n_records <= MOST_UNASKED ? fields[0] : undefined) ?? "";
   if (fields.length === 0) return null;
   return (
     <section aria-labelledby="slices">

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { go, href, place, setQuery } from "../address";
 import { Chip } from "../components/badges";
 import { Sparkline } from "../components/charts";
-import { RunVerdict } from "../components/run_header";
+import { RunVerdict, shortLabel } from "../components/run_header";
 import { Empty, Shown } from "../components/states";
 import { Table, type Column } from "../components/table";
 import { ago, count, counted, date, DIRECTIONS, dollars, plusMinus, quantity } from "../figures";
@@ -94,7 +94,7 @@ function RunName({ run }: { run: RunLine }) {
   const tags = Object.entries(run.tags);
   return (
     <div class="run-name">
-      <div><a class="strong" href={href(["run", run.id])}>{run.name}</a> <span class="soft small">{run.label}</span></div>
+      <div><a class="strong" href={href(["run", run.id])}>{run.name}</a> <code class="soft small">{shortLabel(run)}</code></div>
       {(tags.length > 0 || run.commit) && (
         <div class="chips">
           {run.commit && <Chip title={`commit ${run.commit}${run.commit_dirty ? ", with changes that were not committed" : ""}`}>
