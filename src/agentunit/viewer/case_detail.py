@@ -177,6 +177,6 @@ def _network(network: dict[str, Any] | None) -> dict[str, Any] | None:
 def _lanes(lanes: dict[str, Any] | None) -> dict[str, Any] | None:
     if lanes is None:
         return None
-    nothing = {"step": None, "to": [], "at_s": None, "failed": None}
+    nothing: dict[str, Any] = {"step": None, "to": [], "at_s": None, "failed": None}
     marks = [{**nothing, **mark} for mark in lanes.get("marks", [])]
     return {"n_nameless": 0, **lanes, "marks": marks}

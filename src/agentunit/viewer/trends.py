@@ -42,7 +42,7 @@ def _add_history(line: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> Non
 
 
 def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    return one["metric"] == other["metric"] and one["backend"] == other["backend"]
+    return bool(one["metric"] == other["metric"] and one["backend"] == other["backend"])
 
 
 def trends_page(library: Library, name: str, *, personal: bool = False, wait: bool = False) -> dict[str, Any]:
