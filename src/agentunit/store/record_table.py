@@ -150,7 +150,7 @@ class RecordTable(ScoreTable):
                 one = f"{query} AND position = ? AND repeat = ?"
                 rows = (row for place in places for row in reader.execute(one, (run_id, *place)))
             for *facts, line in rows:
-                yield (*facts, unpacked(line))  # type: ignore[misc]  # the columns of the query
+                yield (*facts, unpacked(line))
 
     def case(self, run_id: str, case_id: str) -> list[StoredRecord]:
         """All repeats of one case."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agentunit.core.results import Score
+from agentunit.store.score_blocks import number_in
 
 _DOUBTED_BELOW = 0.5
 _SUPPORTED = "supported"
@@ -38,14 +39,14 @@ def _of_claim(
     answer: str, scored: str, metric: str, claim: dict[str, Any], score: Score, context: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
     text = next((claim[key] for key in _TEXTS if isinstance(claim.get(key), str) and claim[key] in answer), "")
-    probability, verdict = claim.get("probability"), claim.get("verdict")
-    is_known = isinstance(probability, (int, float)) and not isinstance(probability, bool)
-    if not text or not (probability < _DOUBTED_BELOW if is_known else verdict not in (None, _SUPPORTED)):
+    probability, verdict = number_in(claim, "probability"), claim.get("verdict")
+    is_doubted = verdict not in (None, _SUPPORTED) if probability is None else probability < _DOUBTED_BELOW
+    if not text or not is_doubted:
         return
     start = answer.find(text)
     facts = {
         "metric": metric,
-        "probability": float(probability) if is_known else None,
+        "probability": probability,
         "claim": text,
         "reason": next((claim[key] for key in ("reason", "why") if isinstance(claim.get(key), str)), None)
         or (verdict if isinstance(verdict, str) else None),

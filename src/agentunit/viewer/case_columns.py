@@ -261,16 +261,10 @@ class RecordColumns:
     def records_at(self, numbers: Sequence[int]) -> list[RecordText]:
         """Id, the beginnings of question and answer, and time of some rows."""
         with self._open() as store:
-            read = {
-                (position, repeat): RecordText(
-                    case_id,
-                    *(text[:READ_LENGTH] for text in texts_of(line)),
-                    bool(failed),
-                    elapsed_s,
-                )
-                for _, position, repeat, case_id, failed, elapsed_s, line in store.lines(
-                    self.run_id, map(self.place, numbers)
-                )
-            }
+            read = {}
+            places = map(self.place, numbers)
+            for _, position, repeat, case_id, failed, elapsed_s, line in store.lines(self.run_id, places):
+                query, answer = (text[:READ_LENGTH] for text in texts_of(line))
+                read[position, repeat] = RecordText(case_id, query, answer, bool(failed), elapsed_s)
         nothing = RecordText("", "", "", False, None)
         return [read.get(self.place(at), nothing) for at in numbers]

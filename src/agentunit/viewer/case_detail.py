@@ -77,7 +77,7 @@ def case_detail(case: ReportedCase, facts: CaseFacts, mask: Mask, transcript: Tr
         "scores": [_score(each, facts) for each in view.scores],
         "labels": [label_data(each, mask) for each in facts.labels if each.place == (case.position, case.repeat)],
         "n_events": len(transcript),
-        "media": [each.data() for each in media],
+        "media": mask.data([each.data() for each in media]),
         "subject": subject_of(case.record),
     }
     return {**shortened(detail), "events": transcript.page(0, FIRST_EVENTS, mask)}
@@ -177,6 +177,6 @@ def _network(network: dict[str, Any] | None) -> dict[str, Any] | None:
 def _lanes(lanes: dict[str, Any] | None) -> dict[str, Any] | None:
     if lanes is None:
         return None
-    nothing = {"step": None, "to": [], "at_s": None, "failed": None}
+    nothing: dict[str, Any] = {"step": None, "to": [], "at_s": None, "failed": None}
     marks = [{**nothing, **mark} for mark in lanes.get("marks", [])]
     return {"n_nameless": 0, **lanes, "marks": marks}

@@ -154,8 +154,9 @@ class _Parser:
                 raise FilterError("'known' or 'not known' must follow 'is'", self._where())
             return _known(name, wanted)
         operator = self._peek()
-        allowed = ("==", "!=", "=", "~") if name in TEXT_FIELDS else _COMPARISONS
-        allowed = ("==", "!=", "=") if name == "verdict" and name not in self._names else allowed
+        allowed: tuple[str, ...] = _COMPARISONS
+        if name not in self._names and name not in NUMBER_FIELDS:
+            allowed = ("==", "!=", "=", "~") if name in TEXT_FIELDS else ("==", "!=", "=")
         if operator is None or operator.text not in allowed:
             raise FilterError(f"one of {' '.join(allowed)} must follow {name!r}", self._where())
         self._at += 1

@@ -19,7 +19,7 @@ class ViewerError(RuntimeError):
 def static_text(name: str) -> str:
     """A built file of the viewer."""
     try:
-        return files("agentunit.viewer").joinpath("static", name).read_text(encoding="utf-8")
+        return files("agentunit.viewer").joinpath("static").joinpath(name).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ViewerError(
             f"the viewer's {name} is not in this installation: install it again, or in a checkout run "

@@ -148,7 +148,7 @@ def serve(app: App, listening: socket.socket) -> None:
     except ImportError:
         raise ViewerError(f"{_MISSING}: {install_command('viewer')}") from None
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]  # an ASGI application, by its shape
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
