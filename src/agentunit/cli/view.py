@@ -70,10 +70,10 @@ def view(
         raise click.UsageError("--unmasked goes with --bundle: the live page has a switch")
     with unreadable_runs_fail(), _opened(references, store_path) as (address, run_ids, is_temporary):
         only = run_ids if is_temporary or bundle is not None else None
-        library = Library(address, only=only, media_root=media_root)
+        library = Library(address, only=only or None, media_root=media_root)
         try:
             if bundle is not None:
-                _write_bundle(library, run_ids, bundle, unmasked=unmasked)
+                _write_bundle(library, bundle, unmasked=unmasked)
                 return
             pair = (run_ids[0], run_ids[1]) if len(run_ids) == 2 else None
             api = Api(
@@ -130,15 +130,13 @@ def _serve(api: Api, host: str, port: int | None, *, allow_remote: bool, open_br
     serve(app, listening)
 
 
-def _write_bundle(library: Library, run_ids: list[str], folder: str, *, unmasked: bool) -> None:
+def _write_bundle(library: Library, folder: str, *, unmasked: bool) -> None:
     from agentunit.viewer.bundle import write_bundle
 
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise click.UsageError(f"{folder} exists already: name a folder that does not, or an empty one")
-    ids = run_ids or [header.id for header in library.headers()]
-    if not ids:
+    if not library.headers():
         raise InputFailure(f"{library.shown_address} holds no runs yet")
-    library.only = ids
     written = write_bundle(library, Path(folder), personal=unmasked)
     click.echo(f"{folder}: {written}   to look at it: python -m http.server --directory {folder}")
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.comparison import CaseAnswer, CaseDifference, Comparison, labels_of
-from agentunit.engine.decision import decide_comparison
+from agentunit.engine.comparison import CaseAnswer, CaseDifference, labels_of
+from agentunit.engine.decision import Decision, decide_comparison
 from agentunit.engine.scored_run import ScoredRun, run_from_store
-from agentunit.engine.slices import slices_of_comparison
 from agentunit.reports.case_view import plain
 from agentunit.reports.comparison_view import describe_difference
 from agentunit.reports.reported_run import Mask
 from agentunit.store.protocol import RunStore
 from agentunit.viewer.case_detail import key_of
 from agentunit.viewer.library import Library
-from agentunit.viewer.run_pages import header_line, slice_data
+from agentunit.viewer.run_pages import header_line
 
 _METRIC_FACTS = (
     *("metric", "backend", "unit", "direction", "verdict", "reason", "gated", "note", "n_pairs", "baseline_mean"),
@@ -52,20 +51,14 @@ def comparison_data(store: RunStore, baseline: str, candidate: str, mask: Mask) 
     old, new = run_from_store(store, baseline), run_from_store(store, candidate)
     labels = labels_of([old.header, new.header])
     comparison = compare_runs(new, old, labels=(labels[0], labels[1]))
-    return comparison_page(comparison, old, new, mask)
+    return comparison_page(mask.decision(decide_comparison(comparison, new)), old, new)
 
 
-def comparison_page(
-    comparison: Comparison, old: ScoredRun, new: ScoredRun, mask: Mask, by: str | None = None
-) -> dict[str, Any]:
-    """The page of a comparison that was made."""
-    decision = mask.decision(decide_comparison(comparison, new))
-    found = decision.comparison or comparison
+def comparison_page(decision: Decision, old: ScoredRun, new: ScoredRun) -> dict[str, Any]:
+    """The page of a decision on two runs, masked before."""
+    found = decision.comparison
+    assert found is not None
     keys = [_first_keys(run, {each.case_id for each in found.differences}) for run in (old, new)]
-    infos = {name: new.info(name) for name in new.metrics}
-    slices = []
-    if by is not None:
-        slices.append(slice_data(mask.slices(slices_of_comparison(comparison, new, old, by)), infos))
     return {
         "baseline": {**header_line(old.header), "pending": False},
         "candidate": {**header_line(new.header), "pending": False},
@@ -86,7 +79,7 @@ def comparison_page(
         ],
         "cases": [_case(each, keys) for each in found.differences],
         "tools": plain(found.tools),
-        "slices": slices,
+        "slices": [],
     }
 
 

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as NotYet
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +102,20 @@ class OpenRun:
 class Library:
     """All runs of a store. Every method may be called from any thread.
 
-    ``only`` limits it to these ids. Files that records name are shown where they lie in ``media_root``.
+    ``only`` limits it to these ids. Files that records name are shown where they lie in ``media_root``. ``reopen``
+    opens the store in another way than by its address, which does not hold a password.
     """
 
-    def __init__(self, address: str, *, only: Sequence[str] | None = None, media_root: Path | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        *,
+        only: Sequence[str] | None = None,
+        media_root: Path | None = None,
+        reopen: Callable[[], RunStore] | None = None,
+    ) -> None:
         self.address = address
+        self._reopen = reopen or partial(open_store, address, read_only=True)
         self.shown_address = shown_address(address)
         self.media_root = media_root
         self.only = None if only is None else list(only)
@@ -126,7 +136,7 @@ class Library:
     @contextmanager
     def store(self) -> Iterator[RunStore]:
         """The store, to read."""
-        with open_store(self.address, read_only=True) as opened:
+        with self._reopen() as opened:
             yield opened
 
     def mask(self, personal: bool = False) -> Mask:
@@ -236,7 +246,7 @@ class Library:
 
         def make() -> dict[str, Any]:
             with self.reported(opened, personal) as reported:
-                return run_page(reported, opened.columns, self._slice_fields(opened))
+                return run_page(reported, opened.columns, self.slice_fields(opened))
 
         page: dict[str, Any] | None = self.made(("run", run_id, personal), opened.stamp, make, wait=wait)
         if page is None:
@@ -263,7 +273,7 @@ class Library:
         table: dict[str, Any] = self.made(("slices", run_id, by, personal), opened.stamp, make, wait=wait)
         return table
 
-    def _slice_fields(self, opened: OpenRun) -> list[str]:
+    def slice_fields(self, opened: OpenRun) -> list[str]:
         """Fields by which the first cases fall into a few groups."""
         values: dict[str, set[str]] = {}
         n_cases: Counter[str] = Counter()

@@ -12,6 +12,7 @@ from agentunit.engine.slices import SliceTable
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 from agentunit.reports.case_view import plain
+from agentunit.reports.failure_groups import FailureGroup
 from agentunit.reports.figures import (
     GATE_WORDS,
     describe_clusters,
@@ -138,7 +139,7 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         "metrics": [_card(row, infos[row.metric], decision.gates, columns) for row in summary.metrics],
         "columns": _columns(columns.metrics, infos, summary.metrics),
         "unscored": plain(errors_first(summary.unscored)),
-        "failures": [{**plain(each), "cases": list(each.cases[:_CASES_NAMED])} for each in reported.failures],
+        "failures": [_failure(each) for each in reported.failures],
         "amounts": [_amount(row, infos[row.metric]) for row in summary.metrics if _is_amount(row, infos[row.metric])],
         "slices": [slice_data(table, infos) for table in reported.slices],
         "slice_fields": list(slice_fields),
@@ -146,6 +147,11 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         "judge": _judge(reported),
         "notes": _notes(reported),
     }
+
+
+def _failure(group: FailureGroup) -> dict[str, Any]:
+    facts = {name: getattr(group, name) for name in ("failure", "error", "place", "line", "n_records")}
+    return {**facts, "cases": list(group.cases[:_CASES_NAMED])}
 
 
 def _facts(header: RunHeader) -> list[tuple[str, str]]:
@@ -298,12 +304,19 @@ def _total(rows: Iterable[MetricSummary], metric: str) -> float | None:
     return fsum(totals) if totals else None
 
 
+_SLICE_FACTS = (
+    *("metric", "backend", "status", "slice", "n_cases", "n_scored", "mean", "low", "high", "rest_mean"),
+    *("difference", "too_small"),
+)
+
+
 def slice_data(table: SliceTable, infos: dict[str, MetricInfo]) -> dict[str, Any]:
     """A table by slice (``SliceTable`` of types.ts)."""
     rows = []
     for row in table.rows:
         info = infos.get(row.metric) or MetricInfo(row.metric, "custom", "")
-        rows.append({**plain(row), "unit": info.unit, "direction": info.direction})
+        facts = {name: getattr(row, name) for name in _SLICE_FACTS}
+        rows.append({**facts, "unit": info.unit, "direction": info.direction})
     return {"by": table.by, "note": slices_note(table), "rows": rows}
 
 

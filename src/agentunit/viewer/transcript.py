@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,11 @@ class Transcript:
             return None
         found = self._event(event - 1)[1]
         return found[at] if at < len(found) else None
+
+    def all_media(self) -> Iterator[Media]:
+        """The media of all events."""
+        for number in range(len(self)):
+            yield from self._event(number)[1]
 
     def find(self, text: str) -> list[int]:
         """The numbers of the first events that hold a text, whatever its case."""

@@ -7,7 +7,6 @@ from math import fsum, sqrt
 from typing import Any
 
 from agentunit.viewer.library import Library
-from agentunit.viewer.run_pages import header_line
 
 MOST_RUNS = 100
 _HISTORY = 20
@@ -23,18 +22,17 @@ def runs_page(
     """The runs, the newest first (``RunsPage`` of types.ts)."""
     headers = library.headers()
     shown = headers[max(0, offset) : max(0, offset) + max(0, min(limit, MOST_RUNS))]
-    lines = {header.id: _line(library, header.id, personal, wait) for header in shown}
-    for at, header in enumerate(headers):
-        if header.id in lines:
-            earlier = [each.id for each in headers[at + 1 :] if each.name == header.name][: _HISTORY - 1]
-            _add_history(lines[header.id], [lines[each] for each in reversed(earlier) if each in lines])
-    return {"runs": [lines[header.id] for header in shown], "n_runs": len(headers)}
+    lines = [library.run_page(header.id, personal=personal, wait=wait)["line"] for header in shown]
+    return {**runs_of_lines(lines), "n_runs": len(headers)}
 
 
-def _line(library: Library, run_id: str, personal: bool, wait: bool) -> dict[str, Any]:
-    line: dict[str, Any] = dict(library.run_page(run_id, personal=personal, wait=wait)["line"])
-    line["metrics"] = [dict(metric) for metric in line["metrics"]]
-    return line
+def runs_of_lines(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """A list of runs, each metric with its values in the earlier runs of the same name that are in the list."""
+    found = [{**line, "metrics": [dict(metric) for metric in line["metrics"]]} for line in lines]
+    for at, line in enumerate(found):
+        earlier = [each for each in found[at + 1 :] if each["name"] == line["name"]][: _HISTORY - 1]
+        _add_history(line, earlier[::-1])
+    return {"runs": found, "n_runs": len(found)}
 
 
 def _add_history(line: dict[str, Any], earlier: Sequence[dict[str, Any]]) -> None:
@@ -49,23 +47,24 @@ def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def trends_page(library: Library, name: str, *, personal: bool = False, wait: bool = False) -> dict[str, Any]:
     """Every metric over the runs of a name, oldest first (``TrendsPage`` of types.ts)."""
-    headers = [header for header in library.headers() if header.name == name][:_TREND_RUNS][::-1]
+    headers = [header for header in library.headers() if header.name == name][:_TREND_RUNS]
+    return trend_of(name, [library.run_page(header.id, personal=personal, wait=wait) for header in headers])
+
+
+def trend_of(name: str, pages: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The same of pages of runs, the newest first."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for header in headers:
-        page = library.run_page(header.id, personal=personal, wait=wait)
-        line = page["line"] if not page["pending"] else header_line(header)
-        for card in page["metrics"]:
+    for page in reversed(pages):
+        line = page["line"]
+        for card in page["metrics"] if line["name"] == name else ():
             facts = {key: card[key] for key in ("metric", "backend", "unit", "direction")}
             trend = found.setdefault((card["metric"], card["backend"]), {**facts, "points": []})
             trend["points"].append(
                 {
-                    "run": header.id,
-                    "label": header.label,
-                    "created_at": header.created_at,
+                    "run": line["id"],
+                    **{key: line[key] for key in ("label", "created_at", "verdict", "commit")},
                     **{key: card[key] for key in ("mean", "low", "high")},
                     "n": card["n_scored"],
-                    "verdict": line["verdict"],
-                    "commit": line["commit"],
                 }
             )
     for trend in found.values():

@@ -14,6 +14,7 @@ from agentunit.store.runs import RunHeader
 
 PASS, FAIL, ERROR, ASIDE, UNKNOWN = "pfea-"
 WORDS = {PASS: "pass", FAIL: "fail", ERROR: "error", ASIDE: "aside", UNKNOWN: None}
+LETTERS = {word: letter for letter, word in WORDS.items()}
 # A sum, a share of passes or the labeled rate says nothing about a single case.
 _NOT_BY_CASE = ("sum", "pass", LABELED)
 
