@@ -104,3 +104,21 @@ export function Distribution({ bins, label }: { bins: readonly Bin[]; label: str
     </figure>
   );
 }
+
+/** A difference with its interval, zero in the middle. */
+export function DifferenceBar({ value, low, high, most, tone }: {
+  value: number | null; low: number | null; high: number | null; most: number | null; tone: "good" | "bad" | "";
+}) {
+  if (value === null) return null;
+  const reach = (most ?? Math.max(Math.abs(value), Math.abs(low ?? 0), Math.abs(high ?? 0))) || 1;
+  const at = (x: number) => 50 + 48 * Math.max(-1, Math.min(1, x / reach));
+  const spread = low !== null && high !== null ? ` (${score(low)} to ${score(high)})` : "";
+  return (
+    <svg class={`interval ${tone}`} viewBox="0 0 100 12" preserveAspectRatio="none" role="img" aria-label={`difference ${score(value)}${spread}`}>
+      <rect class="track" x="0" y="4.5" width="100" height="3" rx="1.5" />
+      <rect class="zero" x="49.6" y="0" width="0.8" height="12" />
+      {low !== null && high !== null && <rect class="span" x={at(low)} y="3" width={Math.max(0.8, at(high) - at(low))} height="6" rx="1" />}
+      <rect class="mean" x={at(value) - 1} y="1.5" width="2" height="9" rx="0.5" />
+    </svg>
+  );
+}

@@ -1,0 +1,160 @@
+// The rows of the table of cases: only those in view are in the page.
+import { useEffect, useImperativeHandle, useRef } from "preact/hooks";
+import type { Ref } from "preact";
+import { setQuery } from "../address";
+import { Verdict } from "../components/badges";
+import { useScaledRows } from "../components/scaled_rows";
+import { DIRECTIONS, duration, quantity } from "../figures";
+import { useIsNarrow } from "../narrow";
+import type { CaseRow, Column } from "../types";
+import type { CasePages } from "./case_pages";
+
+const ROW_PX = 33;
+const NARROW_ROW_PX = 62;
+const HEAD_PX = 34;
+
+export interface GridHandle {
+  show: (row: number) => void;
+  rowsInView: number;
+}
+
+interface Shown {
+  column: Column;
+  at: number;
+}
+
+export function Grid({ handle, pages, columns, selected, onSelect, onOpen, sort, desc, isFolded }: {
+  handle: Ref<GridHandle>;
+  run: string;
+  pages: CasePages;
+  columns: readonly Shown[];
+  selected: number | null;
+  onSelect: (at: number) => void;
+  onOpen: (at: number) => void;
+  sort: string;
+  desc: boolean;
+  isFolded: boolean;
+}) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const isNarrow = useIsNarrow();
+  const { total, version } = pages.state.value;
+  const rows = useScaledRows(scroller, total, isNarrow ? NARROW_ROW_PX : ROW_PX, isNarrow ? 0 : HEAD_PX);
+  useImperativeHandle(handle, () => ({ show: (row) => rows.show(row), rowsInView: rows.rowsInView }), [rows]);
+  useEffect(() => pages.want(rows.first, rows.end), [pages, rows.first, rows.end, total]);
+  useEffect(() => {
+    if (selected !== null) rows.show(selected, "center");
+  }, [pages, rows.rowsInView > 1]);
+  const drawn = Array.from({ length: Math.max(0, rows.end - rows.first) }, (_, at) => rows.first + at);
+  const template = `6.6rem 10rem minmax(14rem, 1.2fr) minmax(14rem, 1.4fr) ${columns.map(() => "7.4rem").join(" ")} 5.2rem`;
+  return (
+    <div class={`grid ${isNarrow ? "is-narrow" : ""}`} ref={scroller} tabIndex={0} role="grid" aria-label="Cases" aria-rowcount={total + 1}
+      aria-activedescendant={selected === null ? undefined : `row-${selected}`} data-version={version}
+      style={{ "--columns": template, "--least": `${36 + 7.4 * columns.length + 5.2 + 10}rem` }}>
+      {!isNarrow && <Head columns={columns} sort={sort} desc={desc} />}
+      <div class="grid-body" role="rowgroup" style={{ height: `${rows.height}px` }}>
+        {drawn.map((at) => (
+          <div key={at} id={`row-${at}`} role="row" aria-rowindex={at + 2} aria-selected={at === selected} class="grid-row"
+            style={{ transform: `translateY(${rows.topOf(at)}px)` }} onClick={() => onSelect(at)} onDblClick={() => onOpen(at)}>
+            <Cells row={pages.row(at)} columns={columns} isFolded={isFolded} isNarrow={isNarrow} onOpen={() => onOpen(at)} />
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function Head({ columns, sort, desc }: { columns: readonly Shown[]; sort: string; desc: boolean }) {
+  const head = (name: string, words: string, isNumber = false, title = "", worstIsHigh = false) => {
+    const isSorted = sort === name;
+    // The worst first, then the best first, then the order of the dataset.
+    const first = worstIsHigh;
+    const press = () => {
+      if (!isSorted) setQuery({ sort: name, desc: first ? 1 : null, row: null });
+      else if (desc === first) setQuery({ desc: first ? null : 1, row: null });
+      else setQuery({ sort: null, desc: null, row: null });
+    };
+    return (
+      <div key={name} role="columnheader" class={isNumber ? "num" : ""} aria-sort={isSorted ? (desc ? "descending" : "ascending") : "none"}>
+        <button type="button" onClick={press} title={title || `sort by ${words}`}>
+          <span class="clip">{words}</span>{isSorted && <span aria-hidden="true">{desc ? " ▾" : " ▴"}</span>}
+        </button>
+      </div>
+    );
+  };
+  return (
+    <div class="grid-row grid-head" role="row" aria-rowindex={1}>
+      {head("verdict", "verdict")}
+      {head("case", "case")}
+      <div role="columnheader">question</div>
+      <div role="columnheader">answer</div>
+      {columns.map(({ column }) => head(column.name, `${column.name} ${DIRECTIONS[column.direction].mark}`, true,
+        `${column.name}: ${column.summary} (${DIRECTIONS[column.direction].words}). Click: the worst first`, column.direction === "lower"))}
+      {head("time", "time", true, "seconds that the agent took", true)}
+    </div>
+  );
+}
+
+function Cells({ row, columns, isFolded, isNarrow, onOpen }: {
+  row: CaseRow | null; columns: readonly Shown[]; isFolded: boolean; isNarrow: boolean; onOpen: () => void;
+}) {
+  if (!row) return <div role="gridcell" class="loading-row"><span class="skeleton" /></div>;
+  if (isNarrow) return <NarrowCells row={row} columns={columns} onOpen={onOpen} />;
+  return (
+    <>
+      <div role="gridcell"><CaseVerdictCell row={row} /></div>
+      <div role="gridcell" class="clip">
+        <button type="button" class="link" tabIndex={-1} onClick={(event) => { event.stopPropagation(); onOpen(); }} title={row.case_id}>{row.case_id}</button>
+        {!isFolded && row.repeat > 0 && <span class="soft small"> #{row.repeat + 1}</span>}
+      </div>
+      <div role="gridcell" class="clip" title={row.query}>{row.query}</div>
+      <div role="gridcell" class={row.failed ? "clip bad-text" : "clip soft"} title={row.answer}>{row.answer}</div>
+      {columns.map(({ column, at }) => <ScoreCell key={column.name} row={row} column={column} at={at} />)}
+      <div role="gridcell" class="num soft">{duration(row.elapsed_s)}</div>
+    </>
+  );
+}
+
+/** Two lines a case, for a phone. */
+function NarrowCells({ row, columns, onOpen }: { row: CaseRow; columns: readonly Shown[]; onOpen: () => void }) {
+  const known = columns.filter(({ at }) => row.values[at] !== null && row.values[at] !== undefined).slice(0, 3);
+  return (
+    <div role="gridcell" class="narrow-cell" onClick={onOpen}>
+      <div class="row"><CaseVerdictCell row={row} /> <span class="clip narrow-query">{row.query || row.case_id}</span></div>
+      <div class="soft small clip">
+        {row.case_id}{known.map(({ column, at }) => ` · ${column.name} ${quantity(row.values[at], column.unit)}`).join("")}
+      </div>
+    </div>
+  );
+}
+
+function CaseVerdictCell({ row }: { row: CaseRow }) {
+  return (
+    <>
+      <Verdict word={row.verdict} />
+      {row.repeats && row.repeats.n > 1 && (
+        <span class="soft small" title={`${row.repeats.n_passed ?? "an unknown number"} of ${row.repeats.n} repeats passed; pass^${row.repeats.n} needs all`}>
+          {" "}{row.repeats.n_passed ?? "?"}/{row.repeats.n}
+        </span>
+      )}
+      {row.n_labels > 0 && <span class="soft small" title={`${row.n_labels} labels`}> ✎</span>}
+    </>
+  );
+}
+
+const STATUS_WORDS: Record<string, string> = { n: "does not apply", e: "the metric failed here", "-": "not scored" };
+
+function ScoreCell({ row, column, at }: { row: CaseRow; column: Column; at: number }) {
+  const value = row.values[at] ?? null;
+  const status = row.statuses[at] ?? "-";
+  if (value === null) {
+    return <div role="gridcell" class={status === "e" ? "num bad-text" : "num faint"} title={STATUS_WORDS[status]}>{status === "e" ? "! error" : status === "n" ? "n/a" : "–"}</div>;
+  }
+  return <div role="gridcell" class={`num ${status === "i" ? "soft" : ""} ${isLow(value, column) ? "low" : ""}`}>{quantity(value, column.unit)}</div>;
+}
+
+/** In the worse half of its scale. */
+function isLow(value: number, { low, high, direction }: Column): boolean {
+  if (low === null || high === null || direction === "none") return false;
+  const middle = (low + high) / 2;
+  return direction === "higher" ? value < middle : value > middle;
+}
