@@ -31,14 +31,15 @@ function AgentsTable({ rows }: { rows: readonly AgentRow[] }) {
 
 const MOST_DRAWN = 40;
 const SIZE = 460;
+const HEIGHT = 390;
 
 /** Who writes to whom: agents on a circle, arrows as wide as they are busy. */
 function Graph({ network }: { network: Network }) {
   const agents = network.agents.slice(0, MOST_DRAWN);
-  const radius = agents.length < 3 ? 120 : 165;
+  const radius = agents.length < 3 ? 120 : 160;
   const at = new Map(agents.map((agent, number) => {
     const angle = (2 * Math.PI * number) / agents.length - Math.PI / 2;
-    return [agent, { x: SIZE / 2 + radius * Math.cos(angle), y: SIZE / 2 + radius * Math.sin(angle) * 0.9 }] as const;
+    return [agent, { x: SIZE / 2 + radius * Math.cos(angle), y: HEIGHT / 2 + radius * Math.sin(angle) * 0.9 }] as const;
   }));
   const links = network.links.filter((link) => at.has(link.sender) && at.has(link.receiver) && link.sender !== link.receiver);
   const most = Math.max(1, ...links.map((link) => link.messages || link.handoffs));
@@ -46,7 +47,7 @@ function Graph({ network }: { network: Network }) {
   return (
     <figure class="card graph">
       <figcaption><h2>Who writes to whom</h2></figcaption>
-      <svg viewBox={`0 0 ${SIZE} ${SIZE}`} role="img" aria-label={`${counted(agents.length, "agent")}. ${words.slice(0, 30).join("; ")}`}>
+      <svg viewBox={`0 0 ${SIZE} ${HEIGHT}`} role="img" aria-label={`${counted(agents.length, "agent")}. ${words.slice(0, 30).join("; ")}`}>
         <defs>
           <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" markerUnits="userSpaceOnUse" orient="auto">
             <path d="M0 0L8 4L0 8Z" />
@@ -79,7 +80,7 @@ function Graph({ network }: { network: Network }) {
             <g key={agent} transform={`translate(${x} ${y})`} class={isNeck ? "neck" : ""}>
               <title>{`${agent}: sent ${network.sent[agent] ?? 0}${isNeck ? "; others reach each other only through it" : ""}`}</title>
               {isNeck ? <path class="node" d="M0 -21L21 0L0 21L-21 0Z" /> : <circle class="node" r="17" />}
-              <text class="name" y={y > SIZE / 2 ? 34 : -26}>{agent.length > 22 ? `${agent.slice(0, 21)}…` : agent}</text>
+              <text class="name" y={y > HEIGHT / 2 ? 34 : -26}>{agent.length > 22 ? `${agent.slice(0, 21)}…` : agent}</text>
               <text class="sent" y="4">{network.sent[agent] ?? ""}</text>
             </g>
           );
@@ -134,7 +135,7 @@ function placesOf(marks: readonly LaneMark[]): { x: number[]; width: number; isT
   const times = marks.map((mark) => mark.at_s);
   const isTimed = times.every((time) => time !== null) && times.some((time) => time !== 0);
   const span_s = Math.max(1e-9, ...times.map((time) => time ?? 0));
-  const width = Math.min(12_000, Math.max(520, marks.length * 26));
+  const width = Math.min(12_000, Math.max(900, marks.length * 26));
   let before = -12;
   const x = marks.map((mark, at) => {
     const wanted = isTimed ? (width * (mark.at_s ?? 0)) / span_s : at * 26;

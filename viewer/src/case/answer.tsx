@@ -101,7 +101,7 @@ function Doubts({ detail, doubts }: { detail: CaseDetail; doubts: readonly Doubt
           <p>
             <span class="doubt-number">{doubt.number}</span>
             <strong>{doubt.kind === "doubtful" ? "Doubtful: " : "Not supported: "}</strong>
-            <span dir="auto">“{detail.answer?.slice(doubt.start, doubt.end).trim()}”</span>
+            <bdi>“{detail.answer?.slice(doubt.start, doubt.end).trim()}”</bdi>
             <span class="soft small">
               {" "}{doubt.metrics.join(", ")}
               {doubt.probability !== null && `, ${doubt.kind === "doubtful" ? "doubt" : "support"} ${score(doubt.probability, 2)}`}

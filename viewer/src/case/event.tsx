@@ -50,7 +50,7 @@ function When({ event }: { event: TraceEvent }) {
 
 function Who({ event }: { event: TraceEvent }) {
   const to = event.to?.length ? ` → ${event.to.join(", ")}` : "";
-  return event.agent || to ? <span class="event-agent">{event.agent}{to}</span> : null;
+  return event.agent || to ? <span class="event-agent"><bdi>{event.agent}{to}</bdi></span> : null;
 }
 
 function MessageView({ event, state }: { event: TraceEvent; state: EventState }) {
@@ -60,7 +60,7 @@ function MessageView({ event, state }: { event: TraceEvent; state: EventState })
   return (
     <div class={`bubble role-${["user", "assistant", "system"].includes(role) ? role : "other"} ${event.failed ? "failed" : ""}`}>
       <div class="bubble-head">
-        <strong>{ROLE_WORDS[role] ?? role}</strong>
+        <strong><bdi>{ROLE_WORDS[role] ?? role}</bdi></strong>
         <Who event={event} />
         <span class="grow" />
         <When event={event} />
@@ -86,11 +86,11 @@ export function ToolView({ event, tool, state }: { event?: TraceEvent; tool: Too
       <button type="button" class="tool-head" aria-expanded={state.isOpen} onClick={state.toggle}>
         <span class="turner" aria-hidden="true">{state.isOpen ? "▾" : "▸"}</span>
         <span class={`tool-icon ${tool.ok === false ? "bad-text" : tool.ok === true ? "good-text" : "warn-text"}`} aria-hidden="true">{icon}</span>
-        <strong class="mono">{tool.name}</strong>
-        <span class="tool-arguments mono soft">({shortData(tool.arguments ?? "", 140)})</span>
+        <strong class="mono"><bdi>{tool.name}</bdi></strong>
+        <span class="tool-arguments mono soft">(<bdi>{shortData(tool.arguments ?? "", 140)}</bdi>)</span>
         <span class="sr">{tool.status ?? word}</span>
         <span class="grow" />
-        {tool.agent && <span class="event-agent">{tool.agent}</span>}
+        {tool.agent && <span class="event-agent"><bdi>{tool.agent}</bdi></span>}
         {event && <When event={event} />}
       </button>
       {tool.error && <p class="tool-error" dir="auto">{state.isOpen ? tool.error : shortData(tool.error, 240)}</p>}

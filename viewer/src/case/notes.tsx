@@ -32,7 +32,7 @@ export function LabelLine({ label }: { label: Label }) {
   return (
     <li>
       {!isNote && <><strong>{labelWord(label.value)}</strong> <span class="mono small">{label.metric}</span> </>}
-      <span class="soft small">{isNote ? "note by " : "by "}{label.rater}{label.made_at > 0 && `, ${ago(label.made_at)}`}</span>
+      <span class="soft small">{isNote ? "note by " : "by "}<bdi>{label.rater}</bdi>{label.made_at > 0 && `, ${ago(label.made_at)}`}</span>
       {label.note && <p class="note-text" dir="auto">{label.note}</p>}
     </li>
   );

@@ -129,7 +129,7 @@ function Head({ detail, neighbors }: { detail: CaseDetail; neighbors: Neighbors 
         </span>
       </div>
       <div class="row">
-        <h1 id="case-title">{detail.case_id}</h1>
+        <h1 id="case-title"><bdi>{detail.case_id}</bdi></h1>
         {detail.verdict && <Verdict word={detail.verdict === "aside" ? "set aside" : detail.verdict} />}
         {detail.failed && detail.verdict !== "error" && <Verdict word="error" title="the agent failed" />}
         {detail.elapsed_s !== null && detail.elapsed_s > 0 && <span class="soft">{duration(detail.elapsed_s)}</span>}
@@ -161,7 +161,7 @@ function Overview({ detail }: { detail: CaseDetail }) {
       <div class="column">
         {(detail.failed || detail.error) && (
           <section class="card failure-card">
-            <h2>{detail.failed ? "The agent failed" : "The agent reports an error"}{detail.failure && ` (${detail.failure})`}</h2>
+            <h2>{detail.failed ? "The agent failed" : "The agent reports an error"}{detail.failure && <> (<bdi>{detail.failure}</bdi>)</>}</h2>
             <pre class="plain" dir="auto">{detail.error ?? "no message"}</pre>
             {detail.earlier_failures.map((text, at) => (
               <details key={at}><summary>Attempt {at + 1}</summary><pre class="plain" dir="auto">{text}</pre></details>

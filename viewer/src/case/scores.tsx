@@ -45,7 +45,7 @@ function ScoreView({ score: each }: { score: ScoreDetail }) {
       <div class="score-line">
         {canOpen ? (
           <button type="button" class="link score-name" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-            <span class="turner" aria-hidden="true">{isOpen ? "▾" : "▸"}</span>{each.metric}
+            <span class="turner" aria-hidden="true">{isOpen ? "▾" : "▸"}</span><bdi>{each.metric}</bdi>
           </button>
         ) : <span class="score-name"><span class="turner" aria-hidden="true" />{each.metric}</span>}
         {each.passed !== null && <Badge tone={each.passed ? "good" : "bad"} icon={each.passed ? "✓" : "✕"}>{each.passed ? "pass" : "fail"}</Badge>}

@@ -91,6 +91,7 @@ function Questions({ run, metric, rater, summary }: { run: string; metric: strin
   const [note, setNote] = useState("");
   const [isBusy, setBusy] = useState(true);
   const noteField = useRef<HTMLTextAreaElement>(null);
+  const noteFrame = useRef<HTMLDetailsElement>(null);
   const key = task?.asked?.key ?? null;
   const loaded = useLoad(`${run}/${key}/${personal.value}`, () => (key === null ? Promise.resolve(null) : source.case(run, key)));
   const detail = loaded.data?.key === key ? loaded.data : null;
@@ -120,13 +121,17 @@ function Questions({ run, metric, rater, summary }: { run: string; metric: strin
   const undo = () => {
     if (!isBusy) void ask(() => source.undoLabel(run, metric, rater), (next) => (next.asked ? `Taken back: your answer to ${next.asked.case_id}.` : ""));
   };
+  const writeNote = () => {
+    if (noteFrame.current) noteFrame.current.open = true;
+    noteField.current?.focus();
+  };
   const grades = task?.graded ? Array.from({ length: 9 }, (_, at) => at + 1) : [];
   useKeys("Label", [
     { key: "y", does: "yes", act: () => give(1) },
     { key: "n", does: "no", act: () => give(0) },
     { key: "s", does: "skip: cannot say", act: () => give(null) },
     { key: "u", does: "undo", act: undo },
-    { key: "t", does: "write a note", act: () => noteField.current?.focus() },
+    { key: "t", does: "write a note", act: writeNote },
     ...grades.map((grade) => ({ key: String(grade), does: grade === 1 ? "1 to 9: tenths" : undefined, act: () => give(grade / 10) })),
   ]);
   if (problem && !task) return <Failure error={problem} />;
@@ -159,9 +164,10 @@ function Questions({ run, metric, rater, summary }: { run: string; metric: strin
                 <span class="soft small">tenths</span>
               </div>
             )}
-            <label class="small">note <kbd>t</kbd>
-              <textarea ref={noteField} rows={2} value={note} onInput={(event) => setNote(event.currentTarget.value)} />
-            </label>
+            <details class="small" ref={noteFrame} open={note !== ""}>
+              <summary><kbd>t</kbd> note</summary>
+              <textarea ref={noteField} rows={2} value={note} aria-label="note" onInput={(event) => setNote(event.currentTarget.value)} />
+            </details>
           </div>
         </div>
       )}
