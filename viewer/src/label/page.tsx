@@ -1,8 +1,9 @@
 // Labeling by keyboard: one case, one question, one key. What the scorer says is shown only after the answer.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { href, place, setQuery } from "../address";
+import { place, setQuery } from "../address";
 import { doubtsOf, MarkedAnswer } from "../case/answer";
 import { download } from "../case/raw";
+import { RunHeader, useRun } from "../components/run_header";
 import { Empty, Failure, Shown, Waiting } from "../components/states";
 import { count, counted, score } from "../figures";
 import { useKeys } from "../keys";
@@ -19,8 +20,14 @@ import { raterName, rememberRater } from "./rater";
 export function LabelPage({ params }: PageProps) {
   const run = params.run ?? "";
   const labels = useLoad(run, () => source.labels(run));
+  const line = useRun(run).data?.line;
   if (labels.error) return <Failure error={labels.error} />;
-  return <Shown of={labels} what="the labels">{(page) => <Labeling run={run} page={page} />}</Shown>;
+  return (
+    <>
+      {line && <RunHeader line={line} tab="label" />}
+      <Shown of={labels} what="the labels">{(page) => <Labeling run={run} page={page} />}</Shown>
+    </>
+  );
 }
 
 function Labeling({ run, page }: { run: string; page: LabelsPage }) {
@@ -41,13 +48,8 @@ function Labeling({ run, page }: { run: string; page: LabelsPage }) {
     setQuery({ rater: named.trim() });
   };
   return (
-    <article class="labeling" aria-labelledby="label-title">
+    <article class="labeling" aria-label="Label">
       <header class="row">
-        <div>
-          <a class="small" href={href(["run", run])}>← Run</a>
-          <h1 id="label-title">Label</h1>
-        </div>
-        <span class="grow" />
         <label class="row small">metric
           <select value={metric.metric} onChange={(event) => setQuery({ metric: event.currentTarget.value })}>
             {page.metrics.map((each) => <option key={each.metric} value={each.metric}>{each.metric} ({count(each.n_labels)})</option>)}
