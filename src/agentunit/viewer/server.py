@@ -131,6 +131,8 @@ def bound_socket(host: str, port: int | None) -> socket.socket:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             opened.bind((host, wanted))
+            # Whoever opens the printed address at once waits for the server, and is not refused.
+            opened.listen()
         except OSError as error:
             opened.close()
             if wanted == 0 or port is not None:
