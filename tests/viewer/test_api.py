@@ -14,7 +14,7 @@ from agentunit.core.case import DatasetCase
 from agentunit.store.sqlite import Store
 from agentunit.viewer.api import Api
 from agentunit.viewer.library import Library
-from agentunit.viewer.server import bound_socket, make_app
+from agentunit.viewer.server import bound_socket, make_app, make_server
 from agentunit.viewer.trends import runs_page
 
 
@@ -240,9 +240,8 @@ def test_a_long_transcript_comes_by_pages(store_path):
 
 
 def test_a_real_server_answers(library, runs):
-    uvicorn = pytest.importorskip("uvicorn")
     listening = bound_socket("127.0.0.1", None)
-    server = uvicorn.Server(uvicorn.Config(make_app(Api(library)), log_level="error", lifespan="off"))
+    server = make_server(make_app(Api(library)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:

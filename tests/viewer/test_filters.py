@@ -6,7 +6,7 @@ from math import nan
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agentunit.viewer.filters import VERDICT_LETTERS, FilterError, parse_filter
@@ -45,6 +45,7 @@ def test_what_is_no_filter_is_refused_at_its_place(each):
     assert refused.value.at == each["at"]
 
 
+@settings(max_examples=60)
 @given(
     st.lists(st.sampled_from(["faithfulness", "<", "1", "and", "or", "not", "(", ")", "is", "known", "'a'", "~", "`"]))
 )

@@ -143,8 +143,8 @@ def bound_socket(host: str, port: int | None) -> socket.socket:
     raise AssertionError("a free port is always found or refused")
 
 
-def serve(app: App, listening: socket.socket) -> None:
-    """Answer until the process is asked to end."""
+def make_server(app: App) -> Any:
+    """The server of an application, to be run with a socket."""
     try:
         import uvicorn
     except ImportError:
@@ -156,4 +156,4 @@ def serve(app: App, listening: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)
