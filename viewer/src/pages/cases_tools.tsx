@@ -16,8 +16,8 @@ export function Tools({ page, state, columns }: { page: RunPage; state: CasesSta
   return (
     <div class="cases-tools no-print" role="search" aria-label="Cases">
       <div class="row">
-        <Typed name="search" label="Search cases" placeholder="Search id, question, answer  /" isSearch />
-        <Typed name="filter" label="Filter cases" placeholder={`Filter: ${example(page.columns)}  f`} problem={problem} />
+        <Typed name="search" label="Search cases" placeholder={`Search id, question, answer${isNarrow ? "" : "  /"}`} isSearch />
+        <Typed name="filter" label="Filter cases" placeholder={`Filter: ${example(page.columns)}${isNarrow ? "" : "  f"}`} problem={problem} />
         <Quick name="failing" filter="verdict == fail" />
         <Quick name="errors" filter="verdict == error" />
         {page.n_repeats > 1 && (
