@@ -610,6 +610,8 @@ export interface ComparePage {
   cases: CaseDifference[];
   tools: { name: string; change: string; baseline: string | null; candidate: string | null }[];
   slices: SliceTable[];
+  /** Further lines: how many cases are in both, which metrics count and why, what a judge chose pair by pair. */
+  notes: string[];
 }
 
 export interface MetricDifference {

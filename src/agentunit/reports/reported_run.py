@@ -306,6 +306,10 @@ class ReportedRun:
         reference = self.path or self.run.header.id
         return failure_groups(((case.case_id, case.record) for case in failed), reference, self.mask.data)
 
+    def recorded_cases(self) -> Iterator[ReportedCase]:
+        """Every finished case in dataset order, streamed and not masked: for what is kept, or masked afterwards."""
+        return self._cases()
+
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed."""
         return map(self._reported, self._cases())

@@ -87,7 +87,7 @@ def write_bundle(library: Library, folder: Path, *, personal: bool = False) -> s
             run = library.run(header.id)
             reported = opened.enter_context(library.reported(run, personal))
             runs.append(BundledRun(library, run, reported, f"data/runs/{number}/"))
-        written = _Folder(folder)
+        written = Folder(folder)
         for path, content in bundle_parts(runs, personal=personal):
             written.add(path, content)
         written.finish()
@@ -207,9 +207,8 @@ def _flushed(run: BundledRun, shard: _Shard) -> Iterator[Part]:
 
 def _records(run: BundledRun) -> Iterator[ReportedCase]:
     """The cases as they were recorded, in dataset order."""
-    unmasked = ReportedRun(run.reported.run, store=run.reported.store, path=run.reported.path, show_personal_data=True)
     metrics = run.opened.columns.metrics
-    for case in unmasked.cases():
+    for case in run.reported.recorded_cases():
         case.scores = {name: case.scores[name] for name in metrics if name in case.scores}
         yield case
 
@@ -330,7 +329,7 @@ def _pairs(runs: Sequence[BundledRun]) -> Iterator[tuple[BundledRun, BundledRun]
 # Where parts go
 
 
-class _Folder:
+class Folder:
     """A folder that has its name only when all is written."""
 
     def __init__(self, folder: Path) -> None:
@@ -341,6 +340,7 @@ class _Folder:
         self._n_files = self._n_bytes = 0
 
     def add(self, path: str, content: bytes) -> None:
+        """Write one file."""
         target = self._unfinished / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -348,18 +348,20 @@ class _Folder:
         self._n_bytes += len(content)
 
     def finish(self) -> None:
+        """Write the page itself, and give the folder its name."""
         self.add("index.html", (page_head("bundle") + page_foot()).encode())
         if self._folder.exists():
             self._folder.rmdir()
         os.replace(self._unfinished, self._folder)
 
     def described(self, n_runs: int) -> str:
+        """How much was written."""
         return f"{counted(n_runs, 'run')}, {counted(self._n_files, 'file')}, {self._n_bytes / 1e6:.1f} MB"
 
 
-def one_file(parts: Sequence[Part], title: str) -> Iterator[str]:
-    """The page with all parts inside."""
-    yield page_head("file", title)
+def one_file(parts: Sequence[Part], title: str, without_script: str = "") -> Iterator[str]:
+    """The page with all parts inside; ``without_script`` is markup for readers in which no script runs."""
+    yield page_head("file", title, without_script)
     for path, content in parts:
         inside = base64.b64encode(content).decode()
         yield f'<script type="application/octet-stream" data-path="{path}">{inside}</script>\n'

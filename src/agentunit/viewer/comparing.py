@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from agentunit.engine.compare import compare_runs
-from agentunit.engine.comparison import CaseAnswer, CaseDifference, labels_of
+from agentunit.engine.comparison import CaseAnswer, CaseDifference, Comparison, labels_of
 from agentunit.engine.decision import Decision, decide_comparison
 from agentunit.engine.scored_run import ScoredRun, run_from_store
 from agentunit.reports.case_view import plain
-from agentunit.reports.comparison_view import describe_difference
+from agentunit.reports.comparison_view import (
+    describe_difference,
+    describe_kinds,
+    describe_pairs,
+    describe_tested,
+    describe_tool_changes,
+)
+from agentunit.reports.panel_view import describe_pairwise
 from agentunit.reports.reported_run import Mask
 from agentunit.store.protocol import RunStore
 from agentunit.viewer.case_detail import key_of
@@ -42,7 +49,7 @@ def compare_page(
 
 _NOTHING: dict[str, Any] = {
     **{"sentence": "", "verdict": None, "headline": "", "note": None, "n_paired": 0, "n_only_baseline": 0},
-    **{"n_only_candidate": 0, "n_by_kind": {}, "metrics": [], "cases": [], "tools": [], "slices": []},
+    **{"n_only_candidate": 0, "n_by_kind": {}, "metrics": [], "cases": [], "tools": [], "slices": [], "notes": []},
 }
 
 
@@ -80,7 +87,15 @@ def comparison_page(decision: Decision, old: ScoredRun, new: ScoredRun) -> dict[
         "cases": [_case(each, keys) for each in found.differences],
         "tools": plain(found.tools),
         "slices": [],
+        "notes": _notes(found),
     }
+
+
+def _notes(found: Comparison) -> list[str]:
+    notes = [describe_pairs(found), describe_kinds(found), describe_tested(found)]
+    notes += [f"{change}: {names}" for change, names in describe_tool_changes(found)]
+    notes += [] if found.pairwise is None else describe_pairwise(found.pairwise)
+    return [note for note in notes if note]
 
 
 def _first_keys(run: ScoredRun, wanted: set[str]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+_NEEDS_SCRIPT = "This page needs JavaScript, which asks no other place for anything."
 STYLE, SCRIPT = "app.css", "app.js"
 
 
@@ -44,8 +45,8 @@ def content_policy(source: str) -> str:
     )
 
 
-def page_head(source: str, title: str = "AgentUnit") -> str:
-    """Everything before the data: up to where the application is drawn."""
+def page_head(source: str, title: str = "AgentUnit", without_script: str = "") -> str:
+    """Everything before the data; ``without_script`` is markup for readers in which no script runs."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{content_policy(source)}">\n'
@@ -54,8 +55,7 @@ def page_head(source: str, title: str = "AgentUnit") -> str:
         '<meta name="color-scheme" content="light dark">\n'
         f'<meta name="agentunit-source" content="{source}">\n'
         f"<title>{escape(title)}</title>\n<style>{static_text(STYLE)}</style>\n</head>\n<body>\n"
-        '<div id="app"></div>\n<noscript><p>This page needs JavaScript, which asks no other place for anything.</p>'
-        "</noscript>\n"
+        f'<div id="app"></div>\n<noscript><p>{_NEEDS_SCRIPT}</p>{without_script}</noscript>\n'
     )
 
 
