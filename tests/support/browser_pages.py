@@ -61,7 +61,7 @@ class Watched:
     def check(self) -> None:
         """Nothing went wrong so far, and nothing of the data ran."""
         assert self.page.evaluate("window.pwned") is None
-        assert self.faults == []
+        assert not self.faults, self.faults
 
     def fits(self) -> None:
         """The page is not wider than the window: nobody has to scroll sideways."""
@@ -76,13 +76,12 @@ class Watched:
 def served(store: Path, *arguments: str) -> Iterator[str]:
     """The address of 'agentunit view' on a store, as a user starts it."""
     command = [sys.executable, "-m", "agentunit", "view", "--store", str(store), *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[0].rstrip("/")
-    finally:
-        process.terminate()
-        process.wait()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[0].rstrip("/")
+        finally:
+            process.terminate()
 
 
 class _Quiet(SimpleHTTPRequestHandler):

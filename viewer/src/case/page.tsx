@@ -30,6 +30,8 @@ interface Tab {
 
 export function CasePage({ params }: PageProps) {
   const run = params.run ?? "";
+  // Beside the table of cases, which has keys of its own.
+  const isPanel = params.panel === "1";
   const key = params.record ?? "";
   const isPersonal = personal.value;
   const loaded = useLoad(`${run}/${key}/${isPersonal}`, () => source.case(run, key));
@@ -39,9 +41,11 @@ export function CasePage({ params }: PageProps) {
   const neighbors = useNeighbors(run, detail);
   const open = (name: string) => setQuery({ tab: name === "overview" ? null : name, event: null, only: null }, false);
   useKeys("Case", [
+    ...isPanel ? [] : [
     { key: "n", does: "next case of the list", act: () => go(neighbors.next ?? location.hash) },
     { key: "p", does: "previous case of the list", act: () => go(neighbors.previous ?? location.hash) },
     { key: "u", does: "back to the list", act: () => go(listAddress(run)) },
+    ],
     ...tabs.map((each, at) => ({ key: String(at + 1), does: `show ${each.name}`, act: () => open(each.name) })),
   ]);
   if (loaded.error) return <Failure error={loaded.error}><a href={listAddress(run)}>All cases of the run</a></Failure>;
@@ -49,10 +53,10 @@ export function CasePage({ params }: PageProps) {
     <Shown of={{ ...loaded, data: detail }} what="the case">
       {(shown) => (
         <article class="case" aria-labelledby="case-title">
-          <Head detail={shown} neighbors={neighbors} />
+          <Head detail={shown} neighbors={isPanel ? null : neighbors} />
           <nav class="tabs no-print" aria-label="Parts of the case">
             {tabs.map((each) => (
-              <a key={each.name} href={href(place.value.path, { ...listQuery(), tab: each.name === "overview" ? null : each.name })}
+              <a key={each.name} href={tabAddress(each.name)}
                 aria-current={each === tab ? "page" : undefined}>{each.title}</a>
             ))}
           </nav>
@@ -61,6 +65,11 @@ export function CasePage({ params }: PageProps) {
       )}
     </Shown>
   );
+}
+
+function tabAddress(name: string): string {
+  const query = Object.fromEntries(place.value.query);
+  return href(place.value.path, { ...query, tab: name === "overview" ? null : name, event: null, only: null });
 }
 
 function tabsOf(detail: CaseDetail): Tab[] {
@@ -111,11 +120,15 @@ function useNeighbors(run: string, detail: CaseDetail | null): Neighbors {
   return { next: address(row + 1), previous: address(row - 1) };
 }
 
-function Head({ detail, neighbors }: { detail: CaseDetail; neighbors: Neighbors }) {
+function Head({ detail, neighbors }: { detail: CaseDetail; neighbors: Neighbors | null }) {
   return (
     <header class="case-head">
       <div class="row">
-        <a class="small" href={listAddress(detail.run)}>← Cases</a>
+        {neighbors && (
+          <nav class="small" aria-label="Where you are">
+            <a href={href(["run", detail.run])}>Run {detail.run}</a> <span aria-hidden="true">›</span> <a href={listAddress(detail.run)}>Cases</a>
+          </nav>
+        )}
         <span class="grow" />
         {index.value?.can_unmask && (
           <label class="row small no-print">
@@ -123,10 +136,12 @@ function Head({ detail, neighbors }: { detail: CaseDetail; neighbors: Neighbors 
             show personal data
           </label>
         )}
-        <span class="row no-print">
-          <Step address={neighbors.previous} word="previous case" sign="‹" />
-          <Step address={neighbors.next} word="next case" sign="›" />
-        </span>
+        {neighbors && (
+          <span class="row no-print">
+            <Step address={neighbors.previous} word="previous case" sign="‹" />
+            <Step address={neighbors.next} word="next case" sign="›" />
+          </span>
+        )}
       </div>
       <div class="row">
         <h1 id="case-title"><bdi>{detail.case_id}</bdi></h1>

@@ -1,8 +1,9 @@
 // Labeling by keyboard: one case, one question, one key. What the scorer says is shown only after the answer.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { href, place, setQuery } from "../address";
+import { place, setQuery } from "../address";
 import { doubtsOf, MarkedAnswer } from "../case/answer";
 import { download } from "../case/raw";
+import { RunHeader, useRun } from "../components/run_header";
 import { Empty, Failure, Shown, Waiting } from "../components/states";
 import { count, counted, score } from "../figures";
 import { useKeys } from "../keys";
@@ -18,12 +19,20 @@ import { raterName, rememberRater } from "./rater";
 
 export function LabelPage({ params }: PageProps) {
   const run = params.run ?? "";
-  const labels = useLoad(run, () => source.labels(run));
+  // Each answer may end a disagreement, or begin one.
+  const [n_given, setGiven] = useState(0);
+  const labels = useLoad(`${run}/${n_given}`, () => source.labels(run));
+  const line = useRun(run).data?.line;
   if (labels.error) return <Failure error={labels.error} />;
-  return <Shown of={labels} what="the labels">{(page) => <Labeling run={run} page={page} />}</Shown>;
+  return (
+    <>
+      {line && <RunHeader line={line} tab="label" />}
+      <Shown of={labels} what="the labels">{(page) => <Labeling run={run} page={page} onGiven={() => setGiven((before) => before + 1)} />}</Shown>
+    </>
+  );
 }
 
-function Labeling({ run, page }: { run: string; page: LabelsPage }) {
+function Labeling({ run, page, onGiven }: { run: string; page: LabelsPage; onGiven: () => void }) {
   const query = place.value.query;
   const [typed, setNamed] = useState<string | null>(null);
   const named = typed ?? query.get("rater") ?? raterName(index.value);
@@ -41,13 +50,8 @@ function Labeling({ run, page }: { run: string; page: LabelsPage }) {
     setQuery({ rater: named.trim() });
   };
   return (
-    <article class="labeling" aria-labelledby="label-title">
+    <article class="labeling" aria-label="Label">
       <header class="row">
-        <div>
-          <a class="small" href={href(["run", run])}>← Run</a>
-          <h1 id="label-title">Label</h1>
-        </div>
-        <span class="grow" />
         <label class="row small">metric
           <select value={metric.metric} onChange={(event) => setQuery({ metric: event.currentTarget.value })}>
             {page.metrics.map((each) => <option key={each.metric} value={each.metric}>{each.metric} ({count(each.n_labels)})</option>)}
@@ -63,7 +67,7 @@ function Labeling({ run, page }: { run: string; page: LabelsPage }) {
       </header>
       {rater === ""
         ? <Empty title="Who labels?">Your name goes with every label: write it above. Several people may label the same run.</Empty>
-        : <Questions key={`${metric.metric}/${rater}`} run={run} metric={metric.metric} rater={rater} summary={metric.summary} />}
+        : <Questions key={`${metric.metric}/${rater}`} run={run} metric={metric.metric} rater={rater} summary={metric.summary} onGiven={onGiven} />}
       <Disagreements run={run} metric={metric.metric} page={page} />
     </article>
   );
@@ -84,7 +88,9 @@ function Download({ run }: { run: string }) {
   );
 }
 
-function Questions({ run, metric, rater, summary }: { run: string; metric: string; rater: string; summary: string }) {
+function Questions({ run, metric, rater, summary, onGiven }: {
+  run: string; metric: string; rater: string; summary: string; onGiven: () => void;
+}) {
   const [task, setTask] = useState<LabelTask | null>(null);
   const [problem, setProblem] = useState<Error | null>(null);
   const [said, setSaid] = useState("");
@@ -104,6 +110,7 @@ function Questions({ run, metric, rater, summary }: { run: string; metric: strin
       setSaid(words(next));
       setNote(next.asked?.given?.note ?? "");
       setProblem(null);
+      if (task) onGiven();
     } catch (error) {
       setProblem(error instanceof Error ? error : new Error(String(error)));
     }
