@@ -38,6 +38,7 @@ export function dollars(value: number | null | undefined): string {
 /** Seconds as 12 ms, 3.4 s, 2 min 5 s, 1 h 2 min. */
 export function duration(seconds: number | null | undefined): string {
   if (seconds === null || seconds === undefined) return "–";
+  if (seconds === 0) return "0 s";
   if (seconds < 0.001) return `${Math.round(seconds * 1e6)} µs`;
   if (seconds < 0.9995) return `${Math.round(seconds * 1000)} ms`;
   if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 2 : 1)} s`;
@@ -68,3 +69,24 @@ export function bytes(value: number): string {
   if (value < 1000) return `${value} B`;
   return value < 1e6 ? `${(value / 1e3).toFixed(1)} kB` : `${(value / 1e6).toFixed(1)} MB`;
 }
+
+/** A value in its unit: 0.857, $0.0032, 15,234, 1.25 s. */
+export function quantity(value: number | null | undefined, unit: string): string {
+  if (value === null || value === undefined) return "–";
+  if (unit === "" || unit === "score") return score(value);
+  if (unit === "USD") return dollars(value);
+  if (unit === "tokens") return count(value);
+  if (unit === "s") return duration(value);
+  return `${Math.abs(value) >= 1000 ? count(value) : Number(value.toPrecision(3))} ${unit}`;
+}
+
+/** Half the width of an interval: "± 0.031"; nothing where it is not known. */
+export function plusMinus(low: number | null, high: number | null, unit: string): string {
+  return low === null || high === null ? "" : `± ${quantity((high - low) / 2, unit)}`;
+}
+
+export const DIRECTIONS = {
+  higher: { mark: "↑", words: "higher is better" },
+  lower: { mark: "↓", words: "lower is better" },
+  none: { mark: "", words: "neither high nor low is better" },
+} as const;

@@ -2,7 +2,12 @@
 import type { ComponentType } from "preact";
 import { CasePage } from "./case/page";
 import { LabelPage } from "./label/page";
+import { CasesView } from "./pages/cases";
+import { CompareView } from "./pages/compare";
+import { MetricsView } from "./pages/metrics";
 import { NotFound } from "./pages/not_found";
+import { RunView } from "./pages/run";
+import { RunsView } from "./pages/runs";
 
 export interface PageProps {
   params: Record<string, string>;
@@ -16,6 +21,11 @@ export interface Page {
 }
 
 export const pages: Page[] = [
+  { address: "runs", title: () => "Runs", show: RunsView },
+  { address: "run/:run", title: ({ run }) => `Run ${run}`, show: RunView },
+  { address: "run/:run/cases", title: () => "Cases", show: CasesView },
+  { address: "compare/:baseline/:candidate", title: () => "Compare", show: CompareView },
+  { address: "metrics", title: () => "Metrics", show: MetricsView },
   { address: "run/:run/case/:record", title: ({ record }) => `Case ${record}`, show: CasePage },
   { address: "run/:run/label", title: () => "Label", show: LabelPage },
 ];

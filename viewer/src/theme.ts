@@ -5,8 +5,11 @@ export type Theme = "auto" | "light" | "dark";
 const KEY = "agentunit-theme";
 const ORDER: Theme[] = ["auto", "light", "dark"];
 
-/** Local storage is refused in some frames and private windows: what is kept there is a convenience only. */
+// What a browser refuses to keep (some frames, private windows, a full disk) is kept as long as the page is open.
+const inMemory = new Map<string, string | null>();
+
 export function recall(key: string): string | null {
+  if (inMemory.has(key)) return inMemory.get(key) ?? null;
   try {
     return localStorage.getItem(key);
   } catch {
@@ -18,8 +21,9 @@ export function remember(key: string, value: string | null): void {
   try {
     if (value === null) localStorage.removeItem(key);
     else localStorage.setItem(key, value);
+    inMemory.delete(key);
   } catch {
-    // refused or full
+    inMemory.set(key, value);
   }
 }
 

@@ -51,6 +51,8 @@ def page_head(source: str, title: str = "AgentUnit", without_script: str = "") -
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{content_policy(source)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        # Without one a browser asks the host for a file that is not there.
+        '<link rel="icon" href="data:,">\n'
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f'<meta name="agentunit-source" content="{source}">\n'

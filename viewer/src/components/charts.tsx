@@ -6,13 +6,13 @@ export interface Range {
   most: number;
 }
 
-/** A range that holds all numbers; scores from 0 to 1 keep their whole scale. */
-export function rangeOf(values: readonly (number | null | undefined)[]): Range {
+/** A range that holds 0 and all numbers; scores from 0 to 1 keep their whole scale. */
+export function rangeOf(values: readonly (number | null | undefined)[], unit = "score"): Range {
   const known = values.filter((value): value is number => typeof value === "number" && Number.isFinite(value));
   const least = Math.min(...known, 0);
   const most = Math.max(...known);
   if (known.length === 0) return { least: 0, most: 1 };
-  if (least >= 0 && most <= 1) return { least: 0, most: 1 };
+  if (unit === "score" && least >= 0 && most <= 1) return { least: 0, most: 1 };
   return { least, most: most > least ? most : least + 1 };
 }
 
@@ -71,6 +71,11 @@ export function Sparkline({ values, label }: { values: readonly (number | null)[
   );
 }
 
+/** An end of a scale: 0, 0.043, 39. */
+function round(value = 0): string {
+  return String(Number(value.toPrecision(3)));
+}
+
 export interface Bin {
   low: number;
   high: number;
@@ -98,9 +103,27 @@ export function Distribution({ bins, label }: { bins: readonly Bin[]; label: str
         })}
       </svg>
       <figcaption>
-        <span>{score(bins[0]?.low)}</span>
-        <span>{score(bins[bins.length - 1]?.high)}</span>
+        <span>{round(bins[0]?.low)}</span>
+        <span>{round(bins[bins.length - 1]?.high)}</span>
       </figcaption>
     </figure>
+  );
+}
+
+/** A difference with its interval, zero in the middle. */
+export function DifferenceBar({ value, low, high, most, tone }: {
+  value: number | null; low: number | null; high: number | null; most: number | null; tone: "good" | "bad" | "";
+}) {
+  if (value === null) return null;
+  const reach = (most ?? Math.max(Math.abs(value), Math.abs(low ?? 0), Math.abs(high ?? 0))) || 1;
+  const at = (x: number) => 50 + 48 * Math.max(-1, Math.min(1, x / reach));
+  const spread = low !== null && high !== null ? ` (${score(low)} to ${score(high)})` : "";
+  return (
+    <svg class={`interval ${tone}`} viewBox="0 0 100 12" preserveAspectRatio="none" role="img" aria-label={`difference ${score(value)}${spread}`}>
+      <rect class="track" x="0" y="4.5" width="100" height="3" rx="1.5" />
+      <rect class="zero" x="49.6" y="0" width="0.8" height="12" />
+      {low !== null && high !== null && <rect class="span" x={at(low)} y="3" width={Math.max(0.8, at(high) - at(low))} height="6" rx="1" />}
+      <rect class="mean" x={at(value) - 1} y="1.5" width="2" height="9" rx="0.5" />
+    </svg>
   );
 }

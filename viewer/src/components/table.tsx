@@ -1,4 +1,4 @@
-// A table of a few dozen rows. Lists that may be long use VirtualRows or useVirtual.
+// A table of a few dozen rows; on a phone each row is a small list. Long lists use useScaledRows or useVirtual.
 import type { ComponentChildren, Key } from "preact";
 
 export interface Column<Row> {
@@ -9,6 +9,8 @@ export interface Column<Row> {
   isNumber?: boolean;
   /** Left out at phone width. */
   isWide?: boolean;
+  /** At phone width beside its neighbors, without its name. */
+  isInline?: boolean;
 }
 
 export function Table<Row>({ caption, columns, rows, keyOf, rowClass }: {
@@ -18,9 +20,9 @@ export function Table<Row>({ caption, columns, rows, keyOf, rowClass }: {
   keyOf?: (row: Row, at: number) => Key;
   rowClass?: (row: Row) => string;
 }) {
-  const classOf = (column: Column<Row>) => `${column.isNumber ? "num" : ""} ${column.isWide ? "wide" : ""}`.trim();
+  const classOf = (column: Column<Row>) => `${column.isNumber ? "num" : ""} ${column.isWide ? "wide" : ""} ${column.isInline ? "inline" : ""}`.trim();
   return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label={caption}>
+    <div class="table-frame" tabIndex={0} role="group" aria-label={`${caption}, table`}>
       <table>
         <caption class="sr">{caption}</caption>
         <thead>
@@ -29,7 +31,7 @@ export function Table<Row>({ caption, columns, rows, keyOf, rowClass }: {
         <tbody>
           {rows.map((row, at) => (
             <tr key={keyOf ? keyOf(row, at) : at} class={rowClass?.(row)}>
-              {columns.map((column) => <td key={column.name} class={classOf(column)}>{column.cell(row, at)}</td>)}
+              {columns.map((column) => <td key={column.name} class={classOf(column)} data-head={typeof column.head === "string" ? column.head : ""}>{column.cell(row, at)}</td>)}
             </tr>
           ))}
         </tbody>

@@ -13,7 +13,7 @@ export interface VirtualList {
   scrollTo: (index: number, align?: "start" | "center" | "end" | "auto") => void;
 }
 
-/** Rows of various heights in `scroller` (up to some 10⁵; VirtualRows has no such limit but rows of one height). */
+/** Rows of various heights in `scroller` (up to some 10⁵; useScaledRows has no such limit but rows of one height). */
 export function useVirtual(count: number, scroller: { current: HTMLElement | null }, options: {
   estimate: (index: number) => number;
   keyOf?: (index: number) => string | number;

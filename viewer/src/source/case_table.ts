@@ -1,24 +1,27 @@
 // The table of cases of a static source: sorted, filtered, searched and folded in the browser, up to some 10⁵ cases.
 import type { CaseColumns, CaseRow, CasesPage, CasesQuery, CaseVerdict, Column } from "../types";
 import { ViewerError } from "./errors";
-import { type Names, parseFilter, type Value } from "./expression";
+import { parseFilter, type Value } from "./expression";
 import { Kept } from "./files";
 import { Patience, sortPatiently } from "./patience";
 
 const LETTERS: Record<string, CaseVerdict> = { p: "pass", f: "fail", e: "error", a: "aside" };
-const OWN_TEXTS = ["verdict", "id", "question", "answer"];
-const OWN_NUMBERS = ["time", "repeat", "labels"];
-/** The worst first. */
-const VERDICT_ORDER = "efpa-";
+/** The worst first, as the server sorts them. */
+const VERDICT_ORDER = "ef-ap";
 
 /** Records, or cases with their repeats folded, column by column. Unknown numbers are NaN. */
 interface Rows {
   n: number;
   position: number[];
+  /** From 1; of a folded case the mean. */
   repeat: number[];
+  /** The repeat that stands for the row, from 0. */
+  first_repeat: number[];
   id: string[];
   query: string[];
   answer: string[];
+  /** The answers of all repeats, where they are folded. */
+  searched: string[] | null;
   verdict: string[];
   failed: boolean[];
   elapsed: Float64Array;
@@ -39,7 +42,7 @@ export class CaseTable {
 
   /** The number of a record by its position and repeat; -1 where there is none. */
   numberOf(position: number, repeat: number): number {
-    const { position: positions, repeat: repeats, n } = this.records;
+    const { position: positions, first_repeat: repeats, n } = this.records;
     // Records usually stand at their own position: a guess before a search.
     if (positions[position] === position && repeats[position] === repeat) return position;
     for (let at = 0; at < n; at += 1) if (positions[at] === position && repeats[at] === repeat) return at;
@@ -61,10 +64,11 @@ export class CaseTable {
   }
 
   async page(query: CasesQuery): Promise<CasesPage> {
-    if (query.fold) this.folded ??= fold(this.records);
-    const rows = query.fold && this.folded ? await this.folded : this.records;
+    const isFolded = !!query.fold && this.records.first_repeat.some((repeat) => repeat > 0);
+    if (isFolded) this.folded ??= fold(this.records);
+    const rows = isFolded && this.folded ? await this.folded : this.records;
     const { sort = "", desc = false, filter = "", search = "" } = query;
-    const order = await this.orders.get(JSON.stringify([sort, desc, filter, search, !!query.fold]), () =>
+    const order = await this.orders.get(JSON.stringify([sort, desc, filter, search, isFolded]), () =>
       this.ordered(rows, sort, desc, filter, search));
     const shown = [...order.subarray(query.offset, query.offset + query.limit)];
     return {
@@ -78,7 +82,7 @@ export class CaseTable {
   }
 
   private async ordered(rows: Rows, sort: string, desc: boolean, filter: string, search: string): Promise<Uint32Array> {
-    const test = filter.trim() ? parseFilter(filter, this.names()) : null;
+    const test = filter.trim() ? parseFilter(filter, this.columns.map((column) => column.name)) : null;
     const words = search.toLowerCase().split(/\s+/).filter(Boolean);
     const patience = new Patience();
     const found = new Uint32Array(rows.n);
@@ -97,16 +101,6 @@ export class CaseTable {
     return order ? sortPatiently(kept, order) : desc ? kept.reverse() : kept;
   }
 
-  private names(): Names {
-    const known = [...this.columns.map((column) => column.name), ...OWN_NUMBERS, ...OWN_TEXTS];
-    const all = new Set(known);
-    return { known, has: (name) => all.has(name), isText: (name) => !this.isColumn(name) && OWN_TEXTS.includes(name) };
-  }
-
-  private isColumn(name: string): boolean {
-    return this.columns.some((column) => column.name === name);
-  }
-
   private reader(rows: Rows, at: () => number): (name: string) => Value {
     const places = new Map(this.columns.map((column, place) => [column.name, place]));
     return (name) => {
@@ -115,12 +109,12 @@ export class CaseTable {
       if (place !== undefined) return known(rows.values[place]?.[row]);
       switch (name) {
         case "time": return known(rows.elapsed[row]);
-        case "repeat": return (rows.repeat[row] ?? 0) + 1;
+        case "repeat": return rows.repeat[row] ?? null;
         case "labels": return rows.n_labels[row] ?? 0;
         case "verdict": return LETTERS[rows.verdict[row] ?? "-"] ?? "unknown";
         case "id": return rows.id[row] ?? null;
         case "question": return rows.query[row] ?? null;
-        default: return rows.answer[row] ?? null;
+        default: return (rows.searched ?? rows.answer)[row] ?? null;
       }
     };
   }
@@ -137,7 +131,7 @@ export class CaseTable {
       return (a, b) => sign * ((rank[a] ?? 0) - (rank[b] ?? 0));
     }
     const place = this.columns.findIndex((column) => column.name === sort);
-    const values = sort === "time" && place < 0 ? rows.elapsed : rows.values[place];
+    const values = rows.values[place] ?? { time: rows.elapsed, repeat: rows.repeat, labels: rows.n_labels }[sort];
     if (!values) throw new ViewerError(`There is no column '${sort}' to sort by.`);
     return (a, b) => {
       const x = values[a] ?? NaN;
@@ -154,10 +148,12 @@ function joined(parts: CaseColumns[], n_columns: number): Rows {
   return {
     n: position.length,
     position,
-    repeat: parts.flatMap((part) => part.repeat),
+    repeat: parts.flatMap((part) => part.repeat.map((repeat) => repeat + 1)),
+    first_repeat: parts.flatMap((part) => part.repeat),
     id: parts.flatMap((part) => part.case_id),
     query: parts.flatMap((part) => part.query),
     answer: parts.flatMap((part) => part.answer),
+    searched: null,
     verdict: parts.flatMap((part) => [...part.verdict]),
     failed: parts.flatMap((part) => part.failed.map(Boolean)),
     elapsed: numbers(parts.map((part) => part.elapsed_s)),
@@ -188,10 +184,12 @@ async function fold(records: Rows): Promise<Rows> {
   return {
     n: all.length,
     position: firsts.map((at) => records.position[at] ?? 0),
-    repeat: firsts.map((at) => records.repeat[at] ?? 0),
+    repeat: all.map((group) => meanOf(records.repeat, group)),
+    first_repeat: firsts.map((at) => records.first_repeat[at] ?? 0),
     id: firsts.map((at) => records.id[at] ?? ""),
     query: firsts.map((at) => records.query[at] ?? ""),
     answer: firsts.map((at) => records.answer[at] ?? ""),
+    searched: all.map((group) => group.map((at) => records.answer[at] ?? "").join("\n")),
     verdict: all.map((group) => foldedVerdict(group.map((at) => records.verdict[at] ?? "-"))),
     failed: all.map((group) => group.some((at) => records.failed[at])),
     elapsed: Float64Array.from(all, (group) => meanOf(records.elapsed, group)),
@@ -200,12 +198,12 @@ async function fold(records: Rows): Promise<Rows> {
     n_labels: all.map((group) => group.reduce((sum, at) => sum + (records.n_labels[at] ?? 0), 0)),
     repeats: all.map((group, at) => ({
       n: group.length,
-      n_passed: group.every((each) => records.verdict[each] === "-") ? null : (passed[at] ?? 0),
+      n_passed: group.every((each) => "pfe".includes(records.verdict[each] ?? "-")) ? (passed[at] ?? 0) : null,
     })),
   };
 }
 
-function meanOf(values: Float64Array, group: number[]): number {
+function meanOf(values: ArrayLike<number>, group: number[]): number {
   let sum = 0;
   let n = 0;
   for (const at of group) {
@@ -232,7 +230,7 @@ function rowOf(rows: Rows, at: number): CaseRow {
   return {
     key: keyOf(rows, at),
     case_id: rows.id[at] ?? "",
-    repeat: rows.repeat[at] ?? 0,
+    repeat: rows.first_repeat[at] ?? 0,
     query: rows.query[at] ?? "",
     answer: rows.answer[at] ?? "",
     verdict: LETTERS[rows.verdict[at] ?? "-"] ?? null,
@@ -246,7 +244,7 @@ function rowOf(rows: Rows, at: number): CaseRow {
 }
 
 function keyOf(rows: Rows, at: number): string {
-  return `${rows.position[at]}-${rows.repeat[at]}`;
+  return `${rows.position[at]}-${rows.first_repeat[at]}`;
 }
 
 function known(value: number | undefined): number | null {
@@ -258,6 +256,6 @@ function compareTexts(a: string, b: string): number {
 }
 
 function holds(rows: Rows, at: number, words: string[]): boolean {
-  const text = `${rows.id[at]}\n${rows.query[at]}\n${rows.answer[at]}`.toLowerCase();
+  const text = `${rows.id[at]}\n${rows.query[at]}\n${(rows.searched ?? rows.answer)[at]}`.toLowerCase();
   return words.every((word) => text.includes(word));
 }

@@ -1,192 +1,186 @@
-// Filter expressions: faithfulness < 0.5 and not (verdict == pass or answer ~ "refund"). The server reads the same language.
+// Filter expressions: faithfulness < 0.5 and not (verdict == fail or answer ~ "refund"). The server reads the same language
+// (src/agentunit/viewer/filters.py); viewer/filter_cases.json tests both.
 import { ViewerError } from "./errors";
 
+/** What a name stands for in one row; null is unknown, and so is an empty text. */
 export type Value = number | string | null;
-
-/** What a name stands for in one row; undefined where there is no such name. */
-export interface Names {
-  has: (name: string) => boolean;
-  isText: (name: string) => boolean;
-  /** All names, to suggest one. */
-  known: readonly string[];
-}
-
 export type Test = (read: (name: string) => Value) => boolean;
 
 interface Token {
-  kind: "name" | "quoted name" | "number" | "text" | "operator" | "bracket" | "end";
+  kind: "operator" | "number" | "text" | "quoted" | "word" | "other";
   text: string;
   at: number;
 }
 
-const TOKEN = /\s*(?:(`[^`]*`)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))|(<=|>=|==|!=|<|>|=|~)|([()])|([\p{L}_][\p{L}\p{N}_.\-/:]*(?:\[[^\]]*\])?))/uy;
+export const VERDICTS = ["pass", "fail", "error", "aside", "unknown"];
+export const TEXT_FIELDS = ["id", "question", "answer"];
+export const NUMBER_FIELDS = ["time", "repeat", "labels"];
+const MOST_LENGTH = 2_000;
+const MOST_DEPTH = 50;
+const COMPARISONS = ["<", "<=", ">", ">=", "==", "!=", "="];
+const KINDS = ["operator", "number", "text", "quoted", "word", "other"] as const;
+const TOKEN = new RegExp([
+  String.raw`(<=|>=|==|!=|[<>=~()])`,
+  String.raw`([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.]))`,
+  String.raw`("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')`,
+  "`([^`]+)`",
+  "([^\\s<>=!~()\"'`]+)",
+  String.raw`(\S)`,
+].join("|"), "gsu");
 
 function tokensOf(expression: string): Token[] {
-  const tokens: Token[] = [];
-  TOKEN.lastIndex = 0;
-  while (TOKEN.lastIndex < expression.length) {
-    const start = TOKEN.lastIndex;
-    const found = TOKEN.exec(expression);
-    if (!found) {
-      const at = start + (/^\s*/.exec(expression.slice(start))?.[0].length ?? 0);
-      if (at >= expression.length) break;
-      throw new ViewerError(`The filter has '${expression[at]}' where a name, a number or a text should be.`, { at });
-    }
-    const at = start + found[0].length - found[0].trimStart().length;
-    const [, quotedName, text, number, operator, bracket, name] = found;
-    if (quotedName !== undefined) tokens.push({ kind: "quoted name", text: quotedName.slice(1, -1), at });
-    else if (text !== undefined) tokens.push({ kind: "text", text: text.slice(1, -1).replace(/\\(.)/gs, "$1"), at });
-    else if (number !== undefined) tokens.push({ kind: "number", text: number, at });
-    else if (operator !== undefined) tokens.push({ kind: "operator", text: operator === "=" ? "==" : operator, at });
-    else if (bracket !== undefined) tokens.push({ kind: "bracket", text: bracket, at });
-    else tokens.push({ kind: "name", text: name ?? "", at });
+  return [...expression.matchAll(TOKEN)].map((found) => {
+    const place = KINDS.findIndex((_, at) => found[at + 1] !== undefined);
+    return { kind: KINDS[place] ?? "other", text: found[place + 1] ?? "", at: found.index };
+  });
+}
+
+/** A test of rows; `columns` are the names of numbers beside our own. Throws ViewerError with the place of what is wrong. */
+export function parseFilter(expression: string, columns: readonly string[]): Test {
+  if (expression.length > MOST_LENGTH) {
+    throw new ViewerError(`a filter has at most ${MOST_LENGTH} characters; received ${expression.length}`, { at: MOST_LENGTH });
   }
-  tokens.push({ kind: "end", text: "", at: expression.length });
-  return tokens;
+  return new Parser(expression, columns).parse();
 }
 
-/** A test of rows; throws ViewerError with the place of what cannot be read. */
-export function parseFilter(expression: string, names: Names): Test {
-  const reader = new Reader(tokensOf(expression), names);
-  const test = reader.either();
-  reader.expectEnd();
-  return test;
-}
-
-class Reader {
+class Parser {
+  private readonly tokens: Token[];
   private at = 0;
+  private depth = 0;
 
-  constructor(private readonly tokens: Token[], private readonly names: Names) {}
-
-  private get next(): Token {
-    return this.tokens[this.at] as Token;
+  constructor(private readonly expression: string, private readonly columns: readonly string[]) {
+    this.tokens = tokensOf(expression);
   }
 
-  private isWord(word: string): boolean {
-    return this.next.kind === "name" && this.next.text.toLowerCase() === word;
+  parse(): Test {
+    const test = this.either();
+    const left = this.peek();
+    if (left) this.fail(`'and', 'or' or the end must stand in place of '${left.text}'`);
+    return test;
   }
 
-  private takeWord(word: string): boolean {
-    const found = this.isWord(word);
-    if (found) this.at += 1;
-    return found;
+  private peek(): Token | undefined {
+    return this.tokens[this.at];
   }
 
-  private takeBracket(bracket: "(" | ")"): boolean {
-    const found = this.next.kind === "bracket" && this.next.text === bracket;
-    if (found) this.at += 1;
-    return found;
+  private fail(sentence: string, at = this.peek()?.at ?? this.expression.length): never {
+    throw new ViewerError(sentence, { at });
   }
 
-  private fail(expected: string): never {
-    const { kind, text, at } = this.next;
-    const seen = kind === "end" ? "The filter ends" : `The filter has '${text}'`;
-    throw new ViewerError(`${seen} where ${expected} should be.`, { at });
+  private take(word: string): boolean {
+    const token = this.peek();
+    const isNext = token !== undefined && (token.kind === "word" || token.kind === "operator") && token.text.toLowerCase() === word;
+    if (isNext) this.at += 1;
+    return isNext;
   }
 
-  expectEnd(): void {
-    if (this.next.kind !== "end") this.fail("'and', 'or' or the end");
-  }
-
-  either(): Test {
+  private either(): Test {
     const parts = [this.both()];
-    while (this.takeWord("or")) parts.push(this.both());
-    return parts.length === 1 ? (parts[0] as Test) : (read) => parts.some((part) => part(read));
+    while (this.take("or")) parts.push(this.both());
+    return (read) => parts.some((part) => part(read));
   }
 
   private both(): Test {
-    const parts = [this.factor()];
-    while (this.takeWord("and")) parts.push(this.factor());
-    return parts.length === 1 ? (parts[0] as Test) : (read) => parts.every((part) => part(read));
+    const parts = [this.one()];
+    while (this.take("and")) parts.push(this.one());
+    return (read) => parts.every((part) => part(read));
   }
 
-  private factor(): Test {
-    if (this.takeWord("not")) {
-      const inner = this.factor();
+  private one(): Test {
+    this.depth += 1;
+    if (this.depth > MOST_DEPTH) this.fail(`a filter is at most ${MOST_DEPTH} parts deep`);
+    const test = this.part();
+    this.depth -= 1;
+    return test;
+  }
+
+  private part(): Test {
+    if (this.take("not")) {
+      const inner = this.one();
       return (read) => !inner(read);
     }
-    if (this.takeBracket("(")) {
+    if (this.take("(")) {
       const inner = this.either();
-      if (!this.takeBracket(")")) this.fail("')'");
+      if (!this.take(")")) this.fail("a ')' is missing");
       return inner;
     }
-    return this.comparison();
+    return this.test();
   }
 
-  private comparison(): Test {
-    const token = this.next;
-    if (token.kind !== "name" && token.kind !== "quoted name") this.fail("a name");
-    if (!this.names.has(token.text)) throw new ViewerError(unknownName(token.text, this.names.known), { at: token.at });
-    this.at += 1;
+  private test(): Test {
+    const token = this.peek();
+    if (!token || !["word", "quoted"].includes(token.kind) || ["and", "or", "not"].includes(token.text.toLowerCase())) {
+      this.fail("a metric's name must stand here, as in 'faithfulness < 0.5'");
+    }
     const name = token.text;
-    if (this.takeWord("is")) return this.known(name);
-    const operator = this.next;
-    if (operator.kind !== "operator") this.fail("<, <=, >, >=, ==, !=, ~ or 'is known'");
+    const known = [...this.columns, ...NUMBER_FIELDS, ...TEXT_FIELDS, "verdict"];
+    if (!known.includes(name)) this.fail(`there is no column '${name}'; ${nearest(name, known)}`);
     this.at += 1;
-    const value = this.next;
-    if (value.kind === "end" || value.kind === "operator" || value.kind === "bracket") this.fail("a number or a text");
+    if (this.take("is")) return this.known(name);
+    const allowed = this.isNumber(name) ? COMPARISONS : TEXT_FIELDS.includes(name) ? ["==", "!=", "=", "~"] : ["==", "!=", "="];
+    const operator = this.peek();
+    if (!operator || operator.kind !== "operator" || !allowed.includes(operator.text)) this.fail(`one of ${allowed.join(" ")} must follow '${name}'`);
     this.at += 1;
-    if (this.names.isText(name)) return textTest(name, operator, value.text);
-    if (operator.text === "~") {
-      throw new ViewerError(`'~' looks into texts, and ${name} is a number.`, { at: operator.at });
-    }
-    if (value.kind !== "number") {
-      throw new ViewerError(`${name} is a number; '${value.text}' is not.`, { at: value.at });
-    }
-    return numberTest(name, operator.text, Number(value.text));
+    return this.compared(name, operator.text === "=" ? "==" : operator.text);
+  }
+
+  private isNumber(name: string): boolean {
+    return this.columns.includes(name) || NUMBER_FIELDS.includes(name);
   }
 
   private known(name: string): Test {
-    const isNegated = this.takeWord("not");
-    if (!this.takeWord("known")) this.fail("'known'");
-    return (read) => (read(name) === null) === isNegated;
+    const isWanted = !this.take("not");
+    if (!this.take("known")) this.fail("'known' or 'not known' must follow 'is'");
+    const none = name === "verdict" ? "unknown" : "";
+    return (read) => {
+      const value = read(name);
+      return (value !== null && value !== none) === isWanted;
+    };
+  }
+
+  private compared(name: string, sign: string): Test {
+    const value = this.peek();
+    if (this.isNumber(name)) {
+      if (value?.kind !== "number") this.fail(`a number must follow '${name} ${sign}'`);
+      this.at += 1;
+      return numberTest(name, sign, Number(value.text));
+    }
+    if (!value || value.kind === "operator" || value.kind === "other") this.fail(`a text must follow '${name} ${sign}'`);
+    const text = (value.kind === "text" ? value.text.slice(1, -1).replace(/\\(.)/gsu, "$1") : value.text).toLowerCase();
+    if (name === "verdict" && !VERDICTS.includes(text)) this.fail(`a verdict is one of ${VERDICTS.join(", ")}; received '${text}'`);
+    this.at += 1;
+    if (sign === "~") return (read) => String(read(name) ?? "").toLowerCase().includes(text);
+    return (read) => (String(read(name) ?? "").toLowerCase() === text) === (sign === "==");
   }
 }
 
-function textTest(name: string, operator: Token, wanted: string): Test {
-  const lower = wanted.toLowerCase();
-  const compare: Record<string, (value: string) => boolean> = {
-    "==": (value) => value === wanted,
-    "!=": (value) => value !== wanted,
-    "~": (value) => value.toLowerCase().includes(lower),
+/** Values that differ by rounding alone are equal, as in gates. */
+function numberTest(name: string, sign: string, wanted: number): Test {
+  const near = Math.max(1e-9 * Math.abs(wanted), 1e-12);
+  const [low, high] = [wanted - near, wanted + near];
+  const tests: Record<string, (value: number) => boolean> = {
+    "<": (value) => value < low,
+    "<=": (value) => value <= high,
+    ">": (value) => value > high,
+    ">=": (value) => value >= low,
+    "==": (value) => value >= low && value <= high,
+    "!=": (value) => value < low || value > high,
   };
-  const holds = compare[operator.text];
-  if (!holds) throw new ViewerError(`${name} is a text: it can be compared with ==, != and ~.`, { at: operator.at });
-  return (read) => {
-    const value = read(name);
-    return value !== null && holds(String(value));
-  };
-}
-
-function numberTest(name: string, operator: string, wanted: number): Test {
-  const compare: Record<string, (value: number) => boolean> = {
-    "<": (value) => value < wanted && !isSame(value, wanted),
-    "<=": (value) => value < wanted || isSame(value, wanted),
-    ">": (value) => value > wanted && !isSame(value, wanted),
-    ">=": (value) => value > wanted || isSame(value, wanted),
-    "==": (value) => isSame(value, wanted),
-    "!=": (value) => !isSame(value, wanted),
-  };
-  const holds = compare[operator] as (value: number) => boolean;
+  const holds = tests[sign] as (value: number) => boolean;
   return (read) => {
     const value = read(name);
     return typeof value === "number" && holds(value);
   };
 }
 
-/** 0.1 + 0.2 is 0.3 for who filters. */
-function isSame(a: number, b: number): boolean {
-  const distance = Math.abs(a - b);
-  return distance <= 1e-9 * Math.max(Math.abs(a), Math.abs(b)) || distance <= 1e-12;
+function nearest(name: string, known: readonly string[]): string {
+  const ranked = known.map((each) => ({ each, distance: distanceOf(name.toLowerCase(), each.toLowerCase()) }))
+    .sort((a, b) => a.distance - b.distance);
+  const best = ranked[0];
+  return best && best.distance <= Math.max(2, name.length / 3) ? `did you mean '${best.each}'?` : `there are ${known.slice(0, 12).join(", ")}`;
 }
 
-function unknownName(name: string, known: readonly string[]): string {
-  const near = known.map((each) => ({ each, distance: distanceOf(name.toLowerCase(), each.toLowerCase()) }))
-    .sort((a, b) => a.distance - b.distance)[0];
-  const hint = near && near.distance <= Math.max(2, name.length / 3) ? ` Did you mean '${near.each}'?` : "";
-  return `There is no column '${name}'.${hint}`;
-}
-
+/** How many letters must be changed, added or left out (Levenshtein). */
 function distanceOf(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, at) => at);
   for (let i = 1; i <= a.length; i += 1) {

@@ -40,6 +40,36 @@ function parts(words: readonly string[], shared: ReadonlySet<number>): Part[] {
   return found;
 }
 
+export interface Word {
+  text: string;
+  kind: "same" | "was" | "is";
+}
+
+/** One text turned into the other: what stays, what was there before, what is there now. */
+export function words(before: string, after: string): Word[] {
+  if (before === after) return before ? [{ text: before, kind: "same" }] : [];
+  const old = before.match(WORDS) ?? [];
+  const now = after.match(WORDS) ?? [];
+  const fits = old.length + now.length <= MOST_WORDS;
+  const pairs = fits ? commonWords(old.map((word) => word.trim()), now.map((word) => word.trim())) : null;
+  const found: Word[] = [];
+  const add = (text: string, kind: Word["kind"]) => {
+    const last = found[found.length - 1];
+    if (last && last.kind === kind) last.text += text;
+    else if (text) found.push({ text, kind });
+  };
+  let left = 0;
+  let right = 0;
+  for (const [a, b] of [...(pairs ?? []), [old.length, now.length] as const]) {
+    add(old.slice(left, a).join(""), "was");
+    add(now.slice(right, b).join(""), "is");
+    if (b < now.length) add(now[b] ?? "", "same");
+    left = a + 1;
+    right = b + 1;
+  }
+  return found;
+}
+
 /** The longest common subsequence by Myers' method, as pairs of places; null where too much differs. */
 function commonWords(left: readonly string[], right: readonly string[]): [number, number][] | null {
   let start = 0;
