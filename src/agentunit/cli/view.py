@@ -110,13 +110,13 @@ def _opened(references: tuple[str, ...], store_path: str) -> Iterator[tuple[str,
 
 
 def _serve(api: Api, host: str, port: int | None, *, allow_remote: bool, open_browser: bool) -> None:
-    from agentunit.viewer.server import bound_socket, make_app, serve
+    from agentunit.viewer.server import bound_socket, make_app, make_server
 
     is_local = host in LOOPBACK
     if not is_local and not allow_remote:
         raise click.UsageError(f"--host {host} lets other machines in: say --allow-remote if that is meant")
     token = None if is_local else secrets.token_urlsafe(24)
-    app = make_app(api, token=token)
+    server = make_server(make_app(api, token=token))
     listening = bound_socket(host, port)
     shown = "localhost" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}/"
@@ -127,7 +127,7 @@ def _serve(api: Api, host: str, port: int | None, *, allow_remote: bool, open_br
         click.echo("other machines can connect, and whoever has this address sees all runs and can label", err=True)
     if open_browser:
         click.launch(address)
-    serve(app, listening)
+    server.run(sockets=[listening])
 
 
 def _write_bundle(library: Library, folder: str, *, unmasked: bool) -> None:

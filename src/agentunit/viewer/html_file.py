@@ -17,7 +17,8 @@ from agentunit.reports.reported_run import ReportedRun
 from agentunit.reports.reporters import STDOUT, ReportError, RunReporter, whole_file
 from agentunit.reports.several_runs import describe_several
 from agentunit.store.protocol import RunStore
-from agentunit.store.score_blocks import written_scores
+from agentunit.store.runs import WrittenRecord
+from agentunit.store.score_blocks import WrittenScore, written_scores
 from agentunit.store.sqlite import Store
 from agentunit.traces.remote import is_remote
 from agentunit.viewer.bundle import MOST_FILE_BYTES, BundledRun, Folder, Part, bundle_parts, one_file
@@ -93,7 +94,8 @@ def _take_in(store: RunStore, reported: ReportedRun) -> None:
         run_id=header.id,
         created_at=header.created_at,
     )
-    lines, scores = [], []
+    lines: list[WrittenRecord] = []
+    scores: list[WrittenScore] = []
 
     def flush() -> None:
         with store.transaction():

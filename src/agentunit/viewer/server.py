@@ -131,6 +131,8 @@ def bound_socket(host: str, port: int | None) -> socket.socket:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             opened.bind((host, wanted))
+            # Whoever opens the printed address at once waits for the server, and is not refused.
+            opened.listen()
         except OSError as error:
             opened.close()
             if wanted == 0 or port is not None:
@@ -143,8 +145,8 @@ def bound_socket(host: str, port: int | None) -> socket.socket:
     raise AssertionError("a free port is always found or refused")
 
 
-def serve(app: App, listening: socket.socket) -> None:
-    """Answer until the process is asked to end."""
+def make_server(app: App) -> Any:
+    """The server of an application, to be run with a socket."""
     try:
         import uvicorn
     except ImportError:
@@ -156,4 +158,4 @@ def serve(app: App, listening: socket.socket) -> None:
         server_header=False,
         timeout_graceful_shutdown=1,
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    return uvicorn.Server(config)

@@ -6,13 +6,13 @@ export interface Range {
   most: number;
 }
 
-/** A range that holds all numbers; scores from 0 to 1 keep their whole scale. */
-export function rangeOf(values: readonly (number | null | undefined)[]): Range {
+/** A range that holds 0 and all numbers; scores from 0 to 1 keep their whole scale. */
+export function rangeOf(values: readonly (number | null | undefined)[], unit = "score"): Range {
   const known = values.filter((value): value is number => typeof value === "number" && Number.isFinite(value));
   const least = Math.min(...known, 0);
   const most = Math.max(...known);
   if (known.length === 0) return { least: 0, most: 1 };
-  if (least >= 0 && most <= 1) return { least: 0, most: 1 };
+  if (unit === "score" && least >= 0 && most <= 1) return { least: 0, most: 1 };
   return { least, most: most > least ? most : least + 1 };
 }
 

@@ -9,6 +9,8 @@ export interface Column<Row> {
   isNumber?: boolean;
   /** Left out at phone width. */
   isWide?: boolean;
+  /** At phone width beside its neighbors, without its name. */
+  isInline?: boolean;
 }
 
 export function Table<Row>({ caption, columns, rows, keyOf, rowClass }: {
@@ -18,9 +20,9 @@ export function Table<Row>({ caption, columns, rows, keyOf, rowClass }: {
   keyOf?: (row: Row, at: number) => Key;
   rowClass?: (row: Row) => string;
 }) {
-  const classOf = (column: Column<Row>) => `${column.isNumber ? "num" : ""} ${column.isWide ? "wide" : ""}`.trim();
+  const classOf = (column: Column<Row>) => `${column.isNumber ? "num" : ""} ${column.isWide ? "wide" : ""} ${column.isInline ? "inline" : ""}`.trim();
   return (
-    <div class="table-frame" tabIndex={0} role="region" aria-label={caption}>
+    <div class="table-frame" tabIndex={0} role="group" aria-label={`${caption}, table`}>
       <table>
         <caption class="sr">{caption}</caption>
         <thead>

@@ -108,7 +108,7 @@ function CasesOf({ page }: { page: RunPage }) {
 }
 
 function Nothing({ state, isFilterWrong }: { state: CasePages["state"]["value"]; isFilterWrong: boolean }) {
-  if (isFilterWrong) return <Empty title="The filter cannot be read." />;
+  if (isFilterWrong) return <Empty title="The filter cannot be read."><button type="button" class="link" onClick={() => setQuery({ filter: null })}>Clear it</button></Empty>;
   if (state.searched < state.n_records) return <Waiting what="Searching" />;
   if (state.n_all === 0) return <Empty title="No case has been recorded yet." />;
   return (

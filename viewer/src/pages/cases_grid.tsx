@@ -1,5 +1,5 @@
 // The rows of the table of cases: only those in view are in the page.
-import { useEffect, useImperativeHandle, useRef } from "preact/hooks";
+import { useEffect, useImperativeHandle, useMemo, useRef } from "preact/hooks";
 import type { Ref } from "preact";
 import { setQuery } from "../address";
 import { Verdict } from "../components/badges";
@@ -47,11 +47,11 @@ export function Grid({ handle, pages, columns, selected, onSelect, onOpen, sort,
     if (selected !== null) rows.show(selected, "center");
   }, [pages, rows.rowsInView > 1]);
   const drawn = Array.from({ length: Math.max(0, rows.end - rows.first) }, (_, at) => rows.first + at);
-  const template = `6.2rem 8.5rem minmax(10rem, 1.2fr) ${isTight ? "" : "minmax(10rem, 1.4fr) "}${columns.map(() => "6.4rem").join(" ")} 4.8rem`;
+  const template = `6.2rem 8.5rem minmax(10rem, 1.2fr) ${isTight ? "" : "minmax(10rem, 1.4fr) "}${columns.map(() => "6.9rem").join(" ")} 4.8rem`;
   return (
     <div class={`grid ${isNarrow ? "is-narrow" : ""}`} ref={scroller} tabIndex={0} role="grid" aria-label="Cases" aria-rowcount={total + 1}
       aria-activedescendant={selected === null ? undefined : `row-${selected}`} data-version={version}
-      style={{ "--columns": template, "--least": `${(isTight ? 29.5 : 39.5) + 6.4 * columns.length}rem` }}>
+      style={{ "--columns": template, "--least": `${(isTight ? 29.5 : 39.5) + 6.9 * columns.length}rem` }}>
       {!isNarrow && <Head columns={columns} sort={sort} desc={desc} isTight={isTight} />}
       <div class="grid-body" role="rowgroup" style={{ height: `${rows.height}px` }}>
         {drawn.map((at) => (
@@ -96,9 +96,24 @@ function Head({ columns, sort, desc, isTight }: { columns: readonly Shown[]; sor
   );
 }
 
-function Cells({ row, columns, isFolded, isNarrow, isTight, onOpen }: {
-  row: CaseRow | null; columns: readonly Shown[]; isFolded: boolean; isNarrow: boolean; isTight: boolean; onOpen: () => void;
-}) {
+interface CellsProps {
+  row: CaseRow | null;
+  columns: readonly Shown[];
+  isFolded: boolean;
+  isNarrow: boolean;
+  isTight: boolean;
+  onOpen: () => void;
+}
+
+/** Drawn anew only when the row has changed: while one scrolls, most have not. */
+function Cells(props: CellsProps) {
+  const latest = useRef(props);
+  latest.current = props;
+  const names = props.columns.map(({ column }) => column.name).join(",");
+  return useMemo(() => <RowCells {...props} onOpen={() => latest.current.onOpen()} />, [props.row, names, props.isFolded, props.isNarrow, props.isTight]);
+}
+
+function RowCells({ row, columns, isFolded, isNarrow, isTight, onOpen }: CellsProps) {
   if (!row) return <div role="gridcell" class="loading-row"><span class="skeleton" /></div>;
   if (isNarrow) return <NarrowCells row={row} columns={columns} onOpen={onOpen} />;
   return (
@@ -145,7 +160,7 @@ function CaseVerdictCell({ row }: { row: CaseRow }) {
 
 /** Long names break behind an underscore. */
 function breakable(words: string) {
-  return words.split(/(?<=_)/).map((part, at) => <span key={at}>{at > 0 && <wbr />}{part}</span>);
+  return words.split(/(?<=[_[])/).map((part, at) => <span key={at}>{at > 0 && <wbr />}{part}</span>);
 }
 
 const STATUS_WORDS: Record<string, string> = { n: "does not apply", e: "the metric failed here", "-": "not scored" };

@@ -16,8 +16,8 @@ export function Tools({ page, state, columns }: { page: RunPage; state: CasesSta
   return (
     <div class="cases-tools no-print" role="search" aria-label="Cases">
       <div class="row">
-        <Typed name="search" label="Search cases" placeholder="Search id, question, answer  /" isSearch />
-        <Typed name="filter" label="Filter cases" placeholder={`Filter: ${example(page.columns)}  f`} problem={problem} />
+        <Typed name="search" label="Search cases" placeholder={`Search id, question, answer${isNarrow ? "" : "  /"}`} isSearch />
+        <Typed name="filter" label="Filter cases" placeholder={`Filter: ${example(page.columns)}${isNarrow ? "" : "  f"}`} problem={problem} />
         <Quick name="failing" filter="verdict == fail" />
         <Quick name="errors" filter="verdict == error" />
         {page.n_repeats > 1 && (
@@ -70,10 +70,12 @@ function Typed({ name, label, placeholder, problem, isSearch }: {
 
 function Problem({ expression, problem }: { expression: string; problem: ViewerError }) {
   const at = Math.min(problem.at ?? 0, expression.length);
+  const wrong = /^(?:[\w.]+|\S)?/.exec(expression.slice(at))?.[0] ?? "";
+  const sentence = problem.message.charAt(0).toUpperCase() + problem.message.slice(1);
   return (
     <div id="filter-problem" class="filter-problem" role="alert">
-      <span class="bad-text">{problem.message}</span>
-      <code class="small"> {expression.slice(Math.max(0, at - 40), at)}<mark>{expression.slice(at, at + 1) || "⌁"}</mark>{expression.slice(at + 1, at + 40)}</code>
+      <span class="bad-text">{sentence}</span>
+      <code class="small"> {expression.slice(Math.max(0, at - 40), at)}<mark>{wrong || " "}</mark>{expression.slice(at + wrong.length, at + wrong.length + 40)}</code>
     </div>
   );
 }

@@ -106,9 +106,9 @@ function columns(rows: MetricDifference[]): Column<MetricDifference>[] {
   const most = Math.max(...rows.filter((row) => row.unit === "score").flatMap((row) => [row.low, row.high, row.difference])
     .map((value) => Math.abs(value ?? 0)), 0.05);
   return [
-    { name: "verdict", head: "", cell: (row) => <Told verdict={row.verdict} /> },
+    { name: "verdict", isInline: true, head: <span class="sr">what changed</span>, cell: (row) => <Told verdict={row.verdict} /> },
     {
-      name: "metric", head: "metric",
+      name: "metric", isInline: true, head: "metric",
       cell: (row) => <span class="nowrap">{row.label} <span class="soft">{DIRECTIONS[row.direction].mark}</span>{row.gated && <span class="soft small"> gated</span>}</span>,
     },
     { name: "before", head: "baseline", isNumber: true, isWide: true, cell: (row) => quantity(row.baseline_mean, row.unit) },

@@ -51,8 +51,8 @@ export function Unscored({ run, lines }: { run: string; lines: UnscoredLine[] })
     <section aria-labelledby="unscored">
       <h2 id="unscored">Not scored, and why</h2>
       <Table caption="Not scored, and why" rows={lines} columns={[
-        { name: "metric", head: "metric", cell: (line) => line.metric },
-        { name: "status", head: "", cell: (line) => line.status === "error" ? <Badge tone="bad" icon="!">error</Badge> : <Badge tone="soft">{WORDS[line.status]}</Badge> },
+        { name: "metric", isInline: true, head: "metric", cell: (line) => line.metric },
+        { name: "status", isInline: true, head: <span class="sr">status</span>, cell: (line) => line.status === "error" ? <Badge tone="bad" icon="!">error</Badge> : <Badge tone="soft">{WORDS[line.status]}</Badge> },
         { name: "reason", head: "reason", cell: (line) => <span class="cause">{line.reason}</span> },
         { name: "n", head: "records", isNumber: true, cell: (line) => line.n_records === line.n_cases ? count(line.n_cases) : `${count(line.n_cases)} of ${count(line.n_records)}` },
         { name: "cases", head: "cases", isWide: true, cell: (line) => <CaseLinks run={run} ids={line.first_cases.slice(0, 3)} total={line.n_cases} /> },

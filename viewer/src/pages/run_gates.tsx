@@ -12,8 +12,8 @@ export function Gates({ run, gates }: { run: string; gates: GateLine[] }) {
     <section aria-labelledby="gates">
       <h2 id="gates">Gates</h2>
       <Table caption="Gates" rows={gates} keyOf={(gate) => gate.expression} columns={[
-        { name: "verdict", head: "", cell: (gate) => <Verdict word={gate.word} /> },
-        { name: "gate", head: "gate", cell: (gate) => <code>{gate.expression}</code> },
+        { name: "verdict", isInline: true, head: <span class="sr">verdict</span>, cell: (gate) => <Verdict word={gate.word} /> },
+        { name: "gate", isInline: true, head: "gate", cell: (gate) => <code>{gate.expression}</code> },
         { name: "value", head: "value", isNumber: true, cell: (gate) => score(gate.value) },
         {
           name: "interval", head: "95 % interval and threshold", isWide: true,

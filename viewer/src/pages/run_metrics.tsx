@@ -34,7 +34,7 @@ function Card({ page, card }: { page: RunPage; card: MetricCard }) {
   const isDecided = (each: MetricCard["thresholds"][number]) =>
     page.gates.some((gate) => gate.metric === card.metric && gate.threshold === each.threshold && gate.value !== null);
   const isMissed = card.thresholds.some((each) => isDecided(each) && toneOf(each.word) === "bad");
-  const range = card.amount ? rangeOf([shown.mean, shown.low, shown.high]) : boundsOf(card, [shown.low, shown.high, threshold]);
+  const range = card.amount ? rangeOf([shown.mean, shown.low, shown.high, card.amount.p95], card.amount.unit) : boundsOf(card, [shown.low, shown.high, threshold]);
   return (
     <article class="card metric">
       <header class="row apart">
@@ -127,7 +127,7 @@ export function Amounts({ amounts }: { amounts: Amount[] }) {
 function boundsOf(card: MetricCard, others: (number | null)[]) {
   const [low, high] = card.range;
   if (low !== null && high !== null && high > low) return { least: low, most: high };
-  return rangeOf([card.mean, ...others]);
+  return rangeOf([card.mean, card.p95, ...others], card.unit);
 }
 
 function binsOf({ low, high, counts }: { low: number; high: number; counts: number[] }): Bin[] {

@@ -57,7 +57,7 @@ export function Panels({ table }: { table: SliceTable }) {
 
 function Panel({ rows }: { rows: SliceRow[] }) {
   const first = rows[0] as SliceRow;
-  const range = rangeOf(rows.flatMap((row) => [row.mean, row.low, row.high]));
+  const range = rangeOf(rows.flatMap((row) => [row.mean, row.low, row.high]), first.unit);
   return (
     <article class="card">
       <h3>{first.metric} <span class="soft">{DIRECTIONS[first.direction].mark} {first.backend}</span></h3>

@@ -74,16 +74,16 @@ function columns(runs: RunLine[], picked: string[], pick: (id: string) => void):
   const hasCost = runs.some((run) => run.cost_usd !== null);
   const all: Column<RunLine>[] = [
     {
-      name: "pick", head: <span class="sr">compare</span>,
+      name: "pick", isInline: true, head: <span class="sr">compare</span>,
       cell: (run) => (
         <input type="checkbox" checked={picked.includes(run.id)} onChange={() => pick(run.id)}
           aria-label={`pick ${run.name} ${run.label} for a comparison`} />
       ),
     },
-    { name: "verdict", head: "verdict", cell: (run) => <RunVerdict line={run} /> },
-    { name: "run", head: "run", cell: (run) => <RunName run={run} /> },
+    { name: "verdict", isInline: true, head: "verdict", cell: (run) => <RunVerdict line={run} /> },
+    { name: "run", isInline: true, head: "run", cell: (run) => <RunName run={run} /> },
     { name: "cases", head: "cases", isNumber: true, isWide: true, cell: (run) => <Size run={run} /> },
-    { name: "metrics", head: "key metrics", cell: (run) => <KeyMetrics run={run} /> },
+    { name: "metrics", isInline: true, head: "key metrics", cell: (run) => <KeyMetrics run={run} /> },
     { name: "cost", head: "cost", isNumber: true, isWide: true, cell: (run) => dollars(run.cost_usd) },
     { name: "when", head: "when", isNumber: true, isWide: true, cell: (run) => <time title={date(run.created_at)}>{ago(run.created_at)}</time> },
   ];

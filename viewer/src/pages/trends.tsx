@@ -50,7 +50,7 @@ function Charts({ trends }: { trends: Trend[] }) {
     <div class="trends" ref={grid}>
       {trends.map((trend) => (
         <section class="card" key={`${trend.metric} ${trend.backend}`} aria-label={describe(trend)}>
-          <h3>{trend.metric} <span class="soft">{DIRECTIONS[trend.direction].mark} {trend.backend}</span></h3>
+          <h2 class="card-title">{trend.metric} <span class="soft">{DIRECTIONS[trend.direction].mark} {trend.backend}</span></h2>
           {width > 0 && <TrendChart trend={trend} width={Math.max(200, width - 32)} />}
         </section>
       ))}
