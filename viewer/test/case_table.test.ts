@@ -23,7 +23,7 @@ function table(n_cases: number, n_repeats: number): CaseTable {
     failed: records.map(() => 0),
     elapsed_s: records.map(({ position }) => position),
     values: [records.map(({ position }) => value(position))],
-    statuses: records.map(({ position }) => (value(position) === null ? "n" : "o")),
+    statuses: [records.map(({ position }) => (value(position) === null ? "n" : "o")).join("")],
     n_labels: records.map(() => 0),
   };
   return new CaseTable([part], columns);
@@ -37,6 +37,7 @@ for (const desc of [false, true]) {
     assert.equal(page.total, 20_000);
     assert.equal(new Set(page.rows.map((row) => row.key)).size, 20_000);
     assert.ok(values.slice(known.length).every((value) => value === null));
+    assert.ok(page.rows.every((row) => row.statuses === (row.values[0] === null ? "n" : "o")));
     assert.ok(known.every((value, at) => at === 0 || (desc ? value <= (known[at - 1] ?? 0) : value >= (known[at - 1] ?? 0))));
   });
 }
