@@ -33,12 +33,13 @@ interface Rows {
 }
 
 export class CaseTable {
-  private readonly records: Rows;
   private folded: Promise<Rows> | null = null;
   private readonly orders = new Kept<Uint32Array>(8);
 
-  constructor(parts: CaseColumns[], private readonly columns: Column[]) {
-    this.records = joined(parts, columns.length);
+  private constructor(private readonly records: Rows, private readonly columns: Column[]) {}
+
+  static async of(parts: CaseColumns[], columns: Column[]): Promise<CaseTable> {
+    return new CaseTable(await joined(parts, columns.length), columns);
   }
 
   /** The number of a record by its position and repeat; -1 where there is none. */
@@ -143,9 +144,15 @@ export class CaseTable {
   }
 }
 
-function joined(parts: CaseColumns[], n_columns: number): Rows {
+async function joined(parts: CaseColumns[], n_columns: number): Promise<Rows> {
+  const patience = new Patience();
   const numbers = (lists: (number | null)[][]) => Float64Array.from(lists.flat(), (value) => value ?? NaN);
   const position = parts.flatMap((part) => part.position);
+  const values: Float64Array[] = [];
+  for (let at = 0; at < n_columns; at += 1) {
+    values.push(numbers(parts.map((part) => part.values[at] ?? [])));
+    if (patience.isUp) await patience.rest();
+  }
   return {
     n: position.length,
     position,
@@ -158,7 +165,7 @@ function joined(parts: CaseColumns[], n_columns: number): Rows {
     verdict: parts.flatMap((part) => [...part.verdict]),
     failed: parts.flatMap((part) => part.failed.map(Boolean)),
     elapsed: numbers(parts.map((part) => part.elapsed_s)),
-    values: Array.from({ length: n_columns }, (_, at) => numbers(parts.map((part) => part.values[at] ?? []))),
+    values,
     statuses: Array.from({ length: n_columns }, (_, at) => parts.map((part) => part.statuses[at] ?? "-".repeat(part.position.length)).join("")),
     n_labels: parts.flatMap((part) => part.n_labels),
     repeats: position.map(() => null),
