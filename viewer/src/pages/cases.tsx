@@ -101,7 +101,7 @@ function CasesOf({ page }: { page: RunPage }) {
               <a class="small" href={href(["run", run, "case", open], { ...Object.fromEntries(query), open: null })}>own page</a>
               <button type="button" class="quiet" onClick={() => setQuery({ open: null }, false)} aria-label="close the case" title="close (Esc)">✕</button>
             </div>
-            <CasePage params={{ run, record: open, panel: "1" }} key={open} />
+            <CasePage params={{ run, record: open, panel: "1" }} />
           </aside>
         )}
       </div>
