@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 OWN_HOSTS = ("127.0.0.1", "localhost", "")
+_MOST_WAIT_MS = 20_000
 WIDTHS = {"desktop": (1280, 800), "phone": (390, 780)}
 
 
@@ -43,6 +44,7 @@ class Watched:
         size = dict(zip(("width", "height"), WIDTHS[width], strict=True))
         self.context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce", **options)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(_MOST_WAIT_MS)
         self.faults: list[str] = []
         self.page.on("console", self._said)
         self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
