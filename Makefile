@@ -60,7 +60,7 @@ docs: $(VENV)/.dev
 
 # The built files are committed: only who changes viewer/ needs Node.
 viewer: viewer/node_modules/.ready
-	cd viewer && npm run --silent check && npm test --silent > /dev/null && npm run --silent build -- $(ARGS)
+	cd viewer && npm run --silent check && npm test --silent && npm run --silent build -- $(ARGS)
 
 validity: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.validity $(ARGS)

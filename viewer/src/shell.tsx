@@ -1,6 +1,7 @@
 // The frame around every page: where one is, where one can go, colors and keys.
 import { useEffect, useRef } from "preact/hooks";
 import { go, href, place } from "./address";
+import { Guarded } from "./components/guarded";
 import { KeyList } from "./components/key_list";
 import { keysShown, useKeys } from "./keys";
 import { pageAt } from "./pages";
@@ -52,7 +53,9 @@ export function Shell() {
         </button>
       </header>
       <main id="main" ref={main} tabIndex={-1}>
-        <Content params={params} />
+        <Guarded key={address}>
+          <Content params={params} />
+        </Guarded>
       </main>
       <KeyList />
     </>

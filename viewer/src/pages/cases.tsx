@@ -40,11 +40,13 @@ function CasesOf({ page }: { page: RunPage }) {
   const pages = useMemo(() => new CasePages(run, question), [run, JSON.stringify(question)]);
   useEffect(() => () => pages.close(), [pages]);
   useStale(pages);
-  const columns = shownColumns(page.columns, query.get("columns"));
+  const open = query.get("open");
+  const chosen = shownColumns(page.columns, query.get("columns"));
+  // Beside an open case there is little room: what one sorts by comes first.
+  const columns = open ? chosen.sort((a, b) => Number(b.column.name === question.sort) - Number(a.column.name === question.sort)) : chosen;
   const state = pages.state.value;
   const grid = useRef<GridHandle>(null);
   const [selected, select] = useSelection(pages);
-  const open = query.get("open");
   const openRow = (at: number) => {
     const row = pages.row(at);
     if (!row) return;
@@ -99,7 +101,7 @@ function CasesOf({ page }: { page: RunPage }) {
               <a class="small" href={href(["run", run, "case", open], { ...Object.fromEntries(query), open: null })}>own page</a>
               <button type="button" class="quiet" onClick={() => setQuery({ open: null }, false)} aria-label="close the case" title="close (Esc)">✕</button>
             </div>
-            <CasePage params={{ run, record: open, panel: "1" }} key={open} />
+            <CasePage params={{ run, record: open, panel: "1" }} />
           </aside>
         )}
       </div>
