@@ -20,7 +20,7 @@ help:
 	@echo "make demo       score a bundled recording (needs Python 3.10+ and pip; offline after install)"
 	@echo "make test       linters, types, layers, docs and all tests"
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
-	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a speech recogniser, a language model or pip, each by itself"
+	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a browser, a speech recogniser, a language model or pip, each by itself"
 	@echo "make docs       write the generated pages of docs/ anew"
 	@echo "make viewer     build the pages of the viewer anew (needs Node and npm; ARGS=--check: only compare)"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
@@ -60,7 +60,7 @@ docs: $(VENV)/.dev
 
 # The built files are committed: only who changes viewer/ needs Node.
 viewer: viewer/node_modules/.ready
-	cd viewer && npm run --silent check && npm test --silent > /dev/null && npm run --silent build -- $(ARGS)
+	cd viewer && npm run --silent check && npm test --silent && npm run --silent build -- $(ARGS)
 
 validity: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.validity $(ARGS)

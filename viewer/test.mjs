@@ -13,6 +13,6 @@ await esbuild.build({
   absWorkingDir: here, entryPoints: names.map((name) => `test/${name}`), outdir: made, outExtension: { ".js": ".mjs" },
   bundle: true, platform: "node", format: "esm", target: "node20", logLevel: "warning",
 });
-const { status } = spawnSync(process.execPath, ["--test", ...readdirSync(made).map((name) => join(made, name))], { cwd: here, stdio: "inherit" });
+const { status } = spawnSync(process.execPath, ["--test", "--test-reporter=dot", ...readdirSync(made).map((name) => join(made, name))], { cwd: here, stdio: "inherit" });
 rmSync(made, { recursive: true });
 process.exit(status ?? 1);

@@ -1,4 +1,4 @@
-"""Pages in a real browser that notices what no page of ours may do: errors, questions beyond loopback, scripts of data."""
+"""Pages in a real browser, which notes what none of ours may do: errors, requests beyond loopback, scripts of data."""
 
 from __future__ import annotations
 

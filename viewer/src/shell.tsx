@@ -1,9 +1,11 @@
 // The frame around every page: where one is, where one can go, colors and keys.
 import { useEffect, useRef } from "preact/hooks";
 import { go, href, place } from "./address";
+import { Guarded } from "./components/guarded";
 import { KeyList } from "./components/key_list";
 import { keysShown, useKeys } from "./keys";
 import { pageAt } from "./pages";
+import { index, personal, showPersonal } from "./source";
 import { nextTheme, theme } from "./theme";
 
 const THEME_WORDS = { auto: "Colors: as the system", light: "Colors: light", dark: "Colors: dark" };
@@ -43,6 +45,13 @@ export function Shell() {
           <a href={href(["metrics"])} aria-current={path[0] === "metrics" ? "page" : undefined}>Metrics</a>
         </nav>
         <span class="grow" />
+        {index.value?.can_unmask && (
+          <label class="row small soft switch" title="Personal data is masked unless you ask for it">
+            <input type="checkbox" aria-label="show personal data" checked={personal.value}
+              onChange={(event) => showPersonal(event.currentTarget.checked)} />
+            <span class="wide">personal data</span>
+          </label>
+        )}
         <button type="button" class="quiet" onClick={nextTheme} title={THEME_WORDS[theme.value]}
           aria-label={THEME_WORDS[theme.value]}>
           <span aria-hidden="true">{THEME_ICONS[theme.value]}</span>
@@ -52,7 +61,9 @@ export function Shell() {
         </button>
       </header>
       <main id="main" ref={main} tabIndex={-1}>
-        <Content params={params} />
+        <Guarded key={address}>
+          <Content params={params} />
+        </Guarded>
       </main>
       <KeyList />
     </>

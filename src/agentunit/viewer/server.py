@@ -139,6 +139,8 @@ def bound_socket(host: str, port: int | None) -> socket.socket:
                 reason = (error.strerror or str(error)).lower()
                 raise ViewerError(f"cannot listen at {host}, port {wanted}: {reason}; --port names another") from None
             continue
+        # From now on connections wait: the address is told, and opened, before the server is up.
+        opened.listen()
         return opened
     raise AssertionError("a free port is always found or refused")
 

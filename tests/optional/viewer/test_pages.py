@@ -68,7 +68,7 @@ def test_axe_finds_nothing_serious(
             for each in violations
             if each["impact"] in ("serious", "critical")
         ]
-    assert found == dict.fromkeys(found, [])
+    assert found == {name: [] for name in found}
 
 
 def test_a_page_can_be_used_by_keys_alone(look: Callable[..., Any], address: str, runs: dict[str, list[str]]) -> None:

@@ -28,7 +28,7 @@ export function Notes({ detail }: { detail: CaseDetail }) {
 }
 
 export function LabelLine({ label }: { label: Label }) {
-  const isNote = label.metric === "" || label.source === "note";
+  const isNote = label.metric === "" || label.metric === "note";
   return (
     <li>
       {!isNote && <><strong>{labelWord(label.value)}</strong> <span class="mono small">{label.metric}</span> </>}

@@ -9,7 +9,7 @@ import { count, duration } from "../figures";
 import { useKeys } from "../keys";
 import { useLoad } from "../loading";
 import type { PageProps } from "../pages";
-import { index, personal, showPersonal, source } from "../source";
+import { personal, source } from "../source";
 import type { CaseDetail, CasesQuery } from "../types";
 import { Agents } from "./agents";
 import { Answer, Context, Expected } from "./answer";
@@ -130,12 +130,6 @@ function Head({ detail, neighbors }: { detail: CaseDetail; neighbors: Neighbors 
           </nav>
         )}
         <span class="grow" />
-        {index.value?.can_unmask && (
-          <label class="row small no-print">
-            <input type="checkbox" checked={personal.value} onChange={(event) => showPersonal(event.currentTarget.checked)} />
-            show personal data
-          </label>
-        )}
         {neighbors && (
           <span class="row no-print">
             <Step address={neighbors.previous} word="previous case" sign="‹" />

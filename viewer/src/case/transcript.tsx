@@ -30,7 +30,7 @@ export function Transcript({ detail }: { detail: CaseDetail }) {
     <section aria-label="Transcript" class="transcript">
       <div class="row no-print transcript-tools">
         <label class="row">
-          <span class="sr">Show</span>
+          <span class="sr">Which events</span>
           <select value={only} onChange={(event) => setQuery({ only: event.currentTarget.value === "all" ? null : event.currentTarget.value })}>
             {KINDS.map(([kind, word]) => <option key={kind} value={kind}>{word}</option>)}
           </select>

@@ -22,7 +22,7 @@ function shownNumber(value: number): string {
 
 /** "n_context_sentences" as people write it. */
 export function wordsOf(name: string): string {
-  return name.replace(/_/g, " ");
+  return name.replace(/_(s|ms|usd|kwh|kg)$/, " ($1)").replace(/_/g, " ");
 }
 
 /** A value in one line, for the head of something that can be opened. */

@@ -8,6 +8,7 @@ import { useKeys } from "../keys";
 import type { PageProps } from "../pages";
 import { stamp } from "../source";
 import { ViewerError } from "../source/errors";
+import { parseFilter } from "../source/expression";
 import type { Column, RunPage } from "../types";
 import { CasePages } from "./case_pages";
 import { Grid, type GridHandle } from "./cases_grid";
@@ -33,18 +34,20 @@ function CasesOf({ page }: { page: RunPage }) {
   const question = {
     sort: query.get("sort") ?? undefined,
     desc: query.get("desc") === "1",
-    filter: query.get("filter") ?? undefined,
+    filter: useReadable(query.get("filter") ?? "", page.columns),
     search: query.get("search") ?? undefined,
     fold: query.get("fold") === "1",
   };
   const pages = useMemo(() => new CasePages(run, question), [run, JSON.stringify(question)]);
   useEffect(() => () => pages.close(), [pages]);
   useStale(pages);
-  const columns = shownColumns(page.columns, query.get("columns"));
+  const open = query.get("open");
+  const chosen = shownColumns(page.columns, query.get("columns"));
+  // Beside an open case there is little room: what one sorts by comes first.
+  const columns = open ? chosen.sort((a, b) => Number(b.column.name === question.sort) - Number(a.column.name === question.sort)) : chosen;
   const state = pages.state.value;
   const grid = useRef<GridHandle>(null);
   const [selected, select] = useSelection(pages);
-  const open = query.get("open");
   const openRow = (at: number) => {
     const row = pages.row(at);
     if (!row) return;
@@ -80,14 +83,14 @@ function CasesOf({ page }: { page: RunPage }) {
     const timer = setTimeout(() => setQuery({ open: selectedKey, row: selected }), 120);
     return () => clearTimeout(timer);
   }, [selectedKey]);
-  const isFilterWrong = state.error instanceof ViewerError && state.error.at !== undefined;
+  const problem = state.error instanceof ViewerError && state.error.at !== undefined ? state.error : problemOf(query.get("filter") ?? "", page.columns);
   return (
     <div class="cases-page fills-window">
       <RunHeader line={page.line} tab="cases" />
-      <Tools page={page} state={state} columns={columns} />
+      <Tools page={page} state={state} problem={problem} columns={columns} />
       <div class={open ? "cases-split is-open" : "cases-split"}>
-        {state.error && !isFilterWrong ? <Failure error={state.error} /> : !state.isReady ? <Waiting what="Reading the cases" />
-          : state.total === 0 ? <Nothing state={state} isFilterWrong={isFilterWrong} />
+        {state.error && !problem ? <Failure error={state.error} /> : !state.isReady ? <Waiting what="Reading the cases" />
+          : state.total === 0 ? <Nothing state={state} isFilterWrong={problem !== null} />
           : <Grid handle={grid} run={run} pages={pages} columns={columns} selected={selected} onSelect={select} onOpen={openRow}
               sort={question.sort ?? ""} desc={question.desc} isFolded={question.fold} isTight={open !== null} />}
         {open && (
@@ -99,7 +102,7 @@ function CasesOf({ page }: { page: RunPage }) {
               <a class="small" href={href(["run", run, "case", open], { ...Object.fromEntries(query), open: null })}>own page</a>
               <button type="button" class="quiet" onClick={() => setQuery({ open: null }, false)} aria-label="close the case" title="close (Esc)">✕</button>
             </div>
-            <CasePage params={{ run, record: open, panel: "1" }} key={open} />
+            <CasePage params={{ run, record: open, panel: "1" }} />
           </aside>
         )}
       </div>
@@ -121,6 +124,24 @@ function Nothing({ state, isFilterWrong }: { state: CasePages["state"]["value"];
 function fullPage(run: string, pages: CasePages, at: number | null): string | null {
   const row = at === null ? null : pages.row(at);
   return row ? href(["run", run, "case", row.key], { ...Object.fromEntries(place.peek().query), open: null, row: at }) : null;
+}
+
+/** What is wrong with a filter; null where it can be read. */
+function problemOf(filter: string, columns: readonly Column[]): ViewerError | null {
+  if (!filter.trim()) return null;
+  try {
+    parseFilter(filter, columns.map((column) => column.name));
+    return null;
+  } catch (error) {
+    return error instanceof ViewerError ? error : null;
+  }
+}
+
+/** The filter, or the last that could be read: while one is being written the table stays. */
+function useReadable(filter: string, columns: readonly Column[]): string | undefined {
+  const last = useRef("");
+  if (problemOf(filter, columns) === null) last.current = filter;
+  return last.current || undefined;
 }
 
 /** A live run went on: fetch again what is in view. */

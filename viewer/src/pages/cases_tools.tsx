@@ -3,16 +3,17 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { place, setQuery } from "../address";
 import { count, counted } from "../figures";
 import { useIsNarrow } from "../narrow";
-import { ViewerError } from "../source/errors";
+import type { ViewerError } from "../source/errors";
 import type { Column, RunPage } from "../types";
 import type { CasesState } from "./case_pages";
 
 const TYPING_MS = 250;
 
-export function Tools({ page, state, columns }: { page: RunPage; state: CasesState; columns: readonly { column: Column }[] }) {
+export function Tools({ page, state, problem, columns }: {
+  page: RunPage; state: CasesState; problem: ViewerError | null; columns: readonly { column: Column }[];
+}) {
   const { query } = place.value;
   const isNarrow = useIsNarrow();
-  const problem = state.error instanceof ViewerError && state.error.at !== undefined ? state.error : null;
   return (
     <div class="cases-tools no-print" role="search" aria-label="Cases">
       <div class="row">

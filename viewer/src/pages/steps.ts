@@ -15,7 +15,7 @@ export function stepOf(event: TraceEvent): Step {
   const kind = event.kind === "tool_call" ? "tool" : event.kind === "llm_call" ? "model" : event.kind;
   if (event.tool) {
     const { name, arguments: received, result, error } = event.tool;
-    return { event, kind, name, detail: oneLine(`${plain(received)} → ${error ?? plain(result)}`) };
+    return { event, kind, name, detail: oneLine([plain(received), error ?? plain(result)].filter(Boolean).join(" → ")) };
   }
   const name = event.role ?? event.agent ?? "";
   return { event, kind, name, detail: oneLine(event.text ?? event.label ?? plain(event.payload)) };

@@ -26,18 +26,20 @@ interface Rows {
   failed: boolean[];
   elapsed: Float64Array;
   values: Float64Array[];
+  /** By column, one letter a row. */
   statuses: string[];
   n_labels: number[];
   repeats: ({ n: number; n_passed: number | null } | null)[];
 }
 
 export class CaseTable {
-  private readonly records: Rows;
   private folded: Promise<Rows> | null = null;
   private readonly orders = new Kept<Uint32Array>(8);
 
-  constructor(parts: CaseColumns[], private readonly columns: Column[]) {
-    this.records = joined(parts, columns.length);
+  private constructor(private readonly records: Rows, private readonly columns: Column[]) {}
+
+  static async of(parts: CaseColumns[], columns: Column[]): Promise<CaseTable> {
+    return new CaseTable(await joined(parts, columns.length), columns);
   }
 
   /** The number of a record by its position and repeat; -1 where there is none. */
@@ -142,9 +144,15 @@ export class CaseTable {
   }
 }
 
-function joined(parts: CaseColumns[], n_columns: number): Rows {
+async function joined(parts: CaseColumns[], n_columns: number): Promise<Rows> {
+  const patience = new Patience();
   const numbers = (lists: (number | null)[][]) => Float64Array.from(lists.flat(), (value) => value ?? NaN);
   const position = parts.flatMap((part) => part.position);
+  const values: Float64Array[] = [];
+  for (let at = 0; at < n_columns; at += 1) {
+    values.push(numbers(parts.map((part) => part.values[at] ?? [])));
+    if (patience.isUp) await patience.rest();
+  }
   return {
     n: position.length,
     position,
@@ -157,8 +165,8 @@ function joined(parts: CaseColumns[], n_columns: number): Rows {
     verdict: parts.flatMap((part) => [...part.verdict]),
     failed: parts.flatMap((part) => part.failed.map(Boolean)),
     elapsed: numbers(parts.map((part) => part.elapsed_s)),
-    values: Array.from({ length: n_columns }, (_, at) => numbers(parts.map((part) => part.values[at] ?? []))),
-    statuses: parts.flatMap((part) => part.statuses),
+    values,
+    statuses: Array.from({ length: n_columns }, (_, at) => parts.map((part) => part.statuses[at] ?? "-".repeat(part.position.length)).join("")),
     n_labels: parts.flatMap((part) => part.n_labels),
     repeats: position.map(() => null),
   };
@@ -194,7 +202,7 @@ async function fold(records: Rows): Promise<Rows> {
     failed: all.map((group) => group.some((at) => records.failed[at])),
     elapsed: Float64Array.from(all, (group) => meanOf(records.elapsed, group)),
     values,
-    statuses: all.map((group) => foldedStatuses(group.map((at) => records.statuses[at] ?? ""))),
+    statuses: records.statuses.map((letters) => all.map((group) => foldedStatus(letters, group)).join("")),
     n_labels: all.map((group) => group.reduce((sum, at) => sum + (records.n_labels[at] ?? 0), 0)),
     repeats: all.map((group, at) => ({
       n: group.length,
@@ -220,10 +228,10 @@ function foldedVerdict(letters: string[]): string {
   return "p";
 }
 
-/** A column has a value where one repeat has one. */
-function foldedStatuses(statuses: string[]): string {
-  const [first = ""] = statuses;
-  return [...first].map((letter, at) => statuses.map((each) => each[at] ?? "-").find((each) => "oi".includes(each)) ?? letter).join("");
+/** A case has a value where one repeat has one. */
+function foldedStatus(letters: string, group: number[]): string {
+  const found = group.map((at) => letters[at] ?? "-");
+  return found.find((letter) => letter === "o" || letter === "i") ?? found[0] ?? "-";
 }
 
 function rowOf(rows: Rows, at: number): CaseRow {
@@ -237,7 +245,7 @@ function rowOf(rows: Rows, at: number): CaseRow {
     failed: rows.failed[at] ?? false,
     elapsed_s: known(rows.elapsed[at]),
     values: rows.values.map((column) => known(column[at])),
-    statuses: rows.statuses[at] ?? "",
+    statuses: rows.statuses.map((letters) => letters[at] ?? "-").join(""),
     n_labels: rows.n_labels[at] ?? 0,
     repeats: rows.repeats[at] ?? null,
   };

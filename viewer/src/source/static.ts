@@ -164,7 +164,7 @@ export class StaticSource implements Source {
     return this.tables.get(run, async () => {
       const [{ folder, columns }, page] = await Promise.all([this.bundled(run), this.run(run)]);
       const read = (at: number) => this.read(`${folder}columns-${at}.json.gz`).then((bytes) => jsonOf<CaseColumns>(bytes));
-      return new CaseTable(await Promise.all(columns.map((_, at) => read(at))), page.columns);
+      return CaseTable.of(await Promise.all(columns.map((_, at) => read(at))), page.columns);
     });
   }
 
