@@ -33,8 +33,7 @@ def values_of(page: Any, column: str) -> list[float]:
 def test_cases_are_sorted_filtered_and_searched(
     look: Callable[..., Any], address: str, runs: dict[str, list[str]]
 ) -> None:
-    watched = look(f"{address}/#/run/{runs['desk'][-1]}/cases")
-    page = watched.page
+    page = look(f"{address}/#/run/{runs['desk'][-1]}/cases").page
     page.wait_for_selector("text=desk-001")
     page.get_by_role("columnheader", name="faithfulness").get_by_role("button").click()
     page.wait_for_selector("[role=columnheader]:not([aria-sort=none])")
@@ -49,9 +48,6 @@ def test_cases_are_sorted_filtered_and_searched(
     link = page.url
     page.get_by_label("Filter cases").fill("faithfulness <")
     page.wait_for_selector("#filter-problem")
-    # The browser itself reports that the server refused the expression.
-    assert ["400 (Bad Request)" in fault for fault in watched.faults] == [True]
-    watched.faults.clear()
     page.get_by_label("Filter cases").fill("")
     page.get_by_label("Search cases").fill("zip of my old tent")
     page.wait_for_selector("text=desk-055")
