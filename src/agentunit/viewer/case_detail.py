@@ -77,7 +77,7 @@ def case_detail(case: ReportedCase, facts: CaseFacts, mask: Mask, transcript: Tr
         "scores": [_score(each, facts) for each in view.scores],
         "labels": [label_data(each, mask) for each in facts.labels if each.place == (case.position, case.repeat)],
         "n_events": len(transcript),
-        "media": mask.data([each.data() for each in media]),
+        "media": mask.data([each.data() for each in media]) if media else [],
         "subject": subject_of(case.record),
     }
     return {**shortened(detail), "events": transcript.page(0, FIRST_EVENTS, mask)}
