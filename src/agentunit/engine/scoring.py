@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import GEN_CLOSED, getgeneratorstate, isgenerator
 from itertools import islice
 from typing import Any, Literal
 
@@ -172,6 +174,14 @@ class Run(RunTotals, ScoreRows):
         for _ in self._stream:
             pass
         return self._summary()
+
+    def _repr_html_(self) -> str:
+        # For notebooks; the reports stand above the engine and load only when one asks.
+        notebook = import_module("agentunit.reports.notebook")
+        if isgenerator(self._stream) and getgeneratorstate(self._stream) != GEN_CLOSED:
+            return str(notebook.unscored_html(self.n_cases))
+        infos = {metric.name: describe(metric) for metric in self.metrics}
+        return str(notebook.summary_html(self._summary(), infos))
 
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
         start = now()
