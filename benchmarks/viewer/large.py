@@ -18,10 +18,38 @@ from agentunit.store.sqlite import Store
 
 METRICS = ("exact_match", "tool_success", "faithfulness", "answer_correctness", "cost", "response_time")
 _AT_ONCE = 4_096
-_WORDS = (
-    "order parcel depot carrier refund price store return customer delay package address name account invoice status "
-    "shipped packed cancelled Monday Tuesday October warehouse tracking number email answer question please thanks"
-).split()
+_WORDS = [
+    "order",
+    "parcel",
+    "depot",
+    "carrier",
+    "refund",
+    "price",
+    "store",
+    "return",
+    "customer",
+    "delay",
+    "package",
+    "address",
+    "name",
+    "account",
+    "invoice",
+    "status",
+    "shipped",
+    "packed",
+    "cancelled",
+    "Monday",
+    "Tuesday",
+    "October",
+    "warehouse",
+    "tracking",
+    "number",
+    "email",
+    "answer",
+    "question",
+    "please",
+    "thanks",
+]
 
 
 def many_cases(path: Path, n_cases: int, *, events: int = 2) -> str:
@@ -107,6 +135,4 @@ def _scores(choose: random.Random, n: int) -> dict[str, Score]:
         "cost": round(0.01 * choose.random(), 6),
         "response_time": round(choose.random() * 4, 3),
     }
-    return {
-        name: Score(MetricResult(name, value, {"n": n}), "ok", "bench", "1") for name, value in values.items()
-    }
+    return {name: Score(MetricResult(name, value, {"n": n}), "ok", "bench", "1") for name, value in values.items()}

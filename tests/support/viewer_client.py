@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import gzip
+import html
 import json
 import re
 from pathlib import Path
@@ -107,3 +108,22 @@ def folder_parts(folder: Path) -> dict[str, Any]:
             name = file.relative_to(folder).as_posix()
             found[name] = json.loads(gzip.decompress(content)) if name.endswith(".gz") else content
     return found
+
+
+def report_text(path: Path | str) -> str:
+    """What a report says to people, whichever its format; of a page both its data and what needs no script."""
+    if not str(path).endswith("html"):
+        return Path(path).read_text(encoding="utf-8")
+    return f"{_without_script(path)}\n{page_text(path)}"
+
+
+def _without_script(path: Path | str) -> str:
+    aside = re.search(r"<noscript>(.*?)</noscript>", Path(path).read_text(encoding="utf-8"), re.DOTALL)
+    # What is escaped for Markdown is escaped once more for the page.
+    return html.unescape(html.unescape(aside[1] if aside else ""))
+
+
+def page_verdicts(path: Path | str) -> str:
+    """What a page says was decided; a case that passes is no run that does."""
+    decisions = [part["decision"] for name, part in page_parts(path).items() if name.endswith("/run.json.gz")]
+    return f"{_without_script(path)}\n{json.dumps(decisions, ensure_ascii=False)}"

@@ -1,6 +1,6 @@
 // Where the reader is: everything that is needed to show the same again lives in the address, after '#', so that one
 // page serves a live server, a static host and a single file alike.
-import { computed, signal } from "@preact/signals";
+import { signal } from "@preact/signals";
 
 export interface Place {
   path: string[];
@@ -51,9 +51,4 @@ export function go(address: string, replace = false): void {
 export function setQuery(changes: Query, replace = true): void {
   const query: Query = Object.fromEntries(place.value.query);
   go(href(place.value.path, { ...query, ...changes }), replace);
-}
-
-/** One part of the query, as a signal that changes only when this part does. */
-export function queryPart(name: string) {
-  return computed(() => place.value.query.get(name) ?? "");
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from agentunit.cli.options import InputFailure, open_store, store_option
+from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
 from agentunit.cli.references import unreadable_runs_fail
 from agentunit.store.schema import StoreError
 from agentunit.traces.remote import is_file
@@ -22,11 +23,12 @@ from agentunit.viewer.library import Library
 from agentunit.viewer.page import ViewerError
 from agentunit.viewer.taken_in import take_in_file
 
+_SWITCH_S = 0.0005
+
 
 @click.command()
 @click.argument("references", nargs=-1, metavar="[RUN]...")
 @click.option("--bundle", metavar="DIR", help="Write a folder for any static host instead of serving.")
-@click.option("--unmasked", is_flag=True, help="With --bundle: with personal data, which is masked otherwise.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to listen at.  [default: 7575, or a free one]")
 @click.option("--allow-remote", is_flag=True, help="Let other machines in, with the token of the printed address.")
@@ -38,17 +40,18 @@ from agentunit.viewer.taken_in import take_in_file
     help="Show pictures, sound and videos that cases name as files, where they lie in this folder.",
 )
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
+@show_personal_data_option
 @store_option
 def view(
     references: tuple[str, ...],
     bundle: str | None,
-    unmasked: bool,
     host: str,
     port: int | None,
     allow_remote: bool,
     rater: str | None,
     media_root: Path | None,
     open_browser: bool,
+    show_personal_data: bool,
     store_path: str,
 ) -> None:
     """Look at runs in the browser: metrics, cases, transcripts, comparisons, labels.
@@ -66,14 +69,14 @@ def view(
     agentunit view last~1 last
     agentunit view last --bundle site
     """
-    if unmasked and bundle is None:
-        raise click.UsageError("--unmasked goes with --bundle: the live page has a switch")
+    if show_personal_data and bundle is None:
+        raise click.UsageError("--unmasked goes with --bundle: the live page has a switch of its own")
     with unreadable_runs_fail(), _opened(references, store_path) as (address, run_ids, is_temporary):
         only = run_ids if is_temporary or bundle is not None else None
         library = Library(address, only=only or None, media_root=media_root)
         try:
             if bundle is not None:
-                _write_bundle(library, bundle, unmasked=unmasked)
+                _write_bundle(library, bundle, unmasked=show_personal_data)
                 return
             pair = (run_ids[0], run_ids[1]) if len(run_ids) == 2 else None
             api = Api(
@@ -127,6 +130,8 @@ def _serve(api: Api, host: str, port: int | None, *, allow_remote: bool, open_br
         click.echo("other machines can connect, and whoever has this address sees all runs and can label", err=True)
     if open_browser:
         click.launch(address)
+    # What is added up in the background gives way to a page that someone waits for.
+    sys.setswitchinterval(_SWITCH_S)
     server.run(sockets=[listening])
 
 

@@ -144,13 +144,24 @@ class RecordTable(ScoreTable):
         """The finished cases as they were written, in dataset order, or those of these places."""
         query = "SELECT run_id, position, repeat, case_id, failed, elapsed_s, record FROM records WHERE run_id = ?"
         with self.database.reading() as reader:
-            if places is None:
-                rows = reader.stream(f"{query} ORDER BY position, repeat", (run_id,))
-            else:
-                one = f"{query} AND position = ? AND repeat = ?"
-                rows = (row for place in places for row in reader.execute(one, (run_id, *place)))
-            for *facts, line in rows:
+            for *facts, line in self._lines(reader, query, run_id, places):
                 yield (*facts, unpacked(line))
+
+    @staticmethod
+    def _lines(reader: Reader, query: str, run_id: str, places: Iterable[Place] | None) -> Iterator[Row]:
+        if places is None:
+            yield from reader.stream(f"{query} ORDER BY position, repeat", (run_id,))
+            return
+        wanted = list(places)
+        first, last = (end((position for position, _ in wanted), default=0) for end in (min, max))
+        if last - first < 2 * len(wanted):
+            # Neighbors are one question.
+            between = reader.execute(f"{query} AND position >= ? AND position <= ?", (run_id, first, last))
+            found = {(row[1], row[2]): row for row in between}
+            yield from (found[place] for place in wanted if place in found)
+            return
+        for place in wanted:
+            yield from reader.execute(f"{query} AND position = ? AND repeat = ?", (run_id, *place))
 
     def case(self, run_id: str, case_id: str) -> list[StoredRecord]:
         """All repeats of one case."""

@@ -139,7 +139,8 @@ def _part(path: str, value: Any) -> Part:
 def _run_parts(run: BundledRun) -> Iterator[Part]:
     opened, reported = run.opened, run.reported
     fields = run.library.slice_fields(opened) if opened.recorded else []
-    for by in fields[:_MOST_FIELDS]:
+    asked = {table.by for table in reported.slices if not table.differences}
+    for by in fields[:_MOST_FIELDS] if not asked else ():
         reported.add_slices(slices_of_run(reported.run, by))
     run.page = run_page(reported, opened.columns, fields)
     yield _part(f"{run.folder}run.json.gz", run.page)

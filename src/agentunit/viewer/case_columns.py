@@ -19,13 +19,14 @@ from agentunit.core.results import decode_json
 from agentunit.store.labels import labels_of_run
 from agentunit.store.protocol import RunStore
 from agentunit.store.score_blocks import Place, ScoreColumns
-from agentunit.viewer.verdicts import CaseRules
+from agentunit.viewer.verdicts import ASIDE, ERROR, CaseRules
 
 OpenStore = Callable[[], AbstractContextManager[RunStore]]
 STATUS_LETTERS = {"ok": "o", "informational": "i", "not_applicable": "n", "error": "e"}
 NO_SCORE = ord("-")
 # Tables show less of a text; it is masked before it is cut, so that no half of an address is left unmasked.
 READ_LENGTH = 2_000
+_TEXTS_KEPT = 5_000
 
 
 class _Asked(Struct):
@@ -88,6 +89,7 @@ class RecordColumns:
         self._places: list[Place] | None = None
         self._numbers: dict[Place, int] | None = None
         self._failed: bytes | None = None
+        self._read: dict[Place, RecordText] = {}
         self._ids: list[str] | None = None
 
     def _is_dense(self, store: RunStore) -> bool:
@@ -224,14 +226,20 @@ class RecordColumns:
         """One letter a row."""
         with self._lock:
             if self._verdicts is None:
-                _, ids, failed = self._rows()
-                columns = [(metric, *self._column(metric)) for metric in self.rules.rules]
-                self._verdicts = "".join(
-                    self.rules.letter(
-                        ids[at], bool(failed[at]), [(metric, v[at], chr(s[at])) for metric, v, s in columns]
-                    )
-                    for at in range(self.n_rows)
-                ).encode()
+                columns = [(self.rules.rules[metric], *self._column(metric)) for metric in self.rules.rules]
+                letters = self.rules.letters(columns, self.n_rows)
+                with self._open() as store:
+                    failed = store.finished(self.run_id, failed=True)
+                    aside = [
+                        (stored.position, stored.repeat)
+                        for case_id in self.rules.aside
+                        for stored in store.case(self.run_id, case_id)
+                    ]
+                for places, letter in ((failed, ERROR), (aside, ASIDE)):
+                    for at in map(self.number, places):
+                        if at is not None:
+                            letters[at] = ord(letter)
+                self._verdicts = bytes(letters)
             return self._verdicts
 
     # Some rows
@@ -260,11 +268,13 @@ class RecordColumns:
 
     def records_at(self, numbers: Sequence[int]) -> list[RecordText]:
         """Id, the beginnings of question and answer, and time of some rows."""
+        missing = [place for place in map(self.place, numbers) if place not in self._read]
         with self._open() as store:
-            read = {}
-            places = map(self.place, numbers)
-            for _, position, repeat, case_id, failed, elapsed_s, line in store.lines(self.run_id, places):
+            for _, position, repeat, case_id, failed, elapsed_s, line in store.lines(self.run_id, missing):
                 query, answer = (text[:READ_LENGTH] for text in texts_of(line))
-                read[position, repeat] = RecordText(case_id, query, answer, bool(failed), elapsed_s)
+                self._read[position, repeat] = RecordText(case_id, query, answer, bool(failed), elapsed_s)
         nothing = RecordText("", "", "", False, None)
-        return [read.get(self.place(at), nothing) for at in numbers]
+        found = [self._read.get(self.place(at), nothing) for at in numbers]
+        if len(self._read) > _TEXTS_KEPT:
+            self._read = {}
+        return found

@@ -77,7 +77,7 @@ def case_detail(case: ReportedCase, facts: CaseFacts, mask: Mask, transcript: Tr
         "scores": [_score(each, facts) for each in view.scores],
         "labels": [label_data(each, mask) for each in facts.labels if each.place == (case.position, case.repeat)],
         "n_events": len(transcript),
-        "media": mask.data([each.data() for each in media]),
+        "media": mask.data([each.data() for each in media]) if media else [],
         "subject": subject_of(case.record),
     }
     return {**shortened(detail), "events": transcript.page(0, FIRST_EVENTS, mask)}
@@ -96,16 +96,16 @@ def case_media(case: ReportedCase, media_root: Path | None) -> list[Media]:
 
 def _without_media(case: ReportedCase, media_root: Path | None) -> tuple[ReportedCase, list[Media]]:
     """The case with words in place of its media; of a long trace also without its events."""
-    data = msgspec.json.decode(encode_record(case.record))
-    trace = data.get("trace") or {}
-    events = trace.pop("events", [])
+    record = case.record
+    if len(record.trace.events) > _MOST_EVENTS_READ:
+        short = structs.replace(record.trace, events=[], interactions=[], handoffs=[], conflicts=[])
+        record = structs.replace(record, trace=short)
+    data = msgspec.json.decode(encode_record(record))
+    events = (data.get("trace") or {}).pop("events", [])
     finder = MediaFinder(0, media_root)
     data = finder.replaced(data)
-    if events and len(events) <= _MOST_EVENTS_READ:
+    if events:
         data["trace"]["events"] = MediaFinder().replaced(events)
-    elif len(events) > _MOST_EVENTS_READ:
-        for name in ("interactions", "handoffs", "conflicts"):
-            data["trace"].pop(name, None)
     return structs.replace(case, record=decode_record(encode_json(data))), finder.found
 
 

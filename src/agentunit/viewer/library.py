@@ -28,6 +28,7 @@ from agentunit.store.score_blocks import Place
 from agentunit.viewer.case_columns import RecordColumns
 from agentunit.viewer.case_detail import CaseFacts, case_detail, key_of
 from agentunit.viewer.case_table import CaseTable
+from agentunit.viewer.page_files import PageFile
 from agentunit.viewer.run_pages import pending_page, run_page, slice_data
 from agentunit.viewer.transcript import Transcript
 from agentunit.viewer.verdicts import CaseRules
@@ -35,8 +36,10 @@ from agentunit.viewer.verdicts import CaseRules
 _PATIENCE_S = 0.4
 _RUNS_KEPT, _CASES_KEPT = 8, 16
 _LOOKED_AT, _MOST_SLICES, _MOST_FIELDS, _LONGEST_SLICE = 300, 24, 8, 60
-# A column of a run this long is loaded before anyone asks for it.
-_LOAD_AHEAD_FROM = 50_000
+# The page of a run this long takes so long that it is kept beside the store.
+_LONG_FROM = 50_000
+# What is longer is a transcript, and tells nothing about fields.
+_LONGEST_LINE = 1_000_000
 
 
 class UnknownRun(LookupError):
@@ -121,7 +124,8 @@ class Library:
         self.only = None if only is None else list(only)
         self._lock = threading.RLock()
         self._masks = {False: SharedMask(), True: SharedMask(show_all=True)}
-        self._workers = ThreadPoolExecutor(2, thread_name_prefix="agentunit-viewer")
+        # One at a time: what is added up in the background must not starve those who wait for a page.
+        self._workers = ThreadPoolExecutor(1, thread_name_prefix="agentunit-viewer")
         self._open_runs: OrderedDict[str, OpenRun] = OrderedDict()
         self._headers: tuple[str, list[RunHeader]] | None = None
         self._pages: dict[tuple[Any, ...], tuple[str, Any]] = {}
@@ -204,8 +208,6 @@ class Library:
                 self._open_runs[run_id] = opened
                 while len(self._open_runs) > _RUNS_KEPT:
                     self._open_runs.popitem(last=False)
-                if opened.columns.n_rows >= _LOAD_AHEAD_FROM:
-                    self._workers.submit(opened.load_ahead)
             self._open_runs.move_to_end(run_id)
             return opened
 
@@ -245,8 +247,17 @@ class Library:
         opened = self.run(run_id)
 
         def make() -> dict[str, Any]:
+            is_long = opened.columns.n_rows >= _LONG_FROM
+            kept = PageFile(self.address, opened.header.id, opened.stamp) if is_long and not personal else None
+            if kept is not None and (earlier := kept.read()) is not None:
+                return earlier
+            if is_long:
+                opened.load_ahead()
             with self.reported(opened, personal) as reported:
-                return run_page(reported, opened.columns, self.slice_fields(opened))
+                page = run_page(reported, opened.columns, self.slice_fields(opened))
+            if kept is not None:
+                kept.write(page)
+            return page
 
         page: dict[str, Any] | None = self.made(("run", run_id, personal), opened.stamp, make, wait=wait)
         if page is None:
@@ -280,6 +291,8 @@ class Library:
         n = min(_LOOKED_AT, opened.columns.n_rows)
         with self.store() as store:
             for *_, line in store.lines(opened.header.id, [opened.columns.place(at) for at in range(n)]):
+                if len(line) > _LONGEST_LINE:
+                    continue
                 metadata = decode_record(line).case.metadata
                 for name in metadata if isinstance(metadata, dict) else ():
                     field = f"metadata.{name}"

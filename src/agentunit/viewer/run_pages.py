@@ -136,7 +136,9 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
             "max_errors": decision.max_errors,
         },
         "gates": [_gate(each) for each in decision.gates],
-        "metrics": [_card(row, infos[row.metric], decision.gates, columns) for row in summary.metrics],
+        "metrics": [
+            _card(row, infos[row.metric], decision.gates, _values(row, reported, columns)) for row in summary.metrics
+        ],
         "columns": _columns(columns.metrics, infos, summary.metrics),
         "unscored": plain(errors_first(summary.unscored)),
         "failures": [_failure(each) for each in reported.failures],
@@ -198,7 +200,19 @@ _CARD_FACTS = (
 )
 
 
-def _card(row: MetricSummary, info: MetricInfo, gates: Sequence[GateVerdict], columns: RecordColumns) -> dict[str, Any]:
+def _values(row: MetricSummary, reported: ReportedRun, columns: RecordColumns) -> list[float]:
+    """The values behind a row; where several backends scored the metric, those of its own."""
+    if row.metric not in columns.metrics:
+        return []
+    if sum(each.metric == row.metric for each in reported.summary.metrics) == 1:
+        return [value for value in columns.numbers(row.metric) if isfinite(value)]
+    scores = reported.run.metrics[row.metric]
+    return [each.value for each in scores if each.value is not None and each.backend == row.backend]
+
+
+def _card(
+    row: MetricSummary, info: MetricInfo, gates: Sequence[GateVerdict], values: Sequence[float]
+) -> dict[str, Any]:
     labeled = None
     if row.labeled is not None:
         names = ("rate", "low", "high", "n_labels", "n_cases", "raters", "n_disagreed", "alpha", "method", "reason")
@@ -225,17 +239,14 @@ def _card(row: MetricSummary, info: MetricInfo, gates: Sequence[GateVerdict], co
             for each in gates
             if is_about(each, row.metric, row.backend)
         ],
-        "distribution": distribution(row, info, columns),
+        "distribution": distribution(values, info),
         "trust": row.trust or "–",
         "trust_at_length": describe_trust(info, row.backend, at_length=True),
     }
 
 
-def distribution(row: MetricSummary, info: MetricInfo, columns: RecordColumns) -> dict[str, Any] | None:
+def distribution(known: Sequence[float], info: MetricInfo) -> dict[str, Any] | None:
     """How often values fall into each of 20 equal steps of the metric's range, or of what was seen."""
-    if row.metric not in columns.metrics or not row.n_scored:
-        return None
-    known = [value for value in columns.numbers(row.metric) if isfinite(value)]
     if not known:
         return None
     low = info.range[0] if info.range[0] is not None else min(known)
@@ -317,7 +328,8 @@ def slice_data(table: SliceTable, infos: dict[str, MetricInfo]) -> dict[str, Any
         info = infos.get(row.metric) or MetricInfo(row.metric, "custom", "")
         facts = {name: getattr(row, name) for name in _SLICE_FACTS}
         rows.append({**facts, "unit": info.unit, "direction": info.direction})
-    return {"by": table.by, "note": slices_note(table), "rows": rows}
+    note = f"new run − baseline; {slices_note(table)}" if table.differences else slices_note(table)
+    return {"by": table.by, "note": note, "rows": rows}
 
 
 def _judge(reported: ReportedRun) -> list[str]:

@@ -51,6 +51,8 @@ class Transcript:
     def page(self, offset: int, limit: int, mask: Mask) -> list[dict[str, Any]]:
         """Events from ``offset`` on, long texts cut (``TraceEvent`` of types.ts)."""
         numbers = range(len(self))[max(0, offset) : max(0, offset) + max(0, limit)]
+        if not numbers:
+            return []
         events: list[dict[str, Any]] = mask.data([self._event(number)[0] for number in numbers])
         for event in events:
             size = _size(event)

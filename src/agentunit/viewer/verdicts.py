@@ -14,6 +14,7 @@ from agentunit.store.runs import RunHeader
 
 PASS, FAIL, ERROR, ASIDE, UNKNOWN = "pfea-"
 WORDS = {PASS: "pass", FAIL: "fail", ERROR: "error", ASIDE: "aside", UNKNOWN: None}
+_PASS, _FAIL, _ERROR, _UNKNOWN = map(ord, (PASS, FAIL, ERROR, UNKNOWN))
 LETTERS = {word: letter for letter, word in WORDS.items()}
 # A sum, a share of passes or the labeled rate says nothing about a single case.
 _NOT_BY_CASE = ("sum", "pass", LABELED)
@@ -54,6 +55,25 @@ class CaseRules:
         rule = self.rules.get(metric)
         counts = status == "ok" or (status == "informational" and rule is not None and rule.informational)
         return None if rule is None or value is None or not counts else rule.passes(value)
+
+    def letters(self, columns: Sequence[tuple[CaseRule, Sequence[float], bytes]], n_rows: int) -> bytearray:
+        """The verdicts by scores alone on all records at once, from the columns of each rule's metric."""
+        found = bytearray(UNKNOWN.encode() * n_rows)
+        for rule, values, statuses in columns:
+            counts = b"oi" if rule.informational else b"o"
+            passes = rule.passes
+            for at, (value, status) in enumerate(zip(values, statuses, strict=True)):
+                if status in counts:
+                    if value != value:
+                        continue
+                    if not passes(value):
+                        if found[at] != _ERROR:
+                            found[at] = _FAIL
+                    elif found[at] == _UNKNOWN:
+                        found[at] = _PASS
+                elif status == _ERROR:
+                    found[at] = _ERROR
+        return found
 
     def letter(self, case_id: str, failed: bool, scores: Sequence[tuple[str, float, str]]) -> str:
         """The verdict on a record, from metric, value (NaN: none) and letter of status of each of its scores."""

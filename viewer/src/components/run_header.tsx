@@ -7,7 +7,7 @@ import { useLoad, type Loaded } from "../loading";
 import type { RunLine, RunPage } from "../types";
 import { Verdict } from "./badges";
 
-const AGAIN_MS = 1_000;
+export const AGAIN_MS = 1_000;
 
 /** The page of a run; asked again until its figures are added up, and whenever a live run went on. */
 export function useRun(run: string): Loaded<RunPage> {

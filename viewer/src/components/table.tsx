@@ -1,4 +1,4 @@
-// A table of a few dozen rows; on a phone each row is a small list. Long lists use useScaledRows or useVirtual.
+// A table of a few dozen rows; on a phone each row is a small list. Long lists use useScaledRows or useLongList.
 import type { ComponentChildren, Key } from "preact";
 
 export interface Column<Row> {

@@ -90,10 +90,11 @@ function Answer({ parts, isNew, isMissing }: { parts: Part[]; isNew: boolean; is
 function Steps({ before, after }: { before: CaseDetail; after: CaseDetail }) {
   const rows = useMemo(() => alignSteps(before.events.slice(0, MOST_STEPS), after.events.slice(0, MOST_STEPS)), [before, after]);
   if (rows.length === 0) return <Empty title="Neither run recorded steps." />;
-  const cut = Math.max(before.n_events, after.n_events) > MOST_STEPS;
+  const n_shown = Math.max(...[before, after].map((each) => Math.min(each.events.length, MOST_STEPS)));
+  const isCut = Math.max(before.n_events, after.n_events) > n_shown;
   return (
     <details class="steps" open={rows.length <= 40}>
-      <summary>Steps <span class="soft small">{before.n_events} → {after.n_events}{cut && `, the first ${MOST_STEPS} are shown`}</span></summary>
+      <summary>Steps <span class="soft small">{before.n_events} → {after.n_events}{isCut && `, the first ${n_shown} are shown`}</span></summary>
       <div class="steps-rows">
         {rows.map(([left, right], at) => (
           <div class="sides step-pair" key={at}>

@@ -1,9 +1,9 @@
 // All runs: how each ended, its key metrics, and two of them to compare.
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { go, href, place, setQuery } from "../address";
 import { Chip } from "../components/badges";
 import { Sparkline } from "../components/charts";
-import { RunVerdict, shortLabel } from "../components/run_header";
+import { AGAIN_MS, RunVerdict, shortLabel } from "../components/run_header";
 import { Empty, Shown } from "../components/states";
 import { Table, type Column } from "../components/table";
 import { ago, count, counted, date, DIRECTIONS, dollars, plusMinus, quantity } from "../figures";
@@ -17,7 +17,15 @@ const AT_ONCE = 50;
 
 export function RunsView() {
   const [limit, setLimit] = useState(AT_ONCE);
-  const loaded = useLoad(`${limit} ${stamp.value}`, () => source.runs(0, limit));
+  const [asked, setAsked] = useState(0);
+  const loaded = useLoad(`${limit} ${asked} ${stamp.value}`, () => source.runs(0, limit));
+  const isPending = loaded.data?.runs.some((run) => run.pending) ?? false;
+  useEffect(() => {
+    // Figures of some runs are still being added up: ask again until they are there.
+    if (!isPending || loaded.busy) return undefined;
+    const timer = setTimeout(() => setAsked(asked + 1), AGAIN_MS);
+    return () => clearTimeout(timer);
+  }, [isPending, loaded.busy]);
   const view = place.value.query.get("view") ?? "list";
   return (
     <>
