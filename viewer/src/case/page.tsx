@@ -38,16 +38,15 @@ export function CasePage({ params }: PageProps) {
   const detail = loaded.data && loaded.data.key === key ? loaded.data : null;
   const tabs = detail ? tabsOf(detail) : [];
   const tab = tabs.find((each) => each.name === place.value.query.get("tab")) ?? tabs[0];
-  const neighbors = useNeighbors(run, detail);
+  const neighbors = useNeighbors(run, isPanel ? null : detail);
   const open = (name: string) => setQuery({ tab: name === "overview" ? null : name, event: null, only: null }, false);
-  useKeys("Case", [
-    ...isPanel ? [] : [
+  const moves = [
     { key: "n", does: "next case of the list", act: () => go(neighbors.next ?? location.hash) },
     { key: "p", does: "previous case of the list", act: () => go(neighbors.previous ?? location.hash) },
     { key: "u", does: "back to the list", act: () => go(listAddress(run)) },
-    ],
-    ...tabs.map((each, at) => ({ key: String(at + 1), does: `show ${each.name}`, act: () => open(each.name) })),
-  ]);
+  ];
+  const numbers = tabs.map((each, at) => ({ key: String(at + 1), does: `show ${each.name}`, act: () => open(each.name) }));
+  useKeys("Case", isPanel ? numbers : [...moves, ...numbers]);
   if (loaded.error) return <Failure error={loaded.error}><a href={listAddress(run)}>All cases of the run</a></Failure>;
   return (
     <Shown of={{ ...loaded, data: detail }} what="the case">
@@ -104,7 +103,8 @@ function listAddress(run: string): string {
 /** The cases before and after this one in the list that the reader came from; in the order of the run without one. */
 function useNeighbors(run: string, detail: CaseDetail | null): Neighbors {
   const query = place.value.query;
-  const row = query.has("row") ? Number(query.get("row")) : detail ? detail.position * detail.n_repeats + detail.repeat : -1;
+  const own = detail ? detail.position * detail.n_repeats + detail.repeat : -1;
+  const row = detail && query.has("row") ? Number(query.get("row")) : own;
   const list: Omit<CasesQuery, "offset" | "limit"> = {
     sort: query.get("sort") ?? undefined, desc: query.get("desc") === "1", filter: query.get("filter") ?? undefined,
     search: query.get("search") ?? undefined, fold: query.get("fold") === "1",
