@@ -49,7 +49,7 @@ export function Shell() {
           <label class="row small soft switch" title="Personal data is masked unless you ask for it">
             <input type="checkbox" aria-label="show personal data" checked={personal.value}
               onChange={(event) => showPersonal(event.currentTarget.checked)} />
-            <span class="wide">personal data</span>
+            <span>personal<span class="wide"> data</span></span>
           </label>
         )}
         <button type="button" class="quiet" onClick={nextTheme} title={THEME_WORDS[theme.value]}
