@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 from agentunit.core.case import DatasetCase
@@ -18,38 +19,11 @@ from agentunit.store.sqlite import Store
 
 METRICS = ("exact_match", "tool_success", "faithfulness", "answer_correctness", "cost", "response_time")
 _AT_ONCE = 4_096
-_WORDS = [
-    "order",
-    "parcel",
-    "depot",
-    "carrier",
-    "refund",
-    "price",
-    "store",
-    "return",
-    "customer",
-    "delay",
-    "package",
-    "address",
-    "name",
-    "account",
-    "invoice",
-    "status",
-    "shipped",
-    "packed",
-    "cancelled",
-    "Monday",
-    "Tuesday",
-    "October",
-    "warehouse",
-    "tracking",
-    "number",
-    "email",
-    "answer",
-    "question",
-    "please",
-    "thanks",
-]
+_WORDS = re.findall(
+    r"\w+",
+    "order parcel depot carrier refund price store return customer delay package address name account invoice status "
+    "shipped packed cancelled Monday Tuesday October warehouse tracking number email answer question please thanks",
+)
 
 
 def many_cases(path: Path, n_cases: int, *, events: int = 2) -> str:

@@ -44,7 +44,14 @@ def make_sample(folder: Path, *, n_long: int = 5_000) -> str:
     path.unlink(missing_ok=True)
     with Store(path) as store:
         for number in range(4):
-            _keep(store, "desk", _desk(number), _DESK_METRICS, number, gates=("tool_success[trace] >= 0.8", "answer_correctness >= 0.7"))
+            _keep(
+                store,
+                "desk",
+                _desk(number),
+                _DESK_METRICS,
+                number,
+                gates=("tool_success[trace] >= 0.8", "answer_correctness >= 0.7"),
+            )
         _label(store, "desk")
         _keep(store, "pictures", _pictures(), ("exact_match", "tool_success"), 5)
         _keep(store, "failures", _failures(), ("exact_match", "task_success"), 6, gates=("exact_match >= 0.9",))

@@ -49,11 +49,7 @@ export function Shell() {
           <label class="row small soft switch" title="Personal data is masked unless you ask for it">
             <input type="checkbox" aria-label="show personal data" checked={personal.value}
               onChange={(event) => showPersonal(event.currentTarget.checked)} />
-<<<<<<< HEAD
             <span>personal<span class="wide"> data</span></span>
-=======
-            <span class="wide">personal data</span>
->>>>>>> viewsrv
           </label>
         )}
         <button type="button" class="quiet" onClick={nextTheme} title={THEME_WORDS[theme.value]}

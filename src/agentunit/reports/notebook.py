@@ -109,7 +109,7 @@ def _metrics(summary: RunSummary, infos: dict[str, MetricInfo]) -> str:
         cells = metric_cells(row, infos[row.metric])
         rows.append((f"{row.metric}{cells.mark}", *cells[1:]))
         if row.labeled is not None:
-            rows.append(("  labeled rate", describe_labeled(row.labeled), "", "", ""))
+            rows.append(("  labeled rate", describe_labeled(row.labeled).removeprefix("labeled rate "), "", "", ""))
     return _table(("metric", INTERVAL_HEADING, "scored", "backend", "trust"), rows)
 
 

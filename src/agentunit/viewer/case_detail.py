@@ -11,7 +11,7 @@ from msgspec import structs
 
 from agentunit.core.codec import decode_record, encode_record
 from agentunit.core.outcome import outcome_text
-from agentunit.core.results import encode_json
+from agentunit.core.results import MetricResult, Score, encode_json
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 from agentunit.reports.case_view import CaseView, ScoreView, plain, view_case
@@ -52,6 +52,8 @@ def key_of(position: int, repeat: int) -> str:
 def case_detail(case: ReportedCase, facts: CaseFacts, mask: Mask, transcript: Transcript) -> dict[str, Any]:
     """The page of one case; ``case`` is as it was recorded, ``transcript`` made of its trace."""
     recorded, media = _without_media(case, facts.media_root)
+    # Cut before it is masked: the detail of a metric may list every tool call of a long trace once more.
+    recorded = structs.replace(recorded, scores={name: _cut(score) for name, score in recorded.scores.items()})
     masked = mask.case(recorded)
     view = view_case(masked)
     viewed: dict[str, Any] = plain(view)
@@ -109,6 +111,12 @@ def _without_media(case: ReportedCase, media_root: Path | None) -> tuple[Reporte
     return structs.replace(case, record=decode_record(encode_json(data))), finder.found
 
 
+def _cut(score: Score) -> Score:
+    """A score whose detail is as long as its page shows it."""
+    cut: dict[str, Any] = shortened(score.result.detail)
+    return structs.replace(score, result=MetricResult(score.result.name, score.result.value, cut))
+
+
 def _letter(case: ReportedCase, view: CaseView, rules: CaseRules) -> str:
     if view.user_failure is not None:
         return "a"
@@ -136,7 +144,8 @@ def _score(score: ScoreView, facts: CaseFacts) -> dict[str, Any]:
         "unit": info.unit,
         "direction": info.direction,
         "reason": score.reason,
-        "elapsed_s": score.elapsed_s,
+        # More digits are noise, and take room.
+        "elapsed_s": float(f"{score.elapsed_s:.2g}"),
         "passed": facts.rules.passed(score.metric, score.value, score.status),
         "detail": plain(score.detail),
         "judge_calls": plain(score.judge_calls),

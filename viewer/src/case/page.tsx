@@ -10,7 +10,7 @@ import { useKeys } from "../keys";
 import { useLoad } from "../loading";
 import type { PageProps } from "../pages";
 import { personal, source } from "../source";
-import type { CaseDetail, CasesQuery } from "../types";
+import type { CaseDetail, CaseKey, CasesQuery } from "../types";
 import { Agents } from "./agents";
 import { Answer, Context, Expected } from "./answer";
 import "./case.css";
@@ -38,16 +38,15 @@ export function CasePage({ params }: PageProps) {
   const detail = loaded.data && loaded.data.key === key ? loaded.data : null;
   const tabs = detail ? tabsOf(detail) : [];
   const tab = tabs.find((each) => each.name === place.value.query.get("tab")) ?? tabs[0];
-  const neighbors = useNeighbors(run, detail);
+  const neighbors = useNeighbors(run, isPanel ? null : detail);
   const open = (name: string) => setQuery({ tab: name === "overview" ? null : name, event: null, only: null }, false);
-  useKeys("Case", [
-    ...isPanel ? [] : [
-    { key: "n", does: "next case of the list", act: () => go(neighbors.next ?? location.hash) },
-    { key: "p", does: "previous case of the list", act: () => go(neighbors.previous ?? location.hash) },
+  const moves = [
+    { key: "n", does: "next case of the list", act: () => neighbors.step(1) },
+    { key: "p", does: "previous case of the list", act: () => neighbors.step(-1) },
     { key: "u", does: "back to the list", act: () => go(listAddress(run)) },
-    ],
-    ...tabs.map((each, at) => ({ key: String(at + 1), does: `show ${each.name}`, act: () => open(each.name) })),
-  ]);
+  ];
+  const numbers = tabs.map((each, at) => ({ key: String(at + 1), does: `show ${each.name}`, act: () => open(each.name) }));
+  useKeys("Case", isPanel ? numbers : [...moves, ...numbers]);
   if (loaded.error) return <Failure error={loaded.error}><a href={listAddress(run)}>All cases of the run</a></Failure>;
   return (
     <Shown of={{ ...loaded, data: detail }} what="the case">
@@ -89,6 +88,8 @@ function tabsOf(detail: CaseDetail): Tab[] {
 interface Neighbors {
   next: string | null;
   previous: string | null;
+  /** Go there, also before it is known where that is. */
+  step: (by: number) => void;
 }
 
 /** The parts of the address that say which list the reader came from. */
@@ -104,7 +105,8 @@ function listAddress(run: string): string {
 /** The cases before and after this one in the list that the reader came from; in the order of the run without one. */
 function useNeighbors(run: string, detail: CaseDetail | null): Neighbors {
   const query = place.value.query;
-  const row = query.has("row") ? Number(query.get("row")) : detail ? detail.position * detail.n_repeats + detail.repeat : -1;
+  const own = detail ? detail.position * detail.n_repeats + detail.repeat : -1;
+  const row = detail && query.has("row") ? Number(query.get("row")) : own;
   const list: Omit<CasesQuery, "offset" | "limit"> = {
     sort: query.get("sort") ?? undefined, desc: query.get("desc") === "1", filter: query.get("filter") ?? undefined,
     search: query.get("search") ?? undefined, fold: query.get("fold") === "1",
@@ -112,12 +114,16 @@ function useNeighbors(run: string, detail: CaseDetail | null): Neighbors {
   const first = Math.max(0, row - 1);
   const { data } = useLoad(`${run}/${row}/${JSON.stringify(list)}`, () =>
     row < 0 ? Promise.resolve(null) : source.cases(run, { ...list, offset: first, limit: row - first + 2 }));
+  const addressOf = (key: CaseKey, at: number) => href(["run", run, "case", key], { ...listQuery(), tab: query.get("tab"), row: at });
   const address = (at: number): string | null => {
     const found = at < first ? undefined : data?.rows[at - first];
-    return found && detail && found.key !== detail.key
-      ? href(["run", run, "case", found.key], { ...listQuery(), tab: query.get("tab"), row: at }) : null;
+    return found && detail && found.key !== detail.key ? addressOf(found.key, at) : null;
   };
-  return { next: address(row + 1), previous: address(row - 1) };
+  const step = (by: number) => {
+    if (row < 0 || row + by < 0) return;
+    void source.cases(run, { ...list, offset: row + by, limit: 1 }).then(({ rows: [found] }) => found && go(addressOf(found.key, row + by)));
+  };
+  return { next: address(row + 1), previous: address(row - 1), step };
 }
 
 function Head({ detail, neighbors }: { detail: CaseDetail; neighbors: Neighbors | null }) {
