@@ -55,6 +55,8 @@ def check_spoken_phone(candidate: Candidate) -> Sequence[Span]:
         return ()
     if _DATE_FORM.match(number) or _DECIMAL.fullmatch(number):
         return ()
+    if candidate.before(5).lower() == b"text=":
+        return ()
     nearest_words = _PHONE_WORDS.split(candidate.before(32))[-1]
     return () if _OTHER_NUMBERS.search(nearest_words) else candidate.whole()
 
