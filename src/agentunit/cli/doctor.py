@@ -42,6 +42,7 @@ _EXTRAS = {
     "remote": ("s3fs", "files by URL, such as s3://bucket/traces.jsonl"),
     "ner": ("spacy", "names of people by a language model, for pii_leakage and redact"),
     "presidio": ("presidio_analyzer", "Presidio as a backend of pii_leakage and redact"),
+    "identity": ("stdnum", "identity and phone numbers of named countries, for redact"),
     "sustainability": ("ecologits", "energy and carbon of remote LLM calls, energy of GPUs"),
     "multimodal": ("onnxruntime", "images, video and audio, for the multimodal metrics"),
     "whisper": ("faster_whisper", "transcripts of audio files, for audio_transcription_quality"),
