@@ -46,7 +46,7 @@ _EXTRAS = {
     "sustainability": ("ecologits", "energy and carbon of remote LLM calls, energy of GPUs"),
     "multimodal": ("onnxruntime", "images, video and audio, for the multimodal metrics"),
     "whisper": ("faster_whisper", "transcripts of audio files, for audio_transcription_quality"),
-    "local": ("agentunit_local", "the local model of the quality metrics, and sentence embeddings"),
+    "local": ("agentunit_local", "local models of the quality metrics, sentence embeddings, people and addresses"),
     "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
     "collect": ("grpc", "gRPC for agentunit collect, on port 4317 (OTLP over HTTP needs nothing or otel)"),
