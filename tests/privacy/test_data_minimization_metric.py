@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -200,6 +201,12 @@ def test_the_catalogs_keys() -> None:
     assert list(DataMinimizationMetric().sensitive_keys) == [
         "user_id", "email", "phone", "address", "ssn", "credit_card", "password", "api_key", "token",
     ]  # fmt: skip
+
+
+def test_a_value_that_was_encoded_is_found_too() -> None:
+    encoded = base64.b64encode(f"contact: {EMAIL}".encode()).decode()
+    (leak,) = judged({"email": EMAIL}, f"Token {encoded} was sent.").detail["violations"]
+    assert leak["how"] == "re-spelled"
 
 
 def test_a_leak_is_followed_from_the_tool_that_held_it() -> None:

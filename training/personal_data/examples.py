@@ -25,10 +25,10 @@ class Examples(NamedTuple):
     starts: Any
 
 
-def generate(pack: str, seed: int, count: int) -> Examples:
+def generate(pack: str, seed: int, count: int, put_in: float = 18.0) -> Examples:
     """``count`` examples of one seed."""
     with gzip.open(Path(pack), "rt", encoding="utf-8") as stream:
-        source = Generator(json.load(stream), seed)
+        source = Generator(json.load(stream), seed, put_in)
     rows: dict[str, int] = {}
     tokens: list[int] = []
     labels: list[int] = []

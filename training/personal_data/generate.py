@@ -57,9 +57,12 @@ def read_templates() -> dict[str, list[str]]:
 
 
 class Generator:
-    """An endless source of ``(text, spans)``; ``spans`` are ``(start, end, kind)``."""
+    """An endless source of ``(text, spans)``; ``spans`` are ``(start, end, kind)``.
 
-    def __init__(self, pack: dict[str, Any], seed: int) -> None:
+    ``put_in`` is the weight of names put into plain sentences; all other sources together have 100.
+    """
+
+    def __init__(self, pack: dict[str, Any], seed: int, put_in: float = 18.0) -> None:
         self.random = random.Random(seed)
         self.people: dict[str, dict[str, list[str]]] = pack["people"]
         self.latin = sorted(origin for origin in self.people if origin not in NATIVE)
@@ -78,12 +81,12 @@ class Generator:
         lines = (HERE / "decoys.txt").read_text(encoding="utf-8").splitlines()
         self.decoys = [line.replace("\\n", "\n") for line in lines if line and not line.startswith("#")]
         self.languages = sorted(self.plain)
-        self._sources: list[tuple[int, Callable[[], tuple[str, list[tuple[int, int, str]]]]]] = [
+        self._sources: list[tuple[float, Callable[[], tuple[str, list[tuple[int, int, str]]]]]] = [
             (26, lambda: self.fill(self.pick(self.own["en"]), "en")),
             (22, self._own_of_some_language),
             (14, self._found_template),
             (20, self._plain),
-            (18, self._put_in),
+            (put_in, self._put_in),
             (5, lambda: (self.pick(self.code), [])),
             (13, lambda: self.fill(self.pick(self.decoys), "en", labeled=False)),
         ]

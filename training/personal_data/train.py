@@ -3,7 +3,10 @@
 Generates its examples in as many processes as there are cores, then trains until its time is up, and writes the weights
 as half-precision arrays in files below 16 MB, with a report of how it does on sentences of another seed. Options:
 ``seconds`` (of training, 150), ``examples`` (1500000), ``batch`` (768), ``processes`` (the cores), ``seed`` (1),
-``checked`` (examples of the report, 6000).
+``checked`` (examples of the report, 6000), ``put_in`` (the weight of names put into plain sentences, 18).
+
+``start=FOLDER`` goes on from weights that were written before, with the table as it is and a lower rate: a few minutes on a
+processor teach a new kind of sentence.
 """
 
 from __future__ import annotations
@@ -32,6 +35,7 @@ DEFAULTS = {
     "processes": float(os.cpu_count() or 1),
     "seed": 1.0,
     "checked": 6000.0,
+    "put_in": 18.0,
 }
 RATE = 1.5e-3
 CHECKED_SEED = 99_991
@@ -41,23 +45,25 @@ FILE_ROWS = 32768
 def main(arguments: list[str]) -> None:
     """Generate, train, check, write."""
     pack, out = arguments[0], Path(arguments[1])
-    options = {**DEFAULTS, **{name: float(value) for name, value in (each.split("=") for each in arguments[2:])}}
+    given = dict(each.split("=", 1) for each in arguments[2:])
+    start = given.pop("start", None)
+    options = {**DEFAULTS, **{name: float(value) for name, value in given.items()}}
     out.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     processes = int(options["processes"])
     share = int(options["examples"]) // processes
     seeds = [1000 * int(options["seed"]) + number for number in range(processes)]
     with ProcessPoolExecutor(processes) as pool:
-        made = list(
-            pool.map(
-                generate, repeat(pack), [*seeds, CHECKED_SEED], [*repeat(share, processes), int(options["checked"])]
-            )
-        )
+        counts = [*repeat(share, processes), int(options["checked"])]
+        made = list(pool.map(generate, repeat(pack), [*seeds, CHECKED_SEED], counts, repeat(options["put_in"])))
     examples, checked = joined(made[:-1]), made[-1]
     generated_s = time.monotonic() - started
     print(f"{len(examples.starts) - 1} examples, {len(examples.tokens)} tokens, {generated_s:.0f} s", flush=True)
     device = "cuda" if torch.cuda.is_available() else "cpu"
     model = Recognizer().to(device)
+    if start is not None:
+        model.load_state_dict({name: torch.from_numpy(value).to(device) for name, value in read(Path(start)).items()})
+        model.table.weight.requires_grad_(False)
     steps = train(model, examples, options["seconds"], int(options["batch"]), device)
     report = {
         "examples": len(examples.starts) - 1, "tokens": len(examples.tokens), "steps": steps, "device": device,
@@ -79,8 +85,13 @@ def train(model: Recognizer, examples: Examples, seconds: float, batch: int, dev
     starts = examples.starts
     lengths = np.diff(starts)
     slow = [parameter for name, parameter in model.named_parameters() if name != "table.weight"]
+    is_new = model.table.weight.requires_grad
+    rate, warming = (RATE, 300) if is_new else (RATE / 4, 30)
     optimizer = torch.optim.AdamW(
-        [{"params": slow, "weight_decay": 0.01}, {"params": [model.table.weight], "weight_decay": 0.0}],
+        [
+            {"params": slow, "weight_decay": 0.01},
+            *([{"params": [model.table.weight], "weight_decay": 0.0}] if is_new else []),
+        ],
         lr=RATE, betas=(0.9, 0.98), fused=device == "cuda",
     )  # fmt: skip
     loss_of = nn.CrossEntropyLoss(ignore_index=-1)
@@ -95,7 +106,7 @@ def train(model: Recognizer, examples: Examples, seconds: float, batch: int, dev
         pieces, expected = _batch(table, tokens, labels, starts, lengths, chosen, device)
         pieces = _with_pieces_dropped(pieces)
         for group in optimizer.param_groups:
-            group["lr"] = RATE * min(1.0, step / 300, (1 - passed) / 0.7)
+            group["lr"] = rate * min(1.0, (step + 1) / warming, (1 - passed) / 0.7)
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
             logits = model(pieces)
         loss = loss_of(logits.float().view(-1, len(LABELS)), expected.view(-1))
@@ -172,6 +183,14 @@ def _spans(tags: list[int]) -> set[tuple[int, int, str]]:
         if begun is None and label != "O":
             begun = place
     return found
+
+
+def read(trained: Path) -> dict[str, Any]:
+    """The arrays that ``write`` wrote, in full precision."""
+    with np.load(trained / "layers.npz") as layers:
+        arrays = {name: layers[name].astype(np.float32) for name in layers.files}
+    table = np.concatenate([np.load(part) for part in sorted(trained.glob("table-*.npy"))])
+    return {**arrays, "table.weight": table.astype(np.float32)}
 
 
 def write(model: Recognizer, out: Path) -> None:

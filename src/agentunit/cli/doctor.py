@@ -46,7 +46,7 @@ _EXTRAS = {
     "sustainability": ("ecologits", "energy and carbon of remote LLM calls, energy of GPUs"),
     "multimodal": ("onnxruntime", "images, video and audio, for the multimodal metrics"),
     "whisper": ("faster_whisper", "transcripts of audio files, for audio_transcription_quality"),
-    "local": ("agentunit_local", "the local model of the quality metrics, and sentence embeddings"),
+    "local": ("agentunit_local", "local models of the quality metrics, sentence embeddings, people and addresses"),
     "local-large": ("agentunit_local_large", "the larger local model of faithfulness: closer to people, slower"),
     "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),

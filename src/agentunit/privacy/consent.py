@@ -13,7 +13,7 @@ from agentunit.metrics.inputs import InputProblem, Item
 from agentunit.privacy.detection.gazetteer import Kind, entries, fold, kinds_of
 from agentunit.privacy.detectors import detector_named
 from agentunit.privacy.findings import Detector, check_detector
-from agentunit.privacy.followed import Follower, Leak, groundedness_judge, statement_of, value_leaks
+from agentunit.privacy.followed import Follower, Leak, groundedness_judge, searchable, statement_of, value_leaks
 from agentunit.privacy.passages import Passage, PrivacyMetric, disclosed_passages, privacy_info, user_input
 from agentunit.privacy.personal_fields import field_type
 from agentunit.privacy.refusals import without_refusals
@@ -175,7 +175,7 @@ class ConsentComplianceMetric(PrivacyMetric):
 
 def _held_leaks(values: Sequence[KnownValue], disclosed: Sequence[Passage], item: Item) -> list[Leak]:
     """Where known values are told: as they are, in another spelling or, being statements, in other words."""
-    searched = [(passage, SearchedText(passage.text)) for passage in disclosed]
+    searched = searchable(disclosed)
     statements = {value: statement for value in values if (statement := statement_of(value)) is not None}
     leaks = [leak for value in values if value not in statements for leak in value_leaks(value, searched)]
     if statements:

@@ -13,6 +13,7 @@ from agentunit.privacy.findings import PII_TYPES, Detector
 from agentunit.privacy.passages import Passage, leaves, user_input
 from agentunit.privacy.personal_fields import field_type
 from agentunit.privacy.refusals import without_refusals
+from agentunit.privacy.spellings import encoded_texts
 from agentunit.privacy.topics import SENSITIVE, TOPICS, field_topic, sensitive_sentences, topics_in
 from agentunit.privacy.values import FieldNames, KnownValue, SearchedText, data_of, field_words
 
@@ -64,6 +65,14 @@ def statement_of(value: KnownValue) -> Statement | None:
 
 def _is_statement(text: str) -> bool:
     return len(text.split()) > FEWEST_WORDS_OF_A_STATEMENT <= len(set(content_words(text)))
+
+
+def searchable(disclosed: Sequence[Passage]) -> list[tuple[Passage, SearchedText]]:
+    """The passages made ready for looking up values, with what stands in them as Base64 or hexadecimal digits."""
+    return [
+        (passage, SearchedText("\n".join((passage.text, *(text for _, _, text in encoded_texts(passage.text))))))
+        for passage in disclosed
+    ]
 
 
 def value_leaks(value: KnownValue, disclosed: Sequence[tuple[Passage, SearchedText]]) -> list[Leak]:

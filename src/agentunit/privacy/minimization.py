@@ -23,6 +23,7 @@ from agentunit.privacy.followed import (
     Statement,
     found_values,
     groundedness_judge,
+    searchable,
     value_leaks,
 )
 from agentunit.privacy.passages import Passage, PrivacyMetric, disclosed_passages, leaves, privacy_info, user_input
@@ -130,7 +131,7 @@ def _leaked_values(
     """For each value that leaked, where it stands."""
     expected = [SearchedText(text) for text in _expected_texts(item)]
     asked = [SearchedText(passage.text) for passage in user_input(item)]
-    texts = [(passage, SearchedText(passage.text)) for passage in disclosed]
+    texts = searchable(disclosed)
     for value in values:
         if _is_needed(value.field, needed) or any(value.stands_in(text) for text in expected):
             continue
