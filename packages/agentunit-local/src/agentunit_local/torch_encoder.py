@@ -141,7 +141,7 @@ def cross_encoder(weights: Weights, device: str, dtype: Any, path: Path) -> tupl
     )
     put = encoder.tensor
     encoder.words, encoder.places, encoder.kinds = (
-        put(take[f"{name}.weight"]) for name in ("words", "places", "kinds")
+        put(each) for each in (take.words(), take["places.weight"], take["kinds.weight"])
     )
     encoder.norm = put(take["norm.weight"]), put(take["norm.bias"])
     encoder.distances = None if relative is None else put(relative)
@@ -245,9 +245,18 @@ class _Weights:
         n_outputs = self[f"{name}.bias"].shape[0]
         return matrix if matrix.shape[0] == n_outputs else matrix.T
 
+    def words(self) -> NDArray[Any]:
+        """The embeddings of words; a large model has them in 4 bits, two in a byte, each part of a row with a scale."""
+        if "words.packed" not in self._weights:
+            return self["words.weight"]
+        packed, scale = self["words.packed"], self["words.scale"].astype(np.float32)
+        numbers = np.concatenate([packed >> 4, packed & 15], axis=1).astype(np.float32) - 7.5
+        parts = numbers.reshape(*scale.shape, -1) * scale[..., None]
+        return parts.reshape(numbers.shape)
+
     def token_head(self) -> NDArray[Any]:
         """The exporter leaves this matrix without its name: it is the only one with a single output."""
-        width = self["words.weight"].shape[1]
+        width = self["norm.weight"].shape[0]
         named = [
             name for name, array in self._weights.items() if name.startswith("onnx::MatMul") and array.size == width
         ]
