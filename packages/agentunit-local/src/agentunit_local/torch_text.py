@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agentunit.installation import install_command
 from agentunit_local.onnx_weights import read_weights
 from agentunit_local.text_model import Later, ModelFilesError, Outputs, TextModel, Tokens
 from agentunit_local.torch_encoder import TorchEncoder, cross_encoder, sentence_encoder
@@ -36,7 +37,7 @@ def why_no_device(device: str) -> str | None:
     if device == CLUSTER:
         return None
     if find_spec("torch") is None:
-        return "torch is not installed; pip install torch adds it"
+        return f"torch is not installed; {install_command('gpu')} adds it"
     import torch
 
     try:
