@@ -46,8 +46,8 @@ _EXTRAS = {
     "multimodal": ("onnxruntime", "images, video and audio, for the multimodal metrics"),
     "whisper": ("faster_whisper", "transcripts of audio files, for audio_transcription_quality"),
     "local": ("agentunit_local", "the local model of the quality metrics, and sentence embeddings"),
-    "gpu": ("torch", "the local model on a GPU, as the backend local-gpu"),
     "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
+    "gpu": ("torch", "the local model on a GPU, as the backend local-gpu"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
     "collect": ("grpc", "gRPC for agentunit collect, on port 4317 (OTLP over HTTP needs nothing or otel)"),
 }

@@ -140,9 +140,8 @@ def cross_encoder(weights: Weights, device: str, dtype: Any, path: Path) -> tupl
         first_place=0 if relative is None else _MPNET_FIRST_PLACE,
     )
     put = encoder.tensor
-    encoder.words, encoder.places, encoder.kinds = (
-        put(each) for each in (take.words(), take["places.weight"], take["kinds.weight"])
-    )
+    encoder.words = put(take.words())
+    encoder.places, encoder.kinds = (put(take[f"{name}.weight"]) for name in ("places", "kinds"))
     encoder.norm = put(take["norm.weight"]), put(take["norm.bias"])
     encoder.distances = None if relative is None else put(relative)
     for number in range(take.n_layers("layers.")):
@@ -234,6 +233,15 @@ class _Weights:
         numbers = {name.removeprefix(prefix).split(".")[0] for name in self._weights if name.startswith(prefix)}
         return len(numbers)
 
+    def words(self) -> NDArray[Any]:
+        """Word embeddings; those of the large form have 4 bits a number, two in a byte, and a scale a part of a row."""
+        if "words.packed" not in self._weights:
+            return self["words.weight"]
+        packed, scale = self["words.packed"], self["words.scale"].astype(np.float32)
+        numbers = np.concatenate([packed >> 4, packed & 15], axis=1).astype(np.float32) - 7.5
+        rows = (numbers.reshape(*scale.shape, -1) * scale[..., None]).reshape(numbers.shape)
+        return rows * self["words.columns"]
+
     def evened(self, name: str) -> NDArray[Any]:
         """A matrix whose inputs were evened out for 8 bits, as it was before."""
         matrix: NDArray[Any] = (self[f"{name}.weight"] * self[f"{name}.inverse"][:, None]).T
@@ -245,18 +253,9 @@ class _Weights:
         n_outputs = self[f"{name}.bias"].shape[0]
         return matrix if matrix.shape[0] == n_outputs else matrix.T
 
-    def words(self) -> NDArray[Any]:
-        """The embeddings of words; a large model has them in 4 bits, two in a byte, each part of a row with a scale."""
-        if "words.packed" not in self._weights:
-            return self["words.weight"]
-        packed, scale = self["words.packed"], self["words.scale"].astype(np.float32)
-        numbers = np.concatenate([packed >> 4, packed & 15], axis=1).astype(np.float32) - 7.5
-        parts = numbers.reshape(*scale.shape, -1) * scale[..., None]
-        return parts.reshape(numbers.shape)
-
     def token_head(self) -> NDArray[Any]:
         """The exporter leaves this matrix without its name: it is the only one with a single output."""
-        width = self["norm.weight"].shape[0]
+        width = self["norm.weight"].size
         named = [
             name for name, array in self._weights.items() if name.startswith("onnx::MatMul") and array.size == width
         ]
