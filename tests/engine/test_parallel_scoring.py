@@ -121,6 +121,9 @@ class Lines:
     def write(self, lines: Any) -> None:
         self.lines.extend(lines)
 
+    def append(self, lines: Any, n_bytes: int) -> None:
+        self.write(lines.read(n_bytes).split(b"\n")[:-1])
+
 
 def result(source: TraceFiles, summary: Any, lines: list[bytes], errors: list[InputError], slices: Any) -> dict:
     """All that a user can see of a run, without the time that it took."""

@@ -23,7 +23,7 @@ from agentunit.metrics.base import (
     unscored,
     without_content,
 )
-from agentunit.metrics.inputs import Item
+from agentunit.metrics.inputs import InputProblem, Item
 
 now = time.perf_counter
 
@@ -54,7 +54,9 @@ class Scorer:
         self._info = describe(metric)
         self.aggregate = MetricAggregate(self.name, self._info)
         self._composite = isinstance(metric, CompositeMetric)
-        self._evaluate = _item_evaluator(metric)
+        # A result of theirs for an input that cannot be used is made here: one call less a score.
+        self._is_own = isinstance(metric, ItemMetric) and type(metric).measure is ItemMetric.measure
+        self._evaluate = metric.score_item if self._is_own else _item_evaluator(metric)
         self._evaluate_batch = _batch_evaluator(metric, self._info)
         self._start_batch = _batch_starter(metric, self._info)
         self._ready: list[Score] | None = None
@@ -140,14 +142,17 @@ class Scorer:
         """The score of one item, whatever the metric does."""
         if self._ready is not None:
             return self._ready[position]
-        why = item.says_nothing_to(self._info.inputs)
-        if why is not None:
+        if not item.is_open and (why := item.says_nothing_to(self._info.inputs)) is not None:
             return self._without_content(why)
         start = now()
         try:
             result = self._evaluate(item)
         except (KeyboardInterrupt, GeneratorExit):
             raise
+        except InputProblem as problem:
+            if not self._is_own:
+                return self.failed(problem, now() - start)
+            result = self._metric.unscored(str(problem), error=problem)
         except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
             return self.failed(error, now() - start)
         return self._finish(result, now() - start)
@@ -163,18 +168,25 @@ class Scorer:
         return Score(result, "error", backend, self._info.version, elapsed)
 
     def _finish(self, result: Any, elapsed: float) -> Score:
-        problem = _problem_with(result)
-        if problem is not None:
-            return self.failed(TypeError(problem), elapsed)
         info = self._info
+        is_usual = result.__class__ is MetricResult and result.detail.__class__ is dict
+        if (
+            not is_usual
+            or result.value.__class__ is not float
+            or not -LARGEST_MAGNITUDE < result.value < LARGEST_MAGNITUDE
+        ):
+            problem = _problem_with(result)
+            if problem is not None:
+                return self.failed(TypeError(problem), elapsed)
         detail = result.detail
         backend = detail.get("backend")
-        if not isinstance(backend, str):
+        if backend.__class__ is not str and not isinstance(backend, str):
             backend = info.backend
         if result.value is None:
             failed = "error" in detail and not self._composite
             return Score(result, "error" if failed else "not_applicable", backend, info.version, elapsed)
-        result.value = float(result.value)
+        if result.value.__class__ is not float:
+            result.value = float(result.value)
         informational = backend in info.informational or "informational" in detail
         if self._composite:
             backend, informational = self._metric.provenance(result)

@@ -8,6 +8,8 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 _CHUNK_BYTES = 1 << 18
+# What is read at once: a block of lines as they are cut, with the rest of its last line.
+_AT_ONCE_BYTES = 8 << 20
 
 
 class LineRange(Struct, frozen=True):
@@ -24,7 +26,26 @@ class LineRange(Struct, frozen=True):
     def stream(self, raw: BinaryIO) -> io.BufferedIOBase:
         """The bytes of these lines."""
         start = _next_line(raw, self.start)
-        return io.BufferedReader(_Limited(raw, start, max(start, _next_line(raw, self.end))), _CHUNK_BYTES)
+        end = max(start, _next_line(raw, self.end))
+        if end - start <= _AT_ONCE_BYTES:
+            raw.seek(start)
+            return io.BytesIO(raw.read(end - start))
+        return io.BufferedReader(_Limited(raw, start, end), _CHUNK_BYTES)
+
+    def n_begun(self, raw: io.RawIOBase) -> int:
+        """How many lines begin in it, blank ones too: next to nothing to count.
+
+        >>> LineRange(1, 9).n_begun(io.BytesIO(b"one\\ntwo\\nthree\\n"))
+        2
+        """
+        # A line begins behind the end of another, or at the start of the file.
+        at = max(0, self.start - 1)
+        n_begun, left = int(self.start == 0), self.end - 1 - at
+        raw.seek(at)
+        while left > 0 and (n := raw.readinto(memoryview(_buffer)[: min(left, _CHUNK_BYTES)])):
+            n_begun += _buffer.count(b"\n", 0, n)
+            left -= n
+        return n_begun
 
     def n_lines(self, raw: BinaryIO) -> int:
         """How many lines they are: those that end."""
@@ -32,6 +53,9 @@ class LineRange(Struct, frozen=True):
         while chunk := stream.read(_CHUNK_BYTES):
             n_lines += chunk.count(b"\n")
         return n_lines
+
+
+_buffer = bytearray(_CHUNK_BYTES)
 
 
 def _next_line(raw: BinaryIO, place: int) -> int:

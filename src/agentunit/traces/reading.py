@@ -21,7 +21,7 @@ from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGr
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
-from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder
+from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder, shown_source
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
 
@@ -135,7 +135,7 @@ class TraceFiles:
     def _file(
         self, path: str, named: bool, groups: SpanGroups, lines: LineRange | None = None, bad_before: int = 0
     ) -> Iterator[Record | InputError]:
-        name = "standard input" if path == STDIN else path
+        name = "standard input" if path == STDIN else shown_source(path)
         if not named and os.path.exists(path) and not os.path.isfile(path):
             # Opening a pipe without a writer would wait for ever.
             self._pass_over("pipes, devices and links to folders", name)
@@ -170,8 +170,10 @@ class TraceFiles:
         limit = read_limits().bad_items
         folder = _folder_of(path)
         for each in found:
-            if isinstance(each, Record):
+            if each.__class__ is Record:
                 set_origin(each.case, folder)
+                yield each
+                continue
             n_errors += isinstance(each, InputError)
             if n_errors > limit:
                 reason = f"more than {limit:,.0f} parts of the file cannot be read; the rest is left out"

@@ -7,6 +7,7 @@ function that waits for its answer.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -119,15 +120,28 @@ def _joined(parts: Sequence[NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
     return np.array([part.size for part in parts], np.int64), np.concatenate([part.ravel() for part in parts])
 
 
-_OWN_FOLDER = Path(__file__).parent
-_OWN_MARK = "agentunit_local:"
+_PACKAGES = ("agentunit_local", "agentunit_local_large")
 
 
 def _shared_name(path: Path) -> str:
-    """A file by a name that holds on other machines: files of this package lie elsewhere there."""
-    is_own = path.is_relative_to(_OWN_FOLDER)
-    return _OWN_MARK + path.relative_to(_OWN_FOLDER).as_posix() if is_own else str(path)
+    """A file by a name that holds on other machines: files of our packages lie elsewhere there."""
+    for package in _PACKAGES:
+        folder = _folder(package)
+        if folder is not None and path.is_relative_to(folder):
+            return f"{package}:{path.relative_to(folder).as_posix()}"
+    return str(path)
 
 
 def _own_path(name: str) -> Path:
-    return _OWN_FOLDER / name.removeprefix(_OWN_MARK) if name.startswith(_OWN_MARK) else Path(name)
+    package, _, inside = name.partition(":")
+    if package not in _PACKAGES:
+        return Path(name)
+    folder = _folder(package)
+    if folder is None:
+        raise ModelFilesError(f"{package} must be installed where models are held; it is not")
+    return folder / inside
+
+
+def _folder(package: str) -> Path | None:
+    found = find_spec(package)
+    return None if found is None or found.origin is None else Path(found.origin).parent

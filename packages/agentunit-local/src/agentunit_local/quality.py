@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Sequence
 from math import exp, log
+from pathlib import Path
 from typing import Any
 
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit_local.answer_matching import correctness, match_features
-from agentunit_local.grounding.calibration import shipped_calibration
+from agentunit_local.grounding.calibration import Calibration, calibration_of
 from agentunit_local.grounding.claims import claims_of, why_no_claims
-from agentunit_local.grounding.cross_encoder import CrossEncoder, opened
+from agentunit_local.grounding.cross_encoder import SHIPPED, CrossEncoder, opened
 from agentunit_local.grounding.languages import MEASURED, language_of
 from agentunit_local.grounding.relevance import passage_relevance
 from agentunit_local.grounding.support import Support, SupportJudge
@@ -36,6 +37,8 @@ class LocalBackend:
     """
 
     name = "local"
+    weights: Path | None = None
+    """The folder of another size of the model, with what was fitted with it; ``None`` is the one of this package."""
     measures = frozenset({"faithfulness", "answer_correctness", "retrieval_quality"})
     without_answer = frozenset({"retrieval_quality"})
 
@@ -43,8 +46,10 @@ class LocalBackend:
         """Why it cannot run: the folder that the user named, or a broken installation."""
         try:
             self._model()
+            self._calibration()
         except ModelFilesError as error:
-            return f"{MODEL_VARIABLE}: {error}" if os.environ.get(MODEL_VARIABLE) else str(error)
+            is_named = self.weights is None and os.environ.get(MODEL_VARIABLE)
+            return f"{MODEL_VARIABLE}: {error}" if is_named else str(error)
         return None
 
     def judge(self, measure: str, questions: Sequence[QualityQuestion]) -> list[Verdict]:
@@ -61,7 +66,14 @@ class LocalBackend:
 
     def _model(self) -> CrossEncoder:
         """What reads claims for faithfulness."""
-        return opened(os.environ.get(MODEL_VARIABLE) or None, self._device())
+        named = os.environ.get(MODEL_VARIABLE) if self.weights is None else None
+        return opened(named, self._device()) if named else self._own_model()
+
+    def _own_model(self) -> CrossEncoder:
+        return opened(None if self.weights is None else str(self.weights), self._device())
+
+    def _calibration(self) -> Calibration:
+        return calibration_of(self.weights or SHIPPED)
 
     def _device(self) -> str | None:
         """The device of torch that models run on; ``None`` is ONNX Runtime on the processors."""
@@ -71,7 +83,7 @@ class LocalBackend:
         """The model that a measure asks."""
         if measure == "retrieval_quality":
             return shipped_encoder(self._device())
-        return self._model() if measure == "faithfulness" else opened(None, self._device())
+        return self._model() if measure == "faithfulness" else self._own_model()
 
     def _judging(self, measure: str, question: QualityQuestion) -> Judging:
         """The verdict on a question, in steps: yields what the model must read, and is sent what it says."""
@@ -84,7 +96,7 @@ class LocalBackend:
 
     def _faithfulness(self, question: QualityQuestion) -> Judging:
         model = self._model()
-        support = yield from SupportJudge(model, shipped_calibration().faithfulness).steps(
+        support = yield from SupportJudge(model, self._calibration().faithfulness).steps(
             question.question, question.context, question.answer
         )
         if support is None:
@@ -106,7 +118,7 @@ class LocalBackend:
             return Verdict(round(matched, 6), {**detail, "matched": round(matched, 4)})
         (score,) = yield [correctness_pair(question)]
         logit = score.logit
-        weights = shipped_calibration().correctness
+        weights = self._calibration().correctness
         bounded = min(max(matched, 1e-4), 1 - 1e-4)
         total = weights["matched"] * log(bounded / (1 - bounded)) + weights["model"] * logit + weights["intercept"]
         detail |= {"matched": round(matched, 4), "model_logit": round(logit, 3)}
@@ -120,7 +132,7 @@ class LocalBackend:
             return Verdict(None, {"reason": "no question: relevance is judged against case.query"})
         found = []
         for passage in question.context:
-            relevance = yield from passage_relevance(question.question, passage, shipped_calibration().relevance)
+            relevance = yield from passage_relevance(question.question, passage, self._calibration().relevance)
             found.append(relevance)
         passages = [{"passage": number, "relevance": round(each, 4)} for number, each in enumerate(found)]
         return Verdict(round(sum(found) / len(found), 6), {"passages": passages})

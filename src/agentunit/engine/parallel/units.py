@@ -26,11 +26,6 @@ class FileUnit(Struct, frozen=True, tag="file"):
     n_bytes: int
     lines: LineRange | None = None
 
-    def __str__(self) -> str:
-        if self.lines is None:
-            return self.path
-        return f"{self.path}, bytes {self.lines.start:,} to {self.lines.end:,}"
-
 
 class TraceUnit(Struct, frozen=True, tag="traces"):
     """Some traces, of spans that other units have found. ``spools`` are the numbers of those units."""

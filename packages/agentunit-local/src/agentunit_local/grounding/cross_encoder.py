@@ -18,6 +18,7 @@ from agentunit_local.onnx_text import OnnxTextModel
 from agentunit_local.text_model import Later, ModelFilesError, TextModel, Tokens
 
 LARGEST_LOGIT = 5.0
+SHIPPED = Path(str(files("agentunit_local"))) / "weights" / "groundedness"
 _FEWEST_TOKENS = 64
 _MODEL, _TOKENIZER, _SETTINGS = "model.onnx", "tokenizer.json", "cross_encoder.json"
 
@@ -131,7 +132,7 @@ def opened(folder: str | None = None, device: str | None = None) -> CrossEncoder
     the label that means "supported" in a model with several.
     """
     if folder is None:
-        return CrossEncoder(_shipped(), name="agentunit-local", device=device)
+        return CrossEncoder(SHIPPED, name="agentunit-local", device=device)
     place = Path(folder).expanduser()
     for needed in (_MODEL, _TOKENIZER):
         if not (place / needed).is_file():
@@ -160,7 +161,3 @@ def _whole(settings: Path, given: dict[str, Any], key: str, default: int, *, at_
     if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
         raise ModelFilesError(f"{settings}: {key} must be a whole number of at least {at_least}; received {value!r}")
     return value
-
-
-def _shipped() -> Path:
-    return Path(str(files("agentunit_local"))) / "weights" / "groundedness"
