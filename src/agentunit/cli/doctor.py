@@ -49,6 +49,7 @@ _EXTRAS = {
     "local": ("agentunit_local", "local models of the quality metrics, sentence embeddings, people and addresses"),
     "local-large": ("agentunit_local_large", "the larger local model of faithfulness: closer to people, slower"),
     "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
+    "gpu": ("torch", "the local model on a GPU, as the backend local-gpu"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
     "collect": ("grpc", "gRPC for agentunit collect, on port 4317 (OTLP over HTTP needs nothing or otel)"),
 }
