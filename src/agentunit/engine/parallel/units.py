@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -94,7 +95,7 @@ def _is_cut(path: str, format_name: str | None) -> bool:
         return False
     try:
         with open_binary(path) as raw:
-            stream = decompressed(raw)
+            stream: Any = decompressed(raw)
             if not raw.seekable():
                 return False
             if stream is not raw:
