@@ -94,11 +94,10 @@ def _is_cut(path: str, format_name: str | None) -> bool:
     if not is_file(path) or format_name not in (None, NATIVE_FORMAT):
         return False
     try:
-        with open_binary(path) as raw:
-            stream: Any = decompressed(raw)
-            if not raw.seekable():
-                return False
-            if stream is not raw:
+        with open_binary(path) as opened:
+            raw: Any = opened
+            stream = decompressed(raw)
+            if stream is not raw or not raw.seekable():
                 return False
             return format_name == NATIVE_FORMAT or is_native(read_opening(path, stream)[0])
     except (OSError, ZstandardMissing, *BROKEN_STREAM):
