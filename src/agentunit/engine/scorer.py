@@ -52,6 +52,7 @@ class Scorer:
         self.name: str = metric.name
         self._metric = metric
         self._info = describe(metric)
+        self._informational, self._version = self._info.informational, self._info.version
         self.aggregate = MetricAggregate(self.name, self._info)
         self._composite = isinstance(metric, CompositeMetric)
         # A result of theirs for an input that cannot be used is made here: one call less a score.
@@ -155,7 +156,16 @@ class Scorer:
             result = self._metric.unscored(str(problem), error=problem)
         except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
             return self.failed(error, now() - start)
-        return self._finish(result, now() - start)
+        elapsed = now() - start
+        # The usual result, checked at a glance; ``_finish`` looks closely at any other.
+        if result.__class__ is MetricResult and result.value.__class__ is float and not self._composite:
+            detail = result.detail
+            backend = detail.get("backend") if detail.__class__ is dict else None
+            if backend.__class__ is str and -LARGEST_MAGNITUDE < result.value < LARGEST_MAGNITUDE:
+                if backend in self._informational or "informational" in detail:
+                    return Score(result, "informational", backend, self._version, elapsed)
+                return Score(result, "ok", backend, self._version, elapsed)
+        return self._finish(result, elapsed)
 
     def _without_content(self, why: str) -> Score:
         return self._finish(without_content(self._metric, why), 0.0)
@@ -169,24 +179,17 @@ class Scorer:
 
     def _finish(self, result: Any, elapsed: float) -> Score:
         info = self._info
-        is_usual = result.__class__ is MetricResult and result.detail.__class__ is dict
-        if (
-            not is_usual
-            or result.value.__class__ is not float
-            or not -LARGEST_MAGNITUDE < result.value < LARGEST_MAGNITUDE
-        ):
-            problem = _problem_with(result)
-            if problem is not None:
-                return self.failed(TypeError(problem), elapsed)
+        problem = _problem_with(result)
+        if problem is not None:
+            return self.failed(TypeError(problem), elapsed)
         detail = result.detail
         backend = detail.get("backend")
-        if backend.__class__ is not str and not isinstance(backend, str):
+        if not isinstance(backend, str):
             backend = info.backend
         if result.value is None:
             failed = "error" in detail and not self._composite
             return Score(result, "error" if failed else "not_applicable", backend, info.version, elapsed)
-        if result.value.__class__ is not float:
-            result.value = float(result.value)
+        result.value = float(result.value)
         informational = backend in info.informational or "informational" in detail
         if self._composite:
             backend, informational = self._metric.provenance(result)

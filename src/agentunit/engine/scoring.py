@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from inspect import GEN_CLOSED, getgeneratorstate, isgenerator
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any, Literal
 
 from agentunit.core.codec import RecordError, as_record
@@ -190,9 +190,9 @@ class Run(RunTotals, ScoreRows):
         scorers = [(scorer.name, scorer.score, scorer.aggregate.add) for scorer in self._scorers]
         # Without a metric that gains from batches, each case is done before the next is read: scores come at once, and
         # what a case needs in memory is still warm.
-        read = self._read_in_chunks(records, batched) if batched else ((0, *each) for each in self._read_each(records))
+        read = self._read_in_chunks(records, batched) if batched else zip(repeat(0), self._read_each(records))
         with judge_run(self.metrics):
-            for position, case_id, item in read:
+            for position, (case_id, item) in read:
                 case_id = case_id or f"case-{self.n_cases + 1}"
                 scores = {}
                 for name, score_item, add in scorers:
@@ -203,14 +203,15 @@ class Run(RunTotals, ScoreRows):
                 yield self._counted(case_id, item, scores)
             self.judge_problems = judge_problems(self.metrics)
 
-    def _read_in_chunks(self, records: Iterator[Any], batched: Sequence[Scorer]) -> Iterator[tuple[int, str, Item]]:
+    def _read_in_chunks(
+        self, records: Iterator[Any], batched: Sequence[Scorer]
+    ) -> Iterator[tuple[int, tuple[str, Item]]]:
         """The cases of each chunk with their places in it; the scores of ``batched`` are ready for them."""
         for chunk in self._chunks(records, batched):
             items = [item for _, item in chunk.items]
             for scorer in batched:
                 scorer.begin(items, chunk.started.get(scorer.name))
-            for position, (case_id, item) in enumerate(chunk.items):
-                yield position, case_id, item
+            yield from enumerate(chunk.items)
             if chunk.refused is not None:
                 raise chunk.refused
 

@@ -26,6 +26,9 @@ class LineRange(Struct, frozen=True):
     def stream(self, raw: BinaryIO) -> io.BufferedIOBase:
         """The bytes of these lines."""
         start = _next_line(raw, self.start)
+        if isinstance(raw, io.BufferedReader) and not isinstance(raw.raw, io.FileIO):
+            # Going back and forth in a file by URL would fetch it twice.
+            return io.BufferedReader(_ToLineEnd(raw, start, self.end), _CHUNK_BYTES)
         end = max(start, _next_line(raw, self.end))
         if end - start <= _AT_ONCE_BYTES:
             raw.seek(start)
@@ -69,6 +72,29 @@ def _next_line(raw: BinaryIO, place: int) -> int:
             return at + found + 1
         at += len(chunk)
     return at
+
+
+class _ToLineEnd(io.RawIOBase):
+    """The bytes from a place to the end of the line in which another lies, found as they are read."""
+
+    def __init__(self, raw: BinaryIO, start: int, end: int) -> None:
+        self._raw = raw
+        self._at, self._end = start, end
+        self._is_done = start >= end
+        raw.seek(start)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = b"" if self._is_done else self._raw.read(len(buffer))
+        last = self._end - 1 - self._at
+        if last < len(data) and (found := data.find(b"\n", max(0, last))) >= 0:
+            data = data[: found + 1]
+            self._is_done = True
+        self._at += len(data)
+        buffer[: len(data)] = data
+        return len(data)
 
 
 class _Limited(io.RawIOBase):

@@ -98,13 +98,13 @@ class TraceFiles:
         seen: set[int] | None = set() if len(self.files) > 1 else None
         records = self._records()
         for found in records if self._group_by == "trace" else _by_session(records):
-            if isinstance(found, Record) and seen is not None:
+            if seen is not None and isinstance(found, Record):
                 note_repeated(found.case.id, seen, self.notes)
             yield self.completed(found)
 
     def completed(self, found: Record | InputError) -> Record | InputError:
         """A record that was read, with what is known of its case beside its file."""
-        if isinstance(found, Record):
+        if found.__class__ is Record:
             if origin_of(found.case) is None:
                 # Put together from several files: paths in it are looked up beside the first of them.
                 set_origin(found.case, _folder_of(self.files[0][0]))
@@ -215,8 +215,8 @@ class TraceFiles:
 
     def _native(self, path: str, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
         for each in RecordFile(path).read_from(stream):
-            if isinstance(each, Record):
-                self._note_scopes(each.trace.metadata.get("instrumentation"))
+            if each.__class__ is Record and "instrumentation" in each.trace.metadata:
+                self._note_scopes(each.trace.metadata["instrumentation"])
             yield each
 
     def _note_scopes(self, scopes: object) -> None:

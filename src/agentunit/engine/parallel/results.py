@@ -19,7 +19,7 @@ from agentunit.engine.parallel.work import Job, Lines, SpoolFiles, UnitEnd, note
 from agentunit.traces.limits import read_limits
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.reading import TraceFiles, note_repeated
-from agentunit.traces.remote import is_remote, shown_source
+from agentunit.traces.remote import is_remote, open_binary, shown_source
 from agentunit.traces.spools import Spool
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class _FileSoFar:
         if error.line is None or not isinstance(unit, FileUnit) or unit.lines is None:
             return error
         if self._counted < unit.lines.start:
-            with open(unit.path, "rb") as raw:
+            with open_binary(unit.path) as raw:
                 self._n_lines += LineRange(self._counted, unit.lines.start).n_lines(raw)
             self._counted = unit.lines.start
         return InputError(error.source, error.line + self._n_lines, error.reason)
