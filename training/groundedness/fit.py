@@ -136,7 +136,7 @@ def left_out(rows: Sequence[ScoredAnswer], mix: Mix, memory: float) -> dict[str,
             pooled += [(value, label, name) for value, label in zip(values.tolist(), labels.tolist(), strict=True)]
     seen = [each for each in pooled if each[2].startswith(TRAINABLE)]
     unseen = [each for each in pooled if not each[2].startswith(TRAINABLE)]
-    errors = {"pooled": pooled, "rows trained on": seen, "sets never trained on": unseen}
+    errors = {"pooled": pooled, "sets that train the model": seen, "sets never trained on": unseen}
     return {
         "datasets": sets,
         "calibration_error": {name: round(_error(some), 3) for name, some in errors.items() if some},
