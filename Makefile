@@ -8,16 +8,18 @@ FRAMEWORKS := .venv-frameworks
 NAMES ?= $(patsubst tests/frameworks/environments/%.txt,%,$(wildcard tests/frameworks/environments/*.txt)) vercel
 OPTIONAL := .venv-optional
 LOCAL := packages/agentunit-local
+LARGE := packages/agentunit-local-large
 # 'make optional PARTS=torch' runs one of them only.
 PARTS ?= $(patsubst tests/optional/%.txt,%,$(wildcard tests/optional/*.txt))
 ENVIRONMENTS := $(NAMES:%=$(FRAMEWORKS)/%/.ready)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PRECIOUS: $(OPTIONAL)/%/.ready
-.PHONY: help demo test lint unit frameworks optional docs viewer validity bench clean
+.PHONY: help demo large test lint unit frameworks optional docs viewer validity bench clean
 
 help:
 	@echo "make demo       score a bundled recording (needs Python 3.10+ and pip; offline after install)"
+	@echo "make large      add the larger local model, which metrics then take by themselves"
 	@echo "make test       linters, types, layers, docs and all tests"
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
 	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a browser, a speech recogniser, a language model or pip, each by itself"
@@ -31,6 +33,10 @@ help:
 demo: $(VENV)/.base
 	@$(BIN)/agentunit demo
 	@echo "to use it in this shell: source $(BIN)/activate"
+
+large: $(VENV)/.base
+	@$(PIP) install -e $(LARGE)
+	@$(BIN)/agentunit doctor | grep "backend local"
 
 test: lint unit
 

@@ -145,8 +145,9 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
     """The backend to use for a measure; ``None`` stands for the lexical fallback.
 
     ``auto`` takes the first that is installed, measures this and is ready: RAGAS with a configured judge (unless
-    ``AGENTUNIT_RAGAS=0``), the judge itself, then the local model, the larger one first. Any other backend is used only when it is named, and
-    one that is named must be able to run. The environment variable ``AGENTUNIT_BACKEND`` may name what ``auto`` means.
+    ``AGENTUNIT_RAGAS=0``), the judge itself, then the local model, the larger one first. Any other backend is used only
+    when it is named, and one that is named must be able to run. The environment variable ``AGENTUNIT_BACKEND`` may name
+    what ``auto`` means.
     """
     if requested == "auto":
         requested = os.environ.get(BACKEND_VARIABLE) or requested

@@ -13,7 +13,16 @@ from rich.table import Table
 
 import agentunit
 from agentunit.backends.judge.settings import PREFIX, configured
-from agentunit.backends.quality import SERVICES, backend_table, installed_backends, load_backend, why_unready
+from agentunit.backends.quality import (
+    LEXICAL,
+    SERVICES,
+    BackendUnavailable,
+    backend_table,
+    installed_backends,
+    load_backend,
+    resolve_backend,
+    why_unready,
+)
 from agentunit.backends.spacy_model import spacy_unready, weights_command
 from agentunit.cli.doctor_judge import Finding, cache_finding, judge_answers
 from agentunit.cli.main import EXIT_ERRORS
@@ -185,7 +194,9 @@ def _importable(module: str) -> bool:
 
 
 def _backends() -> list[Finding]:
-    findings = [Finding("backend lexical", "ok", "the fallback for quality metrics: needs nothing, says little")]
+    taken = _taken()
+    note = "the fallback for quality metrics: needs nothing, says little"
+    findings = [Finding("backend lexical", "ok", note + ("; auto takes it" if taken == LEXICAL else ""))]
     for name in sorted(installed_backends()):
         backend = load_backend(name)
         if isinstance(backend, str):
@@ -196,10 +207,20 @@ def _backends() -> list[Finding]:
         package = getattr(installed_backends()[name], "package", None)
         origin = f"; from {package}" if package else ""
         if reason is None:
-            findings.append(Finding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}{origin}"))
+            chosen = "; auto takes it for faithfulness" if name == taken else ""
+            findings.append(Finding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}{origin}{chosen}"))
         else:
             findings.append(Finding(f"backend {name}", "not ready", f"{reason}{origin}", _way_out(name)))
     return findings
+
+
+def _taken() -> str | None:
+    """The backend that judges faithfulness where none is named; ``None`` where the one that the user set cannot run."""
+    try:
+        backend = resolve_backend("auto", "faithfulness", "doctor")
+    except BackendUnavailable:
+        return None
+    return LEXICAL if backend is None else backend.name
 
 
 def _asked(name: str) -> str:
