@@ -32,7 +32,8 @@ for line in open(sys.argv[1]):
         output=ModelOutput.from_content("bench", case["answer"]),
         scores={name: Score(value=value) for name, value in case["scores"].items()},
     ))
-spec = EvalSpec(created="2026-01-01T00:00:00+00:00", task="bench", dataset=EvalDataset(), model="bench", config=EvalConfig())
+began = "2026-01-01T00:00:00+00:00"
+spec = EvalSpec(created=began, task="bench", dataset=EvalDataset(), model="bench", config=EvalConfig())
 write_eval_log(EvalLog(status="success", eval=spec, samples=samples), sys.argv[2])
 """
 

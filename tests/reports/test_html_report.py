@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from viewer_client import page_parts
+from viewer_client import cases_in, page_parts
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.reports.reported_run import open_run
@@ -69,7 +69,7 @@ def test_every_case_is_in_the_page(demo_run, demo_page):
     parts = page_parts(demo_page)
     columns = parts["data/runs/0/columns-0.json.gz"]
     assert columns["case_id"] == demo_run.case_ids()
-    cases = [case for name, part in parts.items() if "/cases-" in name for case in part]
+    cases = [case for name, part in parts.items() if "/cases-" in name for case in cases_in(part)]
     assert len(cases) == 66
     metrics = [column["name"] for column in parts["data/runs/0/run.json.gz"]["columns"]]
     assert columns["values"][metrics.index("tool_success")][0] == pytest.approx(1 / 3)
@@ -111,7 +111,7 @@ def test_hostile_text_stays_text(hostile_run, hostile_text, tmp_path):
     # The data is in base64: nothing in it can end its element.
     assert sum(tag == "script" for tag, _ in page.elements) == len(parts) + 1
     assert not {"b", "img"} & {tag for tag, _ in page.elements}
-    [case] = parts["data/runs/0/cases-0.json.gz"]
+    [case] = cases_in(parts["data/runs/0/cases-0.json.gz"])
     assert case["answer"] == hostile_text
     assert case["events"][0]["tool"]["arguments"] == {hostile_text: hostile_text}
 
@@ -131,7 +131,7 @@ def test_an_unscored_run_has_a_page(store, keep, tmp_path):
     write_html(open_run("run-1", store), tmp_path / "run.html")
     parts = page_parts(tmp_path / "run.html")
     assert parts["data/runs/0/run.json.gz"]["metrics"] == []
-    assert parts["data/runs/0/cases-0.json.gz"][0]["answer"] == "a"
+    assert cases_in(parts["data/runs/0/cases-0.json.gz"])[0]["answer"] == "a"
 
 
 def in_browser(path: Path, fragment: str, profile: Path) -> str:

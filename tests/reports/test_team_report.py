@@ -3,7 +3,7 @@ from __future__ import annotations
 import io
 
 from rich.console import Console
-from viewer_client import page_parts
+from viewer_client import cases_in, page_parts
 
 from agentunit import DatasetCase, Outcome, Record, TraceEvent, TraceLog
 from agentunit.core.interactions import AgentInteraction
@@ -90,7 +90,7 @@ def test_nothing_hostile_reaches_the_terminal_by_a_name(hostile_text):
 def case_of(record: Record, store, keep, path) -> dict[str, object]:
     keep(store, [[record]], metrics=[])
     write_html(open_run("run-1", store), path)
-    [case] = page_parts(path)["data/runs/0/cases-0.json.gz"]
+    [case] = cases_in(page_parts(path)["data/runs/0/cases-0.json.gz"])
     return case
 
 

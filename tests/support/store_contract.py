@@ -377,6 +377,26 @@ def test_two_processes_write_at_once_and_nothing_is_lost(store: RunStore, addres
     assert [row.position for row in store.metric_rows(run, "a")] == list(range(120))
 
 
+def test_a_part_of_a_run_is_read_without_the_rest(store: RunStore) -> None:
+    run = new_run(store)
+    assert (store.bounds(run), store.n_blocks(run), list(store.lines(run))) == (None, 0, [])
+    add_cases(store, run, 300)
+    for position in range(300):
+        store.add_scores(run, position, 0, {"m": score(float(position % 2)), "n": score(position / 300, n=position)})
+    assert store.bounds(run) == (0, 299)
+    assert store.n_blocks(run) > 2
+    assert (store.is_pass_fail(run, "m"), store.is_pass_fail(run, "n")) == (True, False)
+    for places in ([(7, 0), (8, 0), (6, 0)], [(299, 0), (3, 0), (150, 0), (400, 0), (3, 1)]):
+        lines = list(store.lines(run, places))
+        assert [line[3] for line in lines] == [f"q{at}" for at, repeat in places if at < 300 and repeat == 0]
+        assert lines[0][6] == encode_record(record(lines[0][3]))
+    near = [place for columns in store.score_columns(run, "n", within=(100, 101)) for place in columns.places()]
+    assert {(100, 0), (101, 0)} <= set(near)
+    assert len(near) < 300
+    [first, second] = store.scores_at(run, 150, 0)
+    assert (first.metric, second.metric, second.score.result.detail) == ("m", "n", {"n": 150})
+
+
 def test_labels_stand_until_they_are_replaced_or_taken_back(store: RunStore, address: str) -> None:
     run = new_run(store)
     add_cases(store, run, 2)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import jsonschema
 
 from agentunit.viewer.openapi import schemas
+from agentunit.viewer.packed_cases import unpacked_case
 
 _PART = re.compile(r'<script type="application/octet-stream" data-path="([^"]+)">([^<]*)</script>')
 
@@ -93,9 +94,15 @@ def parts_of(page: str) -> dict[str, Any]:
     return found
 
 
+def cases_in(part: Any) -> list[dict[str, Any]]:
+    """The cases of one part of a bundle or a page."""
+    return [unpacked_case(part, at) for at in range(len(part["rows"]))]
+
+
 def page_text(path: Path | str) -> str:
     """Everything that an exported page says, as text."""
     parts = page_parts(path)
+    parts = {name: cases_in(part) if "/cases-" in name else part for name, part in parts.items()}
     return json.dumps({name: part for name, part in parts.items() if not isinstance(part, bytes)}, ensure_ascii=False)
 
 

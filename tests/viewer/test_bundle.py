@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from viewer_client import check_shape, folder_parts, page_parts
+from viewer_client import cases_in, check_shape, folder_parts, page_parts
 
 from agentunit import Record, TraceLog
 from agentunit.cli.main import cli
@@ -27,7 +27,7 @@ SHAPES = {
     "labels": ("LabelsPage", False),
     "queues": ("LabelQueue", True),
     "columns": ("CaseColumns", False),
-    "cases": ("CaseDetail", True),
+    "cases": ("PackedCases", False),
     "events": ("TraceEvent", True),
     "outline": ("Outline", False),
 }
@@ -44,6 +44,8 @@ def check_parts(parts):
             continue
         shape, many = SHAPES[re.split(r"[-.]", name.rsplit("/", 1)[-1])[0]]
         check_shape(shape, part, many=many)
+        if shape == "PackedCases":
+            check_shape("CaseDetail", cases_in(part), many=True)
 
 
 def test_a_bundle_holds_what_the_server_would_say(store_path, runs, library, tmp_path):
@@ -59,10 +61,10 @@ def test_a_bundle_holds_what_the_server_would_say(store_path, runs, library, tmp
     live = library.run(runs[0]).columns
     assert columns["values"][2] == list(live.numbers("faithfulness"))
     assert columns["verdict"].encode() == live.verdicts()
-    cases = parts[f"{first['folder']}cases-0.json.gz"]
+    cases = cases_in(parts[f"{first['folder']}cases-0.json.gz"])
     assert [case["key"] for case in cases] == [f"{n}-0" for n in range(8)]
     fresh = json.loads(encode_json(library.case(runs[0], "2-0")))
-    assert {**cases[2], "events": None} == {**fresh, "events": None}
+    assert cases[2] == {**fresh, "subject": "", "events": cases[2]["events"]}
     assert first["media"] == {"7-0": [0, 1000]}
     assert {(pair["baseline"], pair["candidate"]) for pair in index["comparisons"]} >= {(runs[0], runs[1])}
     assert sorted(parts[f"{first['folder']}queues.json.gz"][0]["queue"]) == list(range(8))
@@ -148,7 +150,7 @@ def test_an_exported_file_can_be_looked_at(store_path, runs, tmp_path, ending):
     assert invoke("view", file, "--bundle", tmp_path / "site", "--store", "no/store.db").exit_code == 0
     parts = folder_parts(tmp_path / "site")
     check_parts(parts)
-    case = parts["data/runs/0/cases-0.json.gz"][0]
+    case = cases_in(parts["data/runs/0/cases-0.json.gz"])[0]
     assert (case["recorded"], case["answer"]) == ((True, "order 0") if ending == "json.gz" else (False, None))
     assert len(case["scores"]) == 4
 

@@ -812,6 +812,14 @@ export interface BundleLayout {
   runs: BundledRun[]; // in the order of RunsPage
 }
 
+/** Cases of a shard: what most of them share stands once. A case is { ...common, ...row }, its scores are
+ * { ...scores[metric], ...own }; repeats that are left out are the key alone, a subject that is left out is not known. */
+export interface PackedCases {
+  common: Record<string, unknown>;
+  scores: Record<string, Record<string, unknown>>;
+  rows: Record<string, unknown>[]; // scores: [metric, own][]
+}
+
 export interface BundledRun {
   id: string;
   /** "data/runs/0/": file names below are behind it. run.json.gz: RunPage; labels.json.gz: LabelsPage;
@@ -820,7 +828,7 @@ export interface BundledRun {
   n_records: number;
   /** columns-K.json.gz: CaseColumns; the number of the first record of each. */
   columns: number[];
-  /** cases-K.json.gz: CaseDetail[] (events: those that fit); the number of the first record of each. */
+  /** cases-K.json.gz: PackedCases (events: the first 100); the number of the first record of each. */
   cases: number[];
   /** By key, of cases with many events: events-KEY-K.json.gz holds TraceEvent[], beginning at these numbers;
    * outline-KEY.json.gz: Outline. */

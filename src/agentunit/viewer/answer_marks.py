@@ -58,7 +58,8 @@ def _of_claim(
             words = scored[each["start"] : each["end"]]
             at = answer.find(words, start, start + len(text)) if words else -1
             if at >= 0 and words != text:
-                yield {**_place(answer, at, at + len(words)), "kind": "doubtful", **facts}
+                own = {**facts, "probability": number_in(each, "probability")}
+                yield {**_place(answer, at, at + len(words)), "kind": "doubtful", **own}
 
 
 def _place(answer: str, start: int, end: int) -> dict[str, int]:

@@ -25,11 +25,12 @@ from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun
 from agentunit.viewer.api import API_VERSION
 from agentunit.viewer.case_columns import STATUS_LETTERS
 from agentunit.viewer.case_detail import CaseFacts, case_detail, case_media, key_of
-from agentunit.viewer.case_table import ANSWER_LENGTH, QUERY_LENGTH, masked_lines
+from agentunit.viewer.case_table import masked_lines
 from agentunit.viewer.catalog import catalog
 from agentunit.viewer.comparing import comparison_data, comparison_page
 from agentunit.viewer.labels import label_queues, labels_page
 from agentunit.viewer.library import Library, OpenRun
+from agentunit.viewer.packed_cases import packed_cases
 from agentunit.viewer.page import page_foot, page_head
 from agentunit.viewer.run_pages import run_page
 from agentunit.viewer.transcript import FIRST_EVENTS, MOST_EVENTS, Transcript
@@ -44,6 +45,8 @@ _MOST_MEDIA_BYTES = 8 * 10**6
 # Of so few runs every pair is compared; of more each with the one before it of the same name.
 _ALL_PAIRS_UP_TO = 4
 _LEVEL = 9
+# The table has room for more, but the beginnings of texts cannot be told from those in the cases by a compressor.
+_QUERY_LENGTH, _ANSWER_LENGTH = 100, 60
 
 Part = tuple[str, bytes]
 
@@ -129,8 +132,12 @@ def bundle_parts(runs: Sequence[BundledRun], *, personal: bool, source: str = "b
 
 
 def _part(path: str, value: Any) -> Part:
+    return path, _compressed(encode_json(value))
+
+
+def _compressed(content: bytes) -> bytes:
     # The time of writing would make two bundles of one run differ.
-    return path, gzip.compress(encode_json(value), _LEVEL, mtime=0)
+    return gzip.compress(content, _LEVEL, mtime=0)
 
 
 # One run
@@ -153,19 +160,19 @@ def _run_parts(run: BundledRun) -> Iterator[Part]:
 
 
 class _Shard:
-    """Written data that becomes one list when enough of it is there."""
+    """Data that becomes one part when enough of it is there."""
 
     def __init__(self, first: int) -> None:
         self.first = first
-        self.items: list[bytes] = []
+        self.items: list[Any] = []
         self.n_bytes = 0
 
-    def add(self, item: bytes) -> None:
+    def add(self, item: Any, n_bytes: int) -> None:
         self.items.append(item)
-        self.n_bytes += len(item)
+        self.n_bytes += n_bytes
 
-    def written(self) -> bytes:
-        return gzip.compress(b"[" + b",".join(self.items) + b"]", _LEVEL, mtime=0)
+    def is_full_with(self, n_bytes: int) -> bool:
+        return bool(self.items) and self.n_bytes + n_bytes > _SHARD_BYTES
 
 
 def _case_parts(run: BundledRun) -> Iterator[Part]:
@@ -186,11 +193,11 @@ def _case_parts(run: BundledRun) -> Iterator[Part]:
         )
         detail = case_detail(case, facts, run.reported.mask, transcript)
         rows.add(case, detail)
-        item = encode_json(detail)
-        if shard.items and shard.n_bytes + len(item) > _SHARD_BYTES:
+        n_bytes = len(encode_json(detail))
+        if shard.is_full_with(n_bytes):
             yield from _flushed(run, shard)
             shard = _Shard(number)
-        shard.add(item)
+        shard.add(detail, n_bytes)
         if len(rows) == _ROWS_A_SHARD:
             yield rows.part()
             rows = _Rows(run, number + 1)
@@ -202,7 +209,7 @@ def _case_parts(run: BundledRun) -> Iterator[Part]:
 
 
 def _flushed(run: BundledRun, shard: _Shard) -> Iterator[Part]:
-    yield f"{run.folder}cases-{len(run.cases)}.json.gz", shard.written()
+    yield f"{run.folder}cases-{len(run.cases)}.json.gz", _compressed(packed_cases(shard.items))
     run.cases.append(shard.first)
 
 
@@ -232,13 +239,13 @@ def _apart(run: BundledRun, key: str, case: ReportedCase, transcript: Transcript
         shard = _Shard(0)
         for offset in range(0, len(transcript), MOST_EVENTS):
             for at, event in enumerate(transcript.page(offset, MOST_EVENTS, mask), offset):
-                item = encode_json(event)
-                if shard.items and shard.n_bytes + len(item) > _SHARD_BYTES:
-                    yield f"{run.folder}events-{key}-{len(starts)}.json.gz", shard.written()
+                n_bytes = len(encode_json(event))
+                if shard.is_full_with(n_bytes):
+                    yield _part(f"{run.folder}events-{key}-{len(starts)}.json.gz", shard.items)
                     starts.append(shard.first)
                     shard = _Shard(at)
-                shard.add(item)
-        yield f"{run.folder}events-{key}-{len(starts)}.json.gz", shard.written()
+                shard.add(event, n_bytes)
+        yield _part(f"{run.folder}events-{key}-{len(starts)}.json.gz", shard.items)
         starts.append(shard.first)
     for media in (*case_media(case, run.library.media_root), *transcript.all_media()):
         if media.refused is None and media.n_bytes <= _MOST_MEDIA_BYTES:
@@ -287,8 +294,8 @@ class _Rows:
             "first": self._first,
             **self._columns,
             "verdict": "".join(self._columns["verdict"]),
-            "query": masked_lines(self._queries, QUERY_LENGTH, shown),
-            "answer": masked_lines(self._answers, ANSWER_LENGTH, shown),
+            "query": masked_lines(self._queries, _QUERY_LENGTH, shown),
+            "answer": masked_lines(self._answers, _ANSWER_LENGTH, shown),
             "values": list(self._values.values()),
             "statuses": ["".join(each) for each in self._statuses.values()],
         }

@@ -144,7 +144,8 @@ def _score(score: ScoreView, facts: CaseFacts) -> dict[str, Any]:
         "unit": info.unit,
         "direction": info.direction,
         "reason": score.reason,
-        "elapsed_s": score.elapsed_s,
+        # More digits are noise, and take room.
+        "elapsed_s": float(f"{score.elapsed_s:.2g}"),
         "passed": facts.rules.passed(score.metric, score.value, score.status),
         "detail": plain(score.detail),
         "judge_calls": plain(score.judge_calls),

@@ -1,12 +1,13 @@
 // A bundle on a static host, or the same files within one page.
 import type {
   BundledRun, BundleLayout, CaseColumns, CaseDetail, CaseKey, CasesPage, CasesQuery, Catalog, ComparePage, EventsPage, Index, Label,
-  LabelAnswer, LabelQueue, LabelTask, LabelsPage, Media, Outline, Pulse, RunPage, RunsPage, SliceTable, Source, TraceEvent, TrendsPage,
+  LabelAnswer, LabelQueue, LabelTask, LabelsPage, Media, Outline, PackedCases, Pulse, RunPage, RunsPage, SliceTable, Source, TraceEvent, TrendsPage,
 } from "../types";
 import { CaseTable } from "./case_table";
 import { ViewerError } from "./errors";
 import { jsonOf, Kept, type ReadBytes } from "./files";
 import { LocalLabels } from "./local_labels";
+import { unpackedCase } from "./packed_cases";
 
 const LIVE_ONLY = "Only the live server (agentunit view) can do that.";
 const MOST_FOUND = 1_000;
@@ -56,8 +57,8 @@ export class StaticSource implements Source {
     const number = (await this.table(run)).numberOf(position, repeat);
     const shard = shardOf(bundled.cases, number);
     if (number < 0 || shard < 0) throw new ViewerError(`The run has no case '${key}'.`, { status: 404 });
-    const details = await this.shard<CaseDetail[]>(`${bundled.folder}cases-${shard}.json.gz`);
-    const found = details[number - (bundled.cases[shard] ?? 0)];
+    const packed = await this.shard<PackedCases>(`${bundled.folder}cases-${shard}.json.gz`);
+    const found = unpackedCase(packed, number - (bundled.cases[shard] ?? 0));
     if (!found) throw new ViewerError(`The run has no case '${key}'.`, { status: 404 });
     return found;
   }
