@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from viewer_client import report_text
 from hypothesis import example, given
 from hypothesis import strategies as st
 from judge_decisions import decide
 from judge_server import JudgeServer
+from viewer_client import report_text
 
 # Sessions that run in this process forget what they imported; compiled modules cannot be imported twice.
 import agentunit.pytest_support.evaluation
