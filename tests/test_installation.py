@@ -39,7 +39,10 @@ def origin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 def test_in_a_checkout_the_command_names_its_folders() -> None:
     assert install_command("otel") == f'pip install "{ROOT}[otel]"'
     assert (ROOT / "packages/agentunit-local/pyproject.toml").is_file()
-    assert install_command("local").replace('"', "") == f"pip install {ROOT / 'packages/agentunit-local'}"
+    local = ROOT / "packages/agentunit-local"
+    assert install_command("local").replace('"', "") == f"pip install {local}"
+    assert (ROOT / "packages/agentunit-local-large/pyproject.toml").is_file()
+    assert install_command("local-large").replace('"', "") == f"pip install {local} {local}-large"
 
 
 def test_installed_from_a_checkout_that_is_still_there(origin: Any, tmp_path: Path) -> None:
@@ -60,6 +63,7 @@ def test_installed_from_a_repository(origin: Any) -> None:
     assert install_command("otel") == f'pip install "agentunit-eval[otel] @ {place}"'
     local = f'"{place}#subdirectory=packages/agentunit-local"'
     assert remote_install_command() == f'pip install "{place}" {local}'
+    assert install_command("local-large") == f'pip install {local} {local[:-1]}-large"'
 
 
 @pytest.mark.parametrize(

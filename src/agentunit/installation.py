@@ -10,6 +10,8 @@ import msgspec
 DISTRIBUTION = "agentunit-eval"
 LOCAL_FOLDER = "packages/agentunit-local"
 _LOCAL = "local"
+# The local models are packages of their own in the same checkout, and on no index; the larger one needs the other.
+_OWN_FOLDERS = {_LOCAL: (LOCAL_FOLDER,), "local-large": (LOCAL_FOLDER, "packages/agentunit-local-large")}
 
 
 def install_command(extra: str) -> str:
@@ -33,12 +35,12 @@ def remote_install_command() -> str:
 
 def _command(extra: str, folder: Path | None, repository: str | None) -> str:
     if folder is not None:
-        # The local model is a package of its own in the same checkout, and on no index.
-        target = str(folder / LOCAL_FOLDER) if extra == _LOCAL else f"{folder}[{extra}]"
-        return f"pip install {_quoted(target)}"
+        targets = [str(folder / own) for own in _OWN_FOLDERS.get(extra, ())] or [f"{folder}[{extra}]"]
+        return f"pip install {' '.join(map(_quoted, targets))}"
     if repository is not None:
-        own = f"{repository}#subdirectory={LOCAL_FOLDER}"
-        return f'pip install "{own}"' if extra == _LOCAL else f'pip install "{DISTRIBUTION}[{extra}] @ {repository}"'
+        targets = [f"{repository}#subdirectory={own}" for own in _OWN_FOLDERS.get(extra, ())]
+        targets = targets or [f"{DISTRIBUTION}[{extra}] @ {repository}"]
+        return f"pip install {' '.join(map(_quoted, targets))}"
     return f'pip install "{DISTRIBUTION}[{extra}]"'
 
 

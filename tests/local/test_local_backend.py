@@ -10,8 +10,8 @@ import agentunit_local.quality
 import pytest
 from agentunit_local.grounding import cross_encoder
 from agentunit_local.grounding.pairs import PairTokens
-from agentunit_local.onnx_text import ModelFilesError
 from agentunit_local.quality import MODEL_VARIABLE, LocalBackend
+from agentunit_local.text_model import ModelFilesError
 
 import agentunit
 from agentunit.backends import quality

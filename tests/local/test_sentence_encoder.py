@@ -13,8 +13,8 @@ from tiny_onnx import write_lookup_model
 pytest.importorskip("agentunit_local", reason="agentunit-local is not installed")
 
 import numpy as np
-from agentunit_local.onnx_text import ModelFilesError
 from agentunit_local.sentences import WEIGHTS, SentenceEncoder, encoder_from_folder, shipped_encoder
+from agentunit_local.text_model import ModelFilesError
 
 SENTENCES = ["The weather is lovely today.", "It's so sunny outside!", "He drove to the stadium."]
 # What the documentation of sentence-transformers prints for all-MiniLM-L6-v2 and these sentences.

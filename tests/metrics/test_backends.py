@@ -75,7 +75,7 @@ def offer(install_package: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) 
         source: str | None = None,
         target: str = "Backend",
     ) -> str:
-        module = f"backend_{name}"
+        module = f"backend_{name.replace('-', '_')}"
         code = (
             source
             if source is not None
@@ -157,6 +157,19 @@ def test_auto_passes_over_what_is_not_ready(offer: Offer) -> None:
     assert evaluate(FaithfulnessMetric()).detail["backend"] == "lexical"
     offer("local")
     assert evaluate(FaithfulnessMetric()).detail["backend"] == "local"
+
+
+def test_of_two_sizes_auto_takes_the_larger_and_each_has_its_name(offer: Offer) -> None:
+    offer("local")
+    offer("local-large")
+    assert evaluate(FaithfulnessMetric()).detail["backend"] == "local-large"
+    assert evaluate(FaithfulnessMetric(backend="local")).detail["backend"] == "local"
+
+
+def test_a_larger_model_that_is_not_there_is_named_with_its_command(offer: Offer) -> None:
+    offer("local")
+    with pytest.raises(BackendUnavailable, match=r"received 'local-large'; pip install .*agentunit-local-large"):
+        FaithfulnessMetric(backend="local-large")
 
 
 def test_auto_passes_over_what_does_not_measure_this(offer: Offer) -> None:

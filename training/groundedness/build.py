@@ -36,6 +36,8 @@ def main(data: Path, lexicon_file: Path, tokenizer_file: Path, out: Path) -> Non
     jobs = [(texts[start : start + 200], lexicon, names, SEED + start, per_text) for start in range(0, len(texts), 200)]
     groups = list(examples.entailment_pairs(data, rng))
     print(len(groups), "entailment pairs")
+    groups += examples.relevance_pairs(data, rng)
+    print(len(groups), "with questions and passages")
     with multiprocessing.Pool() as pool:
         made = [group for part in pool.imap(_make, jobs) for group in part]
         print(len(made), f"made sentences, {time.monotonic() - started:.0f} s")
@@ -104,6 +106,7 @@ def _write(groups: list[Group], pairs: list[tuple[np.ndarray, np.ndarray, np.nda
         label=np.array([group.label for group in groups], np.float32),
         weight=np.array([group.weight for group in groups], np.float32),
         fold=np.array([group.fold for group in groups]),
+        document=np.array([group.document for group in groups]),
         kind=np.array([group.kind for group in groups]),
         key=np.array([group.key for group in groups]),
     )

@@ -150,7 +150,10 @@ class Editor:
     def swapped(self, source: Source, number: int) -> tuple[Made, Made] | None:
         """A supported sentence, and the same with one small thing changed; ``None`` when nothing could be changed."""
         made = self.supported(source, number)
-        steps = [self._exchange, self._exchange_names, self._change_date, self._change_number, self._opposite]
+        steps = [
+            self._exchange, self._exchange_names, self._change_date, self._change_number, self._opposite,
+            self._negate, self._change_name, self._sister,
+        ]  # fmt: skip
         self._rng.shuffle(steps)
         for step in steps:
             wrong = Made(list(made.tokens), list(made.wrong), list(made.steps))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from training.groundedness.edits import Editor, Made, Source
 # The labelled sets whose licences allow training shipped weights; the others are for measurement only.
 TRAINABLE = ("frank_", "summedits_", "wice", "begin_", "halueval_")
 FOLDS = 5
+MADE = "made:"
+"""How the kind of a group begins that was made from a text."""
 RANKED = "ranked:"
 """How the kind of a group begins whose first claim should beat its second on the same evidence."""
 
@@ -39,6 +42,11 @@ PAIR_SOURCES: dict[str, tuple[int, float]] = {
 }  # fmt: skip
 
 
+# Sets of questions about passages, and how many of each are asked of the right and of a wrong passage.
+ASKED_SOURCES = {"boolq_lt": 6000, "narrativeqa_lt": 3000, "ares_synth_qa": 2000, "condaqa_yesno": 1500}
+_QUESTION = re.compile(r'^The answer to the question "(.{8,}?)" is |^Question: (.{8,}?) Answer: ')
+
+
 @dataclass
 class Pair:
     """Evidence and claim; ``wrong`` marks the characters of the claim that are wrong, where that is known."""
@@ -50,7 +58,7 @@ class Pair:
 
 @dataclass
 class Group:
-    """Pairs with one label (1.0: all supported), what it counts, where it is from, and its fold."""
+    """Pairs with one label (1.0: all supported), what it counts, where it is from, its fold, and its document's number."""
 
     pairs: list[Pair]
     label: float
@@ -58,7 +66,7 @@ class Group:
     kind: str = "pair"
     key: str = ""
     fold: int = -1
-    extra: dict[str, Any] = field(default_factory=dict)
+    document: int = -1
 
 
 def rows_of(path: Path) -> Iterator[dict[str, Any]]:
@@ -80,6 +88,39 @@ def entailment_pairs(folder: Path, rng: random.Random) -> Iterator[Group]:
         for row in rows[:most]:
             label = float(row["label"] == "entailment")
             yield Group([Pair(row["premise"], row["hypothesis"])], label, weight, source)
+
+
+def relevance_pairs(folder: Path, rng: random.Random) -> list[Group]:
+    """Questions with the passage they were asked about, and with the one among others that has most words of theirs."""
+    found: list[Group] = []
+    for source, most in ASKED_SOURCES.items():
+        asked: dict[str, str] = {}
+        for row in rows_of(folder / "train" / f"{source}.jsonl.gz"):
+            question = _QUESTION.search(row["hypothesis"])
+            if question is not None and row["label"] != "not_supported":
+                asked.setdefault(next(filter(None, question.groups())), row["premise"])
+        chosen = rng.sample(sorted(asked.items()), min(most, len(asked)))
+        passages = list(dict.fromkeys(passage for _, passage in chosen))
+        holding: dict[str, set[int]] = {}
+        for number, passage in enumerate(passages):
+            for word in _words(passage):
+                holding.setdefault(word, set()).add(number)
+        for question_text, passage in chosen:
+            found.append(relevance_group(question_text, passage, 1.0, f"relevance:{source}", "", -1))
+            shared: dict[int, float] = {}
+            for word in _words(question_text):
+                numbers = holding.get(word, set())
+                for number in numbers if len(numbers) < 200 else ():
+                    shared[number] = shared.get(number, 0.0) + 1.0 / len(numbers)
+            others = sorted((n for n in shared if passages[n] != passage), key=lambda n: (-shared[n], n))[:3]
+            other = passages[rng.choice(others)] if others else rng.choice(passages)
+            if other != passage:
+                found.append(relevance_group(question_text, other, 0.0, f"relevance:{source}", "", -1))
+    return found
+
+
+def _words(text: str) -> set[str]:
+    return {stem for sentence in Context([text]).sentences for stem in sentence.content}
 
 
 def texts_of(folder: Path) -> list[tuple[str, str]]:
@@ -110,9 +151,10 @@ def made_groups(kind: str, text: str, editor: Editor, rng: random.Random, most: 
         yield _made_group(claim, context, 1.0, kind)
         if not _is_said(claim, rest):
             yield _made_group(claim, rest, 0.0, kind, everything=True)
-    swapped = editor.swapped(source, rng.choice(usable))
-    if swapped is not None:
-        yield _ranked_group(*swapped, context, kind)
+    for number in rng.sample(usable, min(len(usable), max(1, most - 1))):
+        swapped = editor.swapped(source, number)
+        if swapped is not None:
+            yield _ranked_group(*swapped, context, kind)
     for number in rng.sample(usable, min(len(usable), most)):
         made = editor.supported(source, number)
         yield _made_group(made, context, 1.0, kind)
@@ -146,7 +188,7 @@ def _made_group(made: Made, context: Context, label: float, kind: str, *, everyt
     claim = made.text
     evidence = " ".join(context.sentences[number].sentence.text for number in context.evidence_for(claim))
     wrong = [(0, len(claim))] if everything else _wrong_places(made)
-    return Group([Pair(evidence, claim, wrong)], label, 0.6, f"made:{kind}")
+    return Group([Pair(evidence, claim, wrong)], label, 0.6, f"{MADE}{kind}")
 
 
 def _wrong_places(made: Made) -> list[tuple[int, int]]:
@@ -176,7 +218,7 @@ def answer_group(row: dict[str, Any]) -> Group:
     trainable = dataset.startswith(TRAINABLE)
     return Group(
         pairs, label, weight, dataset, str(row["id"]), fold_of(row["group"]) if trainable else -2,
-        {"faithful": row.get("faithful")},
+        zlib.crc32(f"{dataset} {row['group']}".encode()),
     )  # fmt: skip
 
 
@@ -189,9 +231,9 @@ def correctness_group(row: dict[str, Any]) -> Group:
     return Group([pair], float(row["correct"]), 0.7, "correctness", str(row["id"]), fold_of(row["question"]))
 
 
-def relevance_group(question: str, passage: str, label: float, dataset: str, key: str) -> Group:
+def relevance_group(question: str, passage: str, label: float, dataset: str, key: str, fold: int = -2) -> Group:
     """A passage that answers a question, or not."""
     claim = f"The text answers the question: {question}"
     context = Context([passage])
     evidence = " ".join(context.sentences[n].sentence.text for n in context.evidence_for(question))
-    return Group([Pair(evidence, claim)], label, 1.0, dataset, key, -2)
+    return Group([Pair(evidence, claim)], label, 1.0, dataset, key, fold)

@@ -34,6 +34,17 @@ class Shape:
         return 1e-5 if self.relative else 1e-12
 
 
+class Norm(nn.LayerNorm):
+    """A norm that keeps the kind of number it is given: mixed precision would write each as 32 bits."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Normalize the last dimension; sums are taken in 32 bits in any case."""
+        with torch.autocast(x.device.type, enabled=False):
+            return functional.layer_norm(
+                x, self.normalized_shape, self.weight.to(x.dtype), self.bias.to(x.dtype), self.eps
+            )
+
+
 class Layer(nn.Module):
     """Attention and feed-forward, each followed by a residual and a norm."""
 
@@ -43,18 +54,16 @@ class Layer(nn.Module):
         self.dropout = dropout
         self.qkv = nn.Linear(shape.width, 3 * shape.width)
         self.out = nn.Linear(shape.width, shape.width)
-        self.norm = nn.LayerNorm(shape.width, eps=shape.norm_eps)
+        self.norm = Norm(shape.width, eps=shape.norm_eps)
         self.up = nn.Linear(shape.width, shape.inner)
         self.down = nn.Linear(shape.inner, shape.width)
-        self.last_norm = nn.LayerNorm(shape.width, eps=shape.norm_eps)
+        self.last_norm = Norm(shape.width, eps=shape.norm_eps)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """One layer; ``mask`` says which tokens may be looked at, or what is added to how much they are."""
         batch, length, width = x.shape
         parts = self.qkv(x).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        attended = functional.scaled_dot_product_attention(
-            parts[0], parts[1], parts[2], attn_mask=mask, dropout_p=self.dropout if self.training else 0.0
-        )
+        attended = functional.scaled_dot_product_attention(parts[0], parts[1], parts[2], attn_mask=mask)
         attended = self.out(attended.transpose(1, 2).reshape(batch, length, width))
         x = self.norm(x + functional.dropout(attended, self.dropout, self.training))
         inner = self.down(functional.gelu(self.up(x)))
@@ -71,7 +80,7 @@ class CrossEncoder(nn.Module):
         self.words = nn.Embedding(shape.vocabulary, shape.width)
         self.places = nn.Embedding(shape.positions, shape.width)
         self.kinds = nn.Embedding(shape.kinds, shape.width)
-        self.norm = nn.LayerNorm(shape.width, eps=shape.norm_eps)
+        self.norm = Norm(shape.width, eps=shape.norm_eps)
         if shape.relative:
             self.distances = nn.Embedding(shape.relative, shape.heads)
             buckets = distance_buckets(shape.positions - shape.first_position, shape.relative)
@@ -88,12 +97,20 @@ class CrossEncoder(nn.Module):
         places = torch.arange(length, device=ids.device) + self.shape.first_position
         x = self.norm(self.words(ids) + self.places(places) + self.kinds(kinds))
         x = functional.dropout(x, self.dropout, self.training)
+        if torch.is_autocast_enabled(x.device.type):
+            x = x.to(torch.get_autocast_dtype(x.device.type))
         mask = attention[:, None, None, :].bool()
         if self.shape.relative:
-            bias = self.distances(self.buckets[:length, :length]).permute(2, 0, 1)[None]
+            # Not trained further: a gradient for each pair of places would take a third of the time. Laid out anew:
+            # fast attention reads only what lies side by side, else a step takes twice as long.
+            bias = self.distances(self.buckets[:length, :length].long()).permute(2, 0, 1).contiguous()[None].detach()
             mask = torch.where(mask, bias, torch.full_like(bias[:1, :1, :1, :1], -30000.0)).to(x.dtype)
         for layer in self.layers:
             x = layer(x, mask)
+        return self.said(x, kinds, attention)
+
+    def said(self, x: Tensor, kinds: Tensor, attention: Tensor) -> tuple[Tensor, Tensor]:
+        """What the heads make of the last layer."""
         said = (kinds > 0).to(x.dtype) * attention.to(x.dtype)
         mean = (x * said[..., None]).sum(1) / said.sum(1, keepdim=True).clamp(min=1.0)
         most = (x - (1.0 - said[..., None]) * 30000.0).amax(1)
@@ -109,7 +126,8 @@ def distance_buckets(length: int, n_buckets: int, farthest: int = 128) -> Tensor
     exact = half // 2
     distance = behind.abs()
     far = exact + (torch.log(distance.clamp(min=1) / exact) / math.log(farthest / exact) * (half - exact)).long()
-    return torch.where(distance < exact, distance, far.clamp(max=half - 1)) + (behind < 0).long() * half
+    buckets = torch.where(distance < exact, distance, far.clamp(max=half - 1)) + (behind < 0).long() * half
+    return buckets.to(torch.uint8)
 
 
 def shape_of(weights: dict[str, Tensor], layers: int) -> Shape:

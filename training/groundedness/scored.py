@@ -10,7 +10,7 @@ import gzip
 import hashlib
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,23 +85,34 @@ def scored_by_shipped(data: Path, kept: Path, most_rows: int | None = None) -> I
             yield _scored(row, context, claims, scores)
 
 
-def scored_by_training(data: Path, scores_file: Path) -> Iterator[ScoredAnswer]:
-    """The labelled answers of fold 0, as a model trained without them read them (``scores.jsonl.gz`` of the training)."""
-    with gzip.open(scores_file, "rt") as file:
-        scores = {row["key"]: row for row in map(json.loads, file)}
+def scored_by_training(data: Path, scores_file: Path, without: Mapping[str, Path]) -> Iterator[ScoredAnswer]:
+    """The labelled answers as models read them that were not trained on them (``scores.jsonl.gz`` of training runs).
+
+    ``without`` says, by how the names of sets begin, which run left them out; sets that are never trained on are read by
+    the model of ``scores_file``, and rows that trained it are not read at all.
+    """
+    shipped = read_scores(scores_file)
+    others = {path: read_scores(path) for path in set(without.values())}
     for row in _chosen(data, None):
-        scored = scores[str(row["id"])]
-        if scored["fold"] not in (0, -2):
+        path = next((path for name, path in without.items() if row["dataset"].startswith(name)), None)
+        scored = (shipped if path is None else others[path])[str(row["id"])]
+        if path is None and scored["fold"] != -2:
             continue
         context = Context(row["context"])
         claims = claims_of(row["response"], row.get("question"))
         bounded = np.clip(scored["worst"], 1e-4, 1 - 1e-4)
-        pairs = [
-            PairScore(max(-LARGEST_LOGIT, min(LARGEST_LOGIT, logit)), float(worst))
-            for logit, worst in zip(scored["claims"], np.log(bounded / (1 - bounded)), strict=True)
-        ]
         if claims and context.sentences:
+            pairs = [
+                PairScore(max(-LARGEST_LOGIT, min(LARGEST_LOGIT, logit)), float(worst))
+                for logit, worst in zip(scored["claims"], np.log(bounded / (1 - bounded)), strict=True)
+            ]
             yield _scored(row, context, claims, pairs)
+
+
+def read_scores(path: Path) -> dict[str, dict[str, Any]]:
+    """What a training run said of the measured rows, by their keys."""
+    with gzip.open(path, "rt") as file:
+        return {row["key"]: row for row in map(json.loads, file)}
 
 
 def _chosen(data: Path, most_rows: int | None) -> list[dict[str, Any]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,14 +17,18 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.groundedness.agreement import auroc, rank_correlation
-from training.groundedness.examples import RANKED
+from training.groundedness.examples import MADE, RANKED
 from training.groundedness.model import CrossEncoder, load_bert, load_deeper, load_mpnet, shape_of
+
+# How many answers to one document stand in a batch together.
+_TOGETHER = 8
 
 
 @dataclass
 class Recipe:
     """What a training run may vary. ``fold`` is left out of training (-1: nothing is), and so are sets whose names begin
-    with ``leave_out``. ``rank_loss`` is what it counts when the second claim of a ranked pair beats the first.
+    with ``leave_out`` (several with commas). ``rank_loss`` is what it counts when the second claim of a ranked pair beats
+    the first, ``document_loss`` when an unsupported answer beats a supported one to the same document.
 
     ``teacher`` is a file with the logits that a larger model gave all pairs (``predict`` writes one); the student learns
     those beside the labels. Logits of several teachers are averaged and stretched by ``stretch``: the mean of several is
@@ -47,15 +53,24 @@ class Recipe:
     predict: bool = False
     leave_out: str = ""
     rank_loss: float = 0.5
+    document_loss: float = 0.5
     stretch: float = 1.0
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded(path: Path, device: str) -> tuple[dict[str, np.ndarray], dict[str, Tensor]]:
+    """The built arrays, and those of tokens kept where the model is: padding a batch there costs the processor nothing."""
+    with np.load(path) as built:
+        arrays = {name: built[name] for name in built.files}
+    kinds = {"ids": np.int32, "types": np.int8, "wrong": np.int8}
+    return arrays, {name: torch.from_numpy(arrays[name].astype(kind)).to(device) for name, kind in kinds.items()}
 
 
 class Data:
     """The built arrays, and batches of whole groups of similar length."""
 
     def __init__(self, path: Path, recipe: Recipe, device: str) -> None:
-        with np.load(path) as arrays:
-            self.arrays = {name: arrays[name] for name in arrays.files}
+        self.arrays, self.tokens = _loaded(path, device)
         self.starts = np.concatenate([[0], np.cumsum(self.arrays["lengths"])])
         group_of_pair = self.arrays["group_of_pair"]
         n_groups = len(self.arrays["label"])
@@ -69,43 +84,74 @@ class Data:
         """The groups of one epoch."""
         kind, fold = self.arrays["kind"], self.arrays["fold"]
         groups = np.arange(len(kind))
-        made = np.char.startswith(kind, "made:") | np.char.startswith(kind, RANKED)
+        left_out = self.left_out()
+        made = (np.char.startswith(kind, MADE) | np.char.startswith(kind, RANKED)) & ~left_out
         correctness = kind == "correctness"
         answers = (fold >= 0) & ~correctness
-        pairs = (fold == -1) & ~made
+        pairs = (fold == -1) & ~made & ~left_out
         chosen = [
             rng.permutation(groups[pairs])[: int(self.recipe.pair_share * pairs.sum())],
             rng.permutation(groups[made])[: int(self.recipe.made_share * made.sum())],
         ]
         trained = answers & (fold != self.recipe.fold)
-        if self.recipe.leave_out:
-            trained &= ~np.char.startswith(kind, self.recipe.leave_out)
+        trained &= ~left_out
         chosen += [groups[trained]] * self.recipe.answer_repeats
         if self.recipe.correctness:
             chosen.append(groups[correctness & (fold != self.recipe.fold)])
         return np.concatenate(chosen)
+
+    def left_out(self) -> np.ndarray:
+        """Which groups are of sets that are left out, or made from their texts."""
+        names = [name for name in self.recipe.leave_out.split(",") if name]
+        found = np.zeros(len(self.arrays["kind"]), bool)
+        for name in names:
+            for beginning in (name, MADE + name, RANKED + name):
+                found |= np.char.startswith(self.arrays["kind"], beginning)
+        return found
 
     def measured_groups(self) -> np.ndarray:
         """Everything with a key: labelled answers, correctness and relevance rows."""
         return np.flatnonzero(self.arrays["fold"] != -1)
 
     def batches(self, groups: np.ndarray, rng: np.random.Generator | None) -> list[np.ndarray]:
-        """Groups of similar length together, about ``tokens`` padded tokens a batch."""
-        noise = rng.uniform(0.9, 1.1, len(groups)) if rng is not None else 1.0
-        order = groups[np.argsort(self.longest[groups] * noise, kind="stable")]
-        found, batch, longest, n_pairs = [], [], 0, 0
-        for group in order:
-            size = self.first_pair[group + 1] - self.first_pair[group]
-            longest_now = max(longest, int(self.longest[group]))
-            if batch and longest_now * (n_pairs + size) > self.recipe.tokens:
-                found.append(np.array(batch))
-                batch, longest_now, n_pairs = [], int(self.longest[group]), 0
-            batch.append(group)
-            longest, n_pairs = longest_now, n_pairs + size
-        found.append(np.array(batch))
+        """Groups of similar length together, about ``tokens`` padded tokens a batch.
+
+        In training, answers to the same document stay together, so that they can be ranked.
+        """
+        units = self._units(groups, rng) if rng is not None else groups[:, None]
+        joined = np.concatenate(units)
+        starts = np.concatenate([[0], np.cumsum([len(unit) for unit in units])[:-1]])
+        longest = np.maximum.reduceat(self.longest[joined], starts)
+        sizes = np.add.reduceat(self.first_pair[joined + 1] - self.first_pair[joined], starts).tolist()
+        noise = rng.uniform(0.9, 1.1, len(units)) if rng is not None else 1.0
+        found: list[np.ndarray] = []
+        batch: list[np.ndarray] = []
+        widest, n_pairs = 0, 0
+        for number in np.argsort(longest * noise, kind="stable"):
+            size = sizes[number]
+            if batch and max(widest, longest[number]) * (n_pairs + size) > self.recipe.tokens:
+                found.append(np.concatenate(batch))
+                batch, widest, n_pairs = [], 0, 0
+            batch.append(units[number])
+            widest, n_pairs = max(widest, int(longest[number])), n_pairs + size
+        found.append(np.concatenate(batch))
         if rng is not None:
             rng.shuffle(found)
         return found
+
+    def _units(self, groups: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+        """Groups that must stay in one batch: a few answers to the same document, else each by itself."""
+        document = self.arrays["document"][groups]
+        units = list(groups[document < 0][:, None])
+        answers = groups[document >= 0]
+        order = rng.permutation(len(answers))
+        order = order[np.argsort(self.arrays["document"][answers[order]], kind="stable")]
+        answers = answers[order]
+        of = self.arrays["document"][answers]
+        for start in np.concatenate([[0], np.flatnonzero(np.diff(of)) + 1]) if len(answers) else []:
+            end = start + int(np.searchsorted(of[start:], of[start], side="right"))
+            units += [answers[at : min(at + _TOGETHER, end)] for at in range(start, end, _TOGETHER)]
+        return units
 
     def batch(self, groups: np.ndarray) -> dict[str, Tensor]:
         """The padded tensors of a batch."""
@@ -113,29 +159,33 @@ class Data:
         owner = np.repeat(np.arange(len(groups)), self.first_pair[groups + 1] - self.first_pair[groups])
         lengths = self.arrays["lengths"][pairs]
         width = int(math.ceil(lengths.max() / 8) * 8)
-        ids = np.zeros((len(pairs), width), np.int64)
-        types = np.zeros((len(pairs), width), np.int64)
-        wrong = np.full((len(pairs), width), -1, np.int64)
-        for row, pair in enumerate(pairs):
-            start, end = self.starts[pair], self.starts[pair + 1]
-            ids[row, : end - start] = self.arrays["ids"][start:end]
-            types[row, : end - start] = self.arrays["types"][start:end]
-            wrong[row, : end - start] = self.arrays["wrong"][start:end]
-        attention = np.arange(width)[None] < lengths[:, None]
-        tensors = {
-            "ids": ids, "types": types, "wrong": wrong, "attention": attention, "owner": owner,
+        arrays = {
+            "starts": self.starts[pairs], "lengths": lengths, "owner": owner, "document": self.arrays["document"][groups],
             "label": self.arrays["label"][groups], "weight": self.arrays["weight"][groups],
-            "ranked": np.char.startswith(self.arrays["kind"][groups], RANKED),
+            "ranked": np.flatnonzero(np.char.startswith(self.arrays["kind"][groups], RANKED)[owner]),
         }  # fmt: skip
         if self.teacher is not None:
-            tensors["teacher"] = self.teacher[pairs]
-        return {name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in tensors.items()}
+            arrays["teacher"] = self.teacher[pairs]
+        found = {name: torch.from_numpy(array).to(self.device, non_blocking=True) for name, array in arrays.items()}
+        columns = torch.arange(width, device=self.device)
+        attention = columns[None] < found["lengths"][:, None]
+        places = torch.where(attention, found["starts"][:, None] + columns, 0)
+        for name, padding in (("ids", 0), ("types", 0), ("wrong", -1)):
+            found[name] = torch.where(attention, self.tokens[name][places].long(), padding)
+        return {**found, "attention": attention}
 
 
-def rank_loss(claims: Tensor, owner: Tensor, ranked: Tensor) -> Tensor:
-    """How far the second claim of a ranked group beats its first, on the same evidence; such a group has two."""
-    logits = claims.float()[ranked[owner]]
-    return functional.softplus(logits[1::2] - logits[0::2]).sum() / ranked.sum().clamp(min=1)
+def rank_loss(claims: Tensor, ranked: Tensor) -> Tensor:
+    """How far the second claim of a ranked group beats its first, on the same evidence; ``ranked`` are their places."""
+    logits = claims.float()[ranked]
+    return functional.softplus(logits[1::2] - logits[0::2]).sum() / max(1, len(ranked) // 2)
+
+
+def document_loss(logits: Tensor, label: Tensor, document: Tensor) -> Tensor:
+    """How far unsupported answers beat supported ones to the same document, over all such pairs of a batch."""
+    same = (document[:, None] == document[None, :]) & (document[:, None] >= 0)
+    apart = same & (label[:, None] - label[None, :] > 0.5)
+    return (functional.softplus(logits[None, :] - logits[:, None]) * apart).sum() / apart.sum().clamp(min=1)
 
 
 def group_logits(claims: Tensor, owner: Tensor, n_groups: int, softness: float) -> Tensor:
@@ -149,14 +199,18 @@ def group_logits(claims: Tensor, owner: Tensor, n_groups: int, softness: float) 
 def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     """Train, measure, and write the weights and the measured scores."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.manual_seed(recipe.seed)
+    # Every batch has a shape of its own, for which cuDNN would prepare anew; the other fast kernel needs no preparation.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     rng = np.random.default_rng(recipe.seed)
     data = Data(built, recipe, device)
+    # All seeds begin with the same heads, so that the weights of several may be averaged.
+    torch.manual_seed(0)
     start = torch.load(weights, weights_only=True) if weights.suffix == ".pt" else load_weights(weights)
     model = CrossEncoder(shape_of(start, recipe.layers))
     load = load_deeper if weights.suffix == ".pt" else load_mpnet if model.shape.relative else load_bert
     load(model, start)
     model.to(device)
+    torch.manual_seed(recipe.seed)
     batches: list[np.ndarray] = []
     for epoch in range(math.ceil(recipe.epochs)):
         some = data.batches(data.training_groups(rng), rng)
@@ -182,7 +236,8 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
         label = batch["label"] * 0.96 + 0.02
         losses = functional.binary_cross_entropy_with_logits(logits, label, reduction="none")
         loss = (losses * batch["weight"]).sum() / batch["weight"].sum()
-        loss = loss + recipe.rank_loss * rank_loss(claims, batch["owner"], batch["ranked"])
+        loss = loss + recipe.rank_loss * rank_loss(claims, batch["ranked"])
+        loss = loss + recipe.document_loss * document_loss(logits, batch["label"], batch["document"])
         if data.teacher is not None:
             taught = functional.binary_cross_entropy_with_logits(claims.float(), torch.sigmoid(batch["teacher"]))
             loss = (1 - recipe.teacher_share) * loss + recipe.teacher_share * taught
@@ -201,14 +256,33 @@ def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
                 f"{recipe.name} {step}/{len(batches)} loss {float(loss.detach()):.3f} {time.monotonic() - started:.0f} s",
                 flush=True,
             )
+    torch.cuda.synchronize() if device == "cuda" else None
+    _finish(model, data, out, {"steps": len(batches), "seconds": time.monotonic() - started})
+
+
+def average(built: Path, models: Sequence[Path], out: Path, recipe: Recipe) -> None:
+    """One model with the mean weights of several that began alike, measured as if it had been trained."""
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    started = time.monotonic()
+    states = [torch.load(path, weights_only=True) for path in models]
+    mean = {name: torch.stack([state[name].float() for state in states]).mean(0) for name in states[0]}
+    model = CrossEncoder(shape_of(mean, recipe.layers))
+    model.load_state_dict(mean)
+    _finish(
+        model.to(device), Data(built, recipe, device), out, {"of": len(models), "seconds": time.monotonic() - started}
+    )
+
+
+def _finish(model: CrossEncoder, data: Data, out: Path, facts: dict[str, float]) -> None:
+    """Measure a model and write it."""
     out.mkdir(parents=True, exist_ok=True)
     scores = measure(model, data, out)
-    report = {"recipe": asdict(recipe), "steps": len(batches), "seconds": time.monotonic() - started, "auroc": scores}
+    report = {"recipe": asdict(data.recipe), **facts, "auroc": scores}
     (out / "report.json").write_text(json.dumps(report, indent=1))
     torch.save({name: tensor.half().cpu() for name, tensor in model.state_dict().items()}, out / "model.pt")
-    if recipe.predict:
+    if data.recipe.predict:
         np.save(out / "logits.npy", predictions(model, data))
-    print(recipe.name, json.dumps(scores), f"{time.monotonic() - started:.0f} s", flush=True)
+    print(data.recipe.name, json.dumps(scores), json.dumps(facts), flush=True)
 
 
 @torch.no_grad()
@@ -251,12 +325,8 @@ def measure(model: CrossEncoder, data: Data, out: Path) -> dict[str, float]:
         for g in groups
     ]  # fmt: skip
     (out / "scores.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    without = data.recipe.leave_out
-    left_out = [
-        row
-        for row in rows
-        if row["fold"] in (-2, data.recipe.fold) or (without and str(row["kind"]).startswith(without))
-    ]
+    without = data.left_out()[groups] & np.array([row["fold"] >= 0 for row in rows])
+    left_out = [row for row, out in zip(rows, without, strict=True) if out or row["fold"] in (-2, data.recipe.fold)]
     scores = {}
     for kind in sorted({row["kind"] for row in left_out}):
         some_rows = [row for row in left_out if row["kind"] == kind]

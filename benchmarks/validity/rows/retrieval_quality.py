@@ -7,6 +7,7 @@ from typing import Any
 
 from agentunit.core.case import DatasetCase
 from agentunit.core.records import Record
+from agentunit.core.trace import TraceLog
 from agentunit.datasets.labels import Label
 from agentunit.engine.validity import score_labelled
 from agentunit.metrics.builtin import RetrievalQualityMetric
@@ -118,7 +119,11 @@ def _mean_of(names: Sequence[str]) -> str:
 
 def _case(row: dict[str, Any], context: list[str], relevant: Any, response: str | None) -> LabelledCase:
     case = DatasetCase(row["id"], row["question"], context=context)
-    return Record(case, outcome=response), Label(float(bool(relevant)), row.get("group") or row["question"])
+    trace = TraceLog()
+    if response is None:
+        # A record of nothing that an agent did is not scored: here it retrieved the passages, and did not answer.
+        trace.record("retrieval", query=row["question"], documents=context)
+    return Record(case, trace, response), Label(float(bool(relevant)), row.get("group") or row["question"])
 
 
 def _first(answer: Any) -> str:

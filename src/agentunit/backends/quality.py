@@ -23,7 +23,8 @@ BACKEND_VARIABLE = "AGENTUNIT_BACKEND"
 SERVICES = frozenset({"judge", "ragas"})
 """The backends that ask a language model elsewhere: what they are asked leaves this process, and may cost money."""
 _OWN_BACKENDS = {"judge": "agentunit.backends.judge:backend", "ragas": "agentunit.backends.ragas:backend"}
-_AUTOMATIC = ("ragas", "judge", "local")
+_AUTOMATIC = ("ragas", "judge", "local-large", "local")
+_LOCAL_SIZES = ("local", "local-large")
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,10 @@ class QualityBackend(Protocol):
     One that waits for a service may also have ``start(measure, questions)``, which returns at once with a
     ``concurrent.futures.Future`` of what ``judge`` would return: the engine then has several batches under way. A batch
     that was started is never asked again, so a question that fails is a verdict without a value, with ``error``
-    (``type`` and ``message``) in its detail. One whose attribute ``automatic`` is false is used only by its name.
+    (``type`` and ``message``) in its detail. One whose attribute ``automatic`` is false is used only by its name. One
+    that gains from more questions at once than the engine hands over by itself says how many in ``batch_questions``.
+    One whose model another process can hold for many has ``hold_models`` and ``ask_elsewhere`` (``ray_models`` of the
+    engine uses them).
 
     A verdict on faithfulness may list ``claims`` in its detail, each a dict whose ``passage`` is the number of the text
     of the context that decides; it counts from 0, or from the backend's attribute ``first_passage``. The metric adds
@@ -141,8 +145,9 @@ def resolve_backend(requested: str, measure: str, owner: str) -> QualityBackend 
     """The backend to use for a measure; ``None`` stands for the lexical fallback.
 
     ``auto`` takes the first that is installed, measures this and is ready: RAGAS with a configured judge (unless
-    ``AGENTUNIT_RAGAS=0``), the judge itself, then the local model. Any other backend is used only when it is named, and
-    one that is named must be able to run. The environment variable ``AGENTUNIT_BACKEND`` may name what ``auto`` means.
+    ``AGENTUNIT_RAGAS=0``), the judge itself, then the local model, the larger one first. Any other backend is used only
+    when it is named, and one that is named must be able to run. The environment variable ``AGENTUNIT_BACKEND`` may name
+    what ``auto`` means.
     """
     if requested == "auto":
         requested = os.environ.get(BACKEND_VARIABLE) or requested
@@ -169,8 +174,8 @@ def _named(requested: str, measure: str, owner: str, found: dict[str, Plugin]) -
         names = ["auto", LEXICAL, *sorted(found)]
         nearest = get_close_matches(requested, names, n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
-        if requested == "local":
-            hint = f"; {install_command('local')} adds it"
+        if requested in _LOCAL_SIZES:
+            hint = f"; {install_command(requested)} adds it"
         raise BackendUnavailable(
             f"{owner}: backend must be one of {', '.join(names)} (installed here); received {requested!r}{hint}"
         )

@@ -92,8 +92,8 @@ def text_similarity(model_name: str) -> TextSimilarity:
     if not is_shipped(model_name) and not has_onnx and find_spec(_TRANSFORMERS) is not None:
         return _by_sentence_transformers(model_name)
     require_ready(sentences_unready())
-    from agentunit_local.onnx_text import ModelFilesError
     from agentunit_local.sentences import encoder_from_folder, shipped_encoder
+    from agentunit_local.text_model import ModelFilesError
 
     if is_shipped(model_name):
         return TextSimilarity(shipped_encoder(), SHIPPED_MODEL)

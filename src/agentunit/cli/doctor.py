@@ -13,7 +13,16 @@ from rich.table import Table
 
 import agentunit
 from agentunit.backends.judge.settings import PREFIX, configured
-from agentunit.backends.quality import SERVICES, backend_table, installed_backends, load_backend, why_unready
+from agentunit.backends.quality import (
+    LEXICAL,
+    SERVICES,
+    BackendUnavailable,
+    backend_table,
+    installed_backends,
+    load_backend,
+    resolve_backend,
+    why_unready,
+)
 from agentunit.backends.spacy_model import spacy_unready, weights_command
 from agentunit.cli.doctor_judge import Finding, cache_finding, judge_answers
 from agentunit.cli.main import EXIT_ERRORS
@@ -42,11 +51,14 @@ _EXTRAS = {
     "remote": ("s3fs", "files by URL, such as s3://bucket/traces.jsonl"),
     "ner": ("spacy", "names of people by a language model, for pii_leakage and redact"),
     "presidio": ("presidio_analyzer", "Presidio as a backend of pii_leakage and redact"),
+    "identity": ("stdnum", "identity and phone numbers of named countries, for redact"),
     "sustainability": ("ecologits", "energy and carbon of remote LLM calls, energy of GPUs"),
     "multimodal": ("onnxruntime", "images, video and audio, for the multimodal metrics"),
     "whisper": ("faster_whisper", "transcripts of audio files, for audio_transcription_quality"),
-    "local": ("agentunit_local", "the local model of the quality metrics, and sentence embeddings"),
+    "local": ("agentunit_local", "local models of the quality metrics, sentence embeddings, people and addresses"),
+    "local-large": ("agentunit_local_large", "the larger local model of faithfulness: closer to people, slower"),
     "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
+    "gpu": ("torch", "the local model on a GPU, as the backend local-gpu"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
     "collect": ("grpc", "gRPC for agentunit collect, on port 4317 (OTLP over HTTP needs nothing or otel)"),
 }
@@ -182,7 +194,9 @@ def _importable(module: str) -> bool:
 
 
 def _backends() -> list[Finding]:
-    findings = [Finding("backend lexical", "ok", "the fallback for quality metrics: needs nothing, says little")]
+    taken = _taken()
+    note = "the fallback for quality metrics: needs nothing, says little"
+    findings = [Finding("backend lexical", "ok", note + ("; auto takes it" if taken == LEXICAL else ""))]
     for name in sorted(installed_backends()):
         backend = load_backend(name)
         if isinstance(backend, str):
@@ -193,10 +207,20 @@ def _backends() -> list[Finding]:
         package = getattr(installed_backends()[name], "package", None)
         origin = f"; from {package}" if package else ""
         if reason is None:
-            findings.append(Finding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}{origin}"))
+            chosen = "; auto takes it for faithfulness" if name == taken else ""
+            findings.append(Finding(f"backend {name}", "ok", f"{_asked(name)}measures {measures}{origin}{chosen}"))
         else:
             findings.append(Finding(f"backend {name}", "not ready", f"{reason}{origin}", _way_out(name)))
     return findings
+
+
+def _taken() -> str | None:
+    """The backend that judges faithfulness where none is named; ``None`` where the one that the user set cannot run."""
+    try:
+        backend = resolve_backend("auto", "faithfulness", "doctor")
+    except BackendUnavailable:
+        return None
+    return LEXICAL if backend is None else backend.name
 
 
 def _asked(name: str) -> str:

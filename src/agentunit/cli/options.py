@@ -131,6 +131,7 @@ def show_personal_data_option(command: _Command) -> _Command:
     """``--show-personal-data``: reports as they were before masking."""
     return click.option(
         "--show-personal-data",
+        "--unmasked",
         is_flag=True,
         help="Show e-mail addresses, card numbers, credentials and the like, which are masked otherwise.",
     )(command)

@@ -105,7 +105,9 @@ def can_share(source: TraceSource, files: Sequence[str], group_by: GroupBy) -> T
     return source if isinstance(source, TraceFiles) and STDIN not in files and group_by == "trace" else None
 
 
-def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Iterable[str] = ()) -> None:
+def conclude_rewriting(
+    source: TraceSource, out: str, done: Rewritten, more: Iterable[str] = (), what: str = "record"
+) -> None:
     """Say what was noticed, not read and written; nothing written, or an error, ends the command with exit code 3."""
     console = Terminal(stderr=True)
     print_reading(source, console)
@@ -113,8 +115,8 @@ def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Ite
     if len(done.errors) > _SHOWN:
         lines.append(f"… and {len(done.errors) - _SHOWN:,} more")
     where = "standard output" if out == STDIN else out
-    records = "1 record" if done.n_records == 1 else f"{done.n_records:,} records"
-    lines.append(f"{records} in {where}" if done.n_records else "no records")
+    written = f"1 {what}" if done.n_records == 1 else f"{done.n_records:,} {what}s"
+    lines.append(f"{written} in {where}" if done.n_records else f"no {what}s")
     for line in (*lines, *(more if done.n_records else ())):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if done.errors or not done.n_records:

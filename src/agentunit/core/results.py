@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Literal
 
 import msgspec
@@ -253,6 +254,10 @@ class RunSummary(Struct):
     n_clusters: int | None = None
     n_user_failed: int = 0
     simulated_user: JudgeSpend | None = None
+
+    def _repr_html_(self) -> str:
+        # A notebook asks the object itself; how it looks is known by the reports, which stand above and load only then.
+        return str(import_module("agentunit.reports.notebook").summary_html(self))
 
 
 class MetricUse(Struct):

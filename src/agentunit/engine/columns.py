@@ -71,10 +71,14 @@ class SliceColumns(Struct, array_like=True):
 
 
 class MaskedValues(Struct, array_like=True):
-    """What was masked in some records: how often each type, and each value's mark, type and text as first written."""
+    """What was masked in some records: how often each type, and each value's mark, type and text as first written.
+
+    ``survivors`` tell the type, record and place of values that could not be.
+    """
 
     uses: dict[str, int]
     values: list[tuple[str, str, str]]
+    survivors: list[tuple[str, str, str]] = []
 
 
 class Block(Struct, array_like=True, tag="block"):

@@ -77,6 +77,11 @@ class Scorer:
         """Whether it wants many cases at once."""
         return self.starts or self._evaluate_batch is not None
 
+    @property
+    def batch_items(self) -> int:
+        """How many cases it wants at once, at least; 0 where any number is as good."""
+        return 0 if self._evaluate_batch is None else int(getattr(self._metric, "batch_items", 0))
+
     def start(self, items: Sequence[Item]) -> StartedBatch | Exception | None:
         """Set a batch going, if this metric can; what it raises is kept for the batch's scores."""
         items = [item for item in items if item.says_nothing_to(self._info.inputs) is None]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from inspect import GEN_CLOSED, getgeneratorstate, isgenerator
 from itertools import islice, repeat
 from typing import Any, Literal
 
@@ -173,6 +175,14 @@ class Run(RunTotals, ScoreRows):
             pass
         return self._summary()
 
+    def _repr_html_(self) -> str:
+        # For notebooks; the reports stand above the engine and load only when one asks.
+        notebook = import_module("agentunit.reports.notebook")
+        if isgenerator(self._stream) and getgeneratorstate(self._stream) != GEN_CLOSED:
+            return str(notebook.unscored_html(self.n_cases))
+        infos = {metric.name: describe(metric) for metric in self.metrics}
+        return str(notebook.summary_html(self._summary(), infos))
+
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
         start = now()
         aggregated = self._aggregated
@@ -255,7 +265,7 @@ class Run(RunTotals, ScoreRows):
         """The input in chunks and in order, each with the batches that were started of it."""
         starting = [scorer for scorer in batched if scorer.starts]
         # What is started gains nothing from batches: case by case, scores come as they are made.
-        size = 1 if starting == batched else self._batch_size
+        size = 1 if starting == batched else max(self._batch_size, *(scorer.batch_items for scorer in batched))
         most = max(1, cases_under_way(self.metrics) // size) if starting else 1
         waiting: deque[_Chunk] = deque()
         try:

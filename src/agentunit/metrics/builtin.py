@@ -77,6 +77,11 @@ class _QualityMetric(ItemMetric):
         return self._resolved is not None
 
     @property
+    def batch_items(self) -> int:
+        """How many items its backend wants at once; 0 where any number is as good."""
+        return int(getattr(self._resolved, "batch_questions", 0))
+
+    @property
     def starts_batches(self) -> bool:
         """Whether batches can be left to the backend while the engine goes on."""
         return hasattr(self._resolved, "start")

@@ -27,9 +27,10 @@ def decoder() -> Iterator[DecoderProcess]:
 
 
 def decoded(decoder: DecoderProcess, content: bytes) -> np.ndarray:
-    pixels = np.zeros((224, 224, 3), dtype=np.uint8)
-    decoder.decode_into(content, memoryview(pixels).cast("B"))
-    return pixels
+    (made,) = decoder.decode([content])
+    if isinstance(made, MediaProblem):
+        raise made
+    return np.frombuffer(made, np.uint8).reshape(224, 224, 3)
 
 
 def test_the_same_pixels_as_here(decoder: DecoderProcess) -> None:
@@ -55,6 +56,29 @@ def test_a_process_that_dies_costs_one_picture(decoder: DecoderProcess) -> None:
     with pytest.raises(MediaProblem, match="brought its decoder down"):
         decoded(decoder, PICTURE)
     assert decoded(decoder, PICTURE).any()
+
+
+def test_many_pictures_keep_their_order_whatever_some_of_them_do(decoder: DecoderProcess) -> None:
+    good = [
+        encoded(shape(color, side=side))
+        for color, side in zip(["red", "green", "blue"] * 2, range(250, 256), strict=True)
+    ]
+    contents = [*good]
+    contents[1:1] = [b"no picture"]
+    found = []
+    for answer in decoder.decode(contents):
+        found.append(str(answer) if isinstance(answer, MediaProblem) else bytes(answer))
+        if len(found) == 3:
+            assert decoder._process is not None
+            os.kill(decoder._process.pid, signal.SIGKILL)
+            decoder._process.wait()
+    alone = [decoded(decoder, each).tobytes() for each in good]
+    lost = "cannot be decoded: it brought its decoder down"
+    # The fourth may have been made before its process died.
+    assert found[:3] == [alone[0], "is no picture of a known format", alone[1]]
+    assert found[3] in (alone[2], lost)
+    assert found[4:].count(lost) <= (found[3] != lost)
+    assert found[5:] == alone[4:]
 
 
 def test_a_process_that_hangs_is_ended() -> None:

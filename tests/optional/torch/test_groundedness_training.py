@@ -39,8 +39,9 @@ def data(tmp_path):
     from training.groundedness.examples import PAIR_SOURCES
 
     folder = tmp_path / "data"
+    answered = "Question: How many loaves? Answer: {} loaves."
     for source in PAIR_SOURCES:
-        rows = [{"premise": TEXT, "hypothesis": f"The bakery sold {n} loaves.", "label": label, "source": source}
+        rows = [{"premise": TEXT, "hypothesis": answered.format(n), "label": label, "source": source}
                 for n, label in ((120, "entailment"), (90, "neutral"))]  # fmt: skip
         written(folder, f"train/{source}", rows)
     written(folder, "train/texts", [{"source": "own|MIT", "text": TEXT}] * 4)
@@ -114,19 +115,24 @@ def test_a_lease_from_parts_to_a_model_that_opens(built, start, tmp_path):
         kinds = set(arrays["kind"].tolist())
     assert "cg2c_doc" in kinds
     assert any(kind.startswith("ranked:") for kind in kinds)
-    packed = lease.pack(built, start, tmp_path / "pack", part_bytes=100_000)
-    assert max(path.stat().st_size for path in packed if path.suffix == ".part") <= 100_000
-    plan = lease.Plan(teachers=2, layers=2, student_layers=1, tokens=8000, epochs=0.5, student_epochs=0.5)
-    assert lease.run(tmp_path / "pack", tmp_path / "out", plan) == ["teacher-1", "teacher-2", "student"]
-    for name in ("teacher-1", "student"):
+    assert any(kind.startswith("relevance:") for kind in kinds)
+    plan = lease.Plan(layers=2, small_layers=1, tokens=8000, epochs=0.5, small_epochs=0.5, leave_out="")
+    assert lease.run(built, start, start, tmp_path / "out", plan) == ["large-1", "large-2", "large", "small"]
+    for name in ("large", "small"):
         assert {path.name for path in (tmp_path / "out" / name).iterdir()} >= {
-            "part-1.npz",
+            "model.pt",
             "report.json",
-            "scores.jsonl",
+            "scores.jsonl.gz",
         }
+    one, other, mean = (
+        torch.load(tmp_path / f"out/{name}/model.pt", weights_only=True)["token_head.weight"].float()
+        for name in ("large-1", "large-2", "large")
+    )
+    assert torch.allclose((one + other) / 2, mean, atol=1e-3)
+    assert not torch.equal(one, other)
     folder = tmp_path / "model"
     folder.mkdir()
-    export.main(tmp_path / "out/work/student/model.pt", built, folder / "model.onnx")
+    export.main(tmp_path / "out/small/model.pt", built, folder / "model.onnx")
     (folder / "tokenizer.json").write_bytes(TOKENIZER.read_bytes())
     scores = opened(str(folder)).score([(TEXT, "The bakery sold 120 loaves."), (TEXT, "It rains.")])
     assert all(np.isfinite(each.logit) and each.worst_logit is not None for each in scores)
@@ -135,19 +141,46 @@ def test_a_lease_from_parts_to_a_model_that_opens(built, start, tmp_path):
 def test_sets_are_left_out_one_after_the_other_and_no_step_outlasts_the_lease(built, start, tmp_path):
     from training.groundedness import lease
 
-    lease.pack(built, start, tmp_path / "pack")
-    plan = lease.Plan(leave_out="frank_,wice", layers=1, tokens=8000, epochs=0.2)
-    assert lease.run(tmp_path / "pack", tmp_path / "out", plan) == ["without-frank_", "without-wice"]
-    assert '"wice"' in (tmp_path / "out/without-wice/report.json").read_text()
-    assert lease.run(tmp_path / "pack", tmp_path / "short", replace(plan, seconds=0.0)) == []
+    plan = lease.Plan(
+        seeds=1, leave_out="frank_+begin_,wice", layers=1, small_layers=1, tokens=8000, epochs=0.2, small_epochs=0.2
+    )
+    done = lease.run(built, start, start, tmp_path / "out", plan)
+    assert done[3:] == [
+        "large-without-frank_+begin_", "small-without-frank_+begin_", "large-without-wice", "small-without-wice"
+    ]  # fmt: skip
+    assert '"wice"' in (tmp_path / "out/large-without-wice/report.json").read_text()
+    assert lease.run(built, start, start, tmp_path / "short", replace(plan, seconds=0.0)) == []
+
+
+def test_what_is_left_out_is_in_no_batch_nor_is_what_was_made_of_it(built):
+    from training.groundedness.train import Data, Recipe
+
+    data = Data(built, Recipe(leave_out="frank_,begin_"), "cpu")
+    data.arrays["kind"] = np.char.replace(data.arrays["kind"].astype("U40"), ":own", ":frank_own")
+    trained = set(data.arrays["kind"][data.training_groups(np.random.default_rng(1))].tolist())
+    assert {"frank_own", "made:frank_own", "ranked:frank_own"} <= set(data.arrays["kind"].tolist())
+    assert not {kind for kind in trained if "frank_" in kind}
+    assert "wice" in trained
+
+
+def test_answers_to_one_document_stand_in_one_batch_and_are_ranked(built):
+    from training.groundedness.train import Data, Recipe, document_loss
+
+    data = Data(built, Recipe(tokens=4000), "cpu")
+    rng = np.random.default_rng(1)
+    batches = data.batches(data.training_groups(rng), rng)
+    assert sorted(np.concatenate(batches)) == sorted(data.training_groups(np.random.default_rng(1)))
+    label, document = torch.tensor([1.0, 0.0, 1.0, 0.0]), torch.tensor([7, 7, 8, -1])
+    assert document_loss(torch.tensor([3.0, -3.0, -9.0, 9.0]), label, document) < 0.01
+    assert document_loss(torch.tensor([-3.0, 3.0, 9.0, 9.0]), label, document) > 5
 
 
 def test_the_better_claim_of_a_ranked_pair_should_score_higher():
     from training.groundedness.train import rank_loss
 
-    owner, ranked = torch.tensor([0, 1, 1, 2, 2]), torch.tensor([False, True, True])
-    good = rank_loss(torch.tensor([0.0, 3.0, -3.0, 3.0, -3.0]), owner, ranked)
-    bad = rank_loss(torch.tensor([0.0, -3.0, 3.0, -3.0, 3.0]), owner, ranked)
+    ranked = torch.tensor([1, 2, 3, 4])
+    good = rank_loss(torch.tensor([0.0, 3.0, -3.0, 3.0, -3.0]), ranked)
+    bad = rank_loss(torch.tensor([0.0, -3.0, 3.0, -3.0, 3.0]), ranked)
     assert good < 0.01 < 5 < bad
 
 

@@ -1,26 +1,33 @@
-"""The backend ``local`` of AgentUnit's quality metrics: models and rules that run here, without a key or a download."""
+"""The backends ``local`` and ``local-gpu`` of AgentUnit's quality metrics: models that run on this machine."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from math import exp, log
+from pathlib import Path
 from typing import Any
 
 from agentunit.backends.quality import QualityQuestion, Verdict
 from agentunit_local.answer_matching import correctness, match_features
-from agentunit_local.grounding.calibration import shipped_calibration
+from agentunit_local.grounding.calibration import Calibration, calibration_of
 from agentunit_local.grounding.claims import claims_of, why_no_claims
-from agentunit_local.grounding.cross_encoder import CrossEncoder, opened
+from agentunit_local.grounding.cross_encoder import SHIPPED, CrossEncoder, opened
 from agentunit_local.grounding.languages import MEASURED, language_of
 from agentunit_local.grounding.relevance import passage_relevance
 from agentunit_local.grounding.support import Support, SupportJudge
-from agentunit_local.onnx_text import ModelFilesError
-from agentunit_local.sentences import shipped_encoder
+from agentunit_local.held_models import ModelHolder, ask_elsewhere, is_asked_elsewhere
+from agentunit_local.sentences import SentenceEncoder, shipped_encoder
+from agentunit_local.steps import answered, answered_together
+from agentunit_local.text_model import ModelFilesError
+from agentunit_local.torch_text import chosen_device, why_no_device
 
 MODEL_VARIABLE = "AGENTUNIT_LOCAL_MODEL"
 _ANSWER_WORDS = 120
 _EXPECTED_ANSWERS = 6
+
+
+Judging = Generator[list[Any], Sequence[Any], Verdict]
 
 
 class LocalBackend:
@@ -30,6 +37,8 @@ class LocalBackend:
     """
 
     name = "local"
+    weights: Path | None = None
+    """The folder of another size of the model, with what was fitted with it; ``None`` is the one of this package."""
     measures = frozenset({"faithfulness", "answer_correctness", "retrieval_quality"})
     without_answer = frozenset({"retrieval_quality"})
 
@@ -37,25 +46,57 @@ class LocalBackend:
         """Why it cannot run: the folder that the user named, or a broken installation."""
         try:
             self._model()
+            self._calibration()
         except ModelFilesError as error:
-            return f"{MODEL_VARIABLE}: {error}" if os.environ.get(MODEL_VARIABLE) else str(error)
+            is_named = self.weights is None and os.environ.get(MODEL_VARIABLE)
+            return f"{MODEL_VARIABLE}: {error}" if is_named else str(error)
         return None
 
     def judge(self, measure: str, questions: Sequence[QualityQuestion]) -> list[Verdict]:
         """A verdict per question; one that cannot be judged has a reason, and the others are judged all the same."""
-        judged: Callable[[QualityQuestion], Verdict] = {
+        verdicts = []
+        for question in questions:
+            try:
+                model = self._asked(measure)
+                ask: Any = model.encode if isinstance(model, SentenceEncoder) else model.score
+                verdicts.append(answered(self._judging(measure, question), ask))
+            except Exception as error:  # noqa: BLE001  # one odd text must not take its batch along
+                verdicts.append(failed(error))
+        return verdicts
+
+    def _model(self) -> CrossEncoder:
+        """What reads claims for faithfulness."""
+        named = os.environ.get(MODEL_VARIABLE) if self.weights is None else None
+        return opened(named, self._device()) if named else self._own_model()
+
+    def _own_model(self) -> CrossEncoder:
+        return opened(None if self.weights is None else str(self.weights), self._device())
+
+    def _calibration(self) -> Calibration:
+        return calibration_of(self.weights or SHIPPED)
+
+    def _device(self) -> str | None:
+        """The device of torch that models run on; ``None`` is ONNX Runtime on the processors."""
+        return None
+
+    def _asked(self, measure: str) -> CrossEncoder | SentenceEncoder:
+        """The model that a measure asks."""
+        if measure == "retrieval_quality":
+            return shipped_encoder(self._device())
+        return self._model() if measure == "faithfulness" else self._own_model()
+
+    def _judging(self, measure: str, question: QualityQuestion) -> Judging:
+        """The verdict on a question, in steps: yields what the model must read, and is sent what it says."""
+        judging: Callable[[QualityQuestion], Judging] = {
             "faithfulness": self._faithfulness,
             "answer_correctness": self._correctness,
             "retrieval_quality": self._relevance,
         }[measure]
-        return [_safely(judged, question) for question in questions]
+        return judging(question)
 
-    def _model(self) -> CrossEncoder:
-        return opened(os.environ.get(MODEL_VARIABLE) or None)
-
-    def _faithfulness(self, question: QualityQuestion) -> Verdict:
+    def _faithfulness(self, question: QualityQuestion) -> Judging:
         model = self._model()
-        support = SupportJudge(model, shipped_calibration().faithfulness).judge(
+        support = yield from SupportJudge(model, self._calibration().faithfulness).steps(
             question.question, question.context, question.answer
         )
         if support is None:
@@ -64,7 +105,7 @@ class LocalBackend:
             return Verdict(None, {"reason": f"nothing to compare: {empty}", "model": model.name})
         return Verdict(support.value, {**described(support), **_language(question), "model": model.name})
 
-    def _correctness(self, question: QualityQuestion) -> Verdict:
+    def _correctness(self, question: QualityQuestion) -> Judging:
         answer = question.answer
         if any(answer.strip() == each.strip() for each in question.expected):
             return Verdict(1.0, {"matched": "equal to an expected answer"})
@@ -75,8 +116,9 @@ class LocalBackend:
         detail: dict[str, Any] = {"features": {name: round(value, 4) for name, value in features.items()}}
         if not question.question:
             return Verdict(round(matched, 6), {**detail, "matched": round(matched, 4)})
-        logit = opened(None).score([correctness_pair(question)])[0].logit
-        weights = shipped_calibration().correctness
+        (score,) = yield [correctness_pair(question)]
+        logit = score.logit
+        weights = self._calibration().correctness
         bounded = min(max(matched, 1e-4), 1 - 1e-4)
         total = weights["matched"] * log(bounded / (1 - bounded)) + weights["model"] * logit + weights["intercept"]
         detail |= {"matched": round(matched, 4), "model_logit": round(logit, 3)}
@@ -85,15 +127,48 @@ class LocalBackend:
             detail["not_read_by_model"] = {"answer_words": max(0, unread[0]), "expected_answers": max(0, unread[1])}
         return Verdict(round(1 / (1 + exp(-total)), 6), detail)
 
-    def _relevance(self, question: QualityQuestion) -> Verdict:
+    def _relevance(self, question: QualityQuestion) -> Judging:
         if not question.question or not question.question.strip():
             return Verdict(None, {"reason": "no question: relevance is judged against case.query"})
-        found = [
-            passage_relevance(question.question, passage, shipped_encoder(), shipped_calibration().relevance)
-            for passage in question.context
-        ]
+        found = []
+        for passage in question.context:
+            relevance = yield from passage_relevance(question.question, passage, self._calibration().relevance)
+            found.append(relevance)
         passages = [{"passage": number, "relevance": round(each, 4)} for number, each in enumerate(found)]
         return Verdict(round(sum(found) / len(found), 6), {"passages": passages})
+
+
+class GpuBackend(LocalBackend):
+    """The same models and weights in torch, in batches over many questions: half precision on a GPU.
+
+    The environment variable ``AGENTUNIT_LOCAL_DEVICE`` names another device of torch than ``cuda``.
+    """
+
+    name = "local-gpu"
+    batch_questions = 512
+    """How many questions it wants at once."""
+
+    def unready(self) -> str | None:
+        """Why it cannot run: no torch, no GPU. The model is opened by the process that asks it."""
+        return None if is_asked_elsewhere() else why_no_device(chosen_device())
+
+    def judge(self, measure: str, questions: Sequence[QualityQuestion]) -> list[Verdict]:
+        """A verdict per question; the model reads what all of them ask in common batches."""
+        model: Any = self._asked(measure)
+        return answered_together((self._judging(measure, question) for question in questions), model.start, failed)
+
+    def _device(self) -> str | None:
+        return chosen_device()
+
+    def hold_models(self) -> Callable[[Any], Any]:
+        """In a process that holds models for others: what answers their requests."""
+        return ModelHolder().answer
+
+    def ask_elsewhere(self, transport: Callable[[Any], Callable[[], Any]] | None) -> None:
+        """Ask models that another process holds, through a function that sends a request and returns one that waits."""
+        ask_elsewhere(transport)
+        opened.cache_clear()
+        shipped_encoder.cache_clear()
 
 
 def correctness_pair(question: QualityQuestion) -> tuple[str, str]:
@@ -139,14 +214,17 @@ def _language(question: QualityQuestion) -> dict[str, Any]:
     return detail
 
 
-def _safely(judged: Callable[[QualityQuestion], Verdict], question: QualityQuestion) -> Verdict:
-    try:
-        return judged(question)
-    except Exception as error:  # noqa: BLE001  # one odd text must not take its batch along
-        message = f"{type(error).__name__}: {error}"
-        return Verdict(None, {"reason": message, "error": {"type": type(error).__name__, "message": str(error)}})
+def failed(error: Exception) -> Verdict:
+    """The verdict on a question whose judging raised."""
+    message = f"{type(error).__name__}: {error}"
+    return Verdict(None, {"reason": message, "error": {"type": type(error).__name__, "message": str(error)}})
 
 
 def backend() -> LocalBackend:
-    """The entry point."""
+    """The entry point of ``local``."""
     return LocalBackend()
+
+
+def gpu_backend() -> GpuBackend:
+    """The entry point of ``local-gpu``."""
+    return GpuBackend()

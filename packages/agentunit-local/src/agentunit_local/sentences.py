@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agentunit_local.onnx_text import ModelFilesError, OnnxTextModel, Outputs
+from agentunit_local.held_models import open_text_model
+from agentunit_local.onnx_text import OnnxTextModel
+from agentunit_local.text_model import ModelFilesError, Outputs, TextModel, Tokens
 
 SHIPPED = "all-MiniLM-L6-v2"
 MAX_TOKENS = 256
@@ -30,7 +32,7 @@ class SentenceEncoder:
     whatever stands beside it in a batch.
     """
 
-    def __init__(self, model: OnnxTextModel, *, name: str, max_tokens: int = MAX_TOKENS, pooling: str = "mean") -> None:
+    def __init__(self, model: TextModel, *, name: str, max_tokens: int = MAX_TOKENS, pooling: str = "mean") -> None:
         self.name = name
         self.max_tokens = max_tokens
         self._model = model
@@ -39,17 +41,42 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """One row a text."""
-        vectors = np.zeros((len(texts), self.width), np.float32)
-        owners, windows = [], []
-        for place, text in enumerate(texts):
-            if text.strip():
-                parts = self._model.windows(text, self.max_tokens)
-                windows += parts
-                owners += [place] * len(parts)
-        for place, window, outputs in zip(owners, windows, self._model.run_tokens(windows), strict=True):
-            vectors[place] += len(window.ids) * self._pooled(outputs)
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+        return self.start(texts)()
+
+    def start(self, texts: Sequence[str]) -> Callable[[], Vectors]:
+        """The same without waiting for a device; what is returned waits."""
+        said = [place for place, text in enumerate(texts) if text.strip()]
+        at = 0
+        started = []
+        for found in self._model.windows_ahead([texts[place] for place in said], self.max_tokens):
+            windows = [window for parts in found for window in parts]
+            owners = [place for place, parts in zip(said[at:], found, strict=False) for _ in parts]
+            started.append((owners, [len(window.ids) for window in windows], self._started(windows)))
+            at += len(found)
+
+        def wait() -> Vectors:
+            vectors = np.zeros((len(texts), self.width), np.float32)
+            for owners, lengths, rows in started:
+                weighted = np.array(lengths, np.float32)[:, None] * rows()
+                if len(set(owners)) == len(owners):
+                    vectors[owners] = weighted
+                else:
+                    np.add.at(vectors, owners, weighted)
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            return np.asarray(vectors / np.where(norms > 0, norms, 1), np.float32)
+
+        return wait
+
+    def _started(self, windows: Sequence[Tokens]) -> Callable[[], NDArray[Any]]:
+        """A row for each window, to come."""
+        if not windows:
+            return lambda: np.zeros((0, self.width), np.float32)
+        in_rows = getattr(self._model, "start_rows", None)
+        if in_rows is not None:
+            rows: Callable[[], NDArray[Any]] = in_rows(windows)
+            return rows
+        results = self._model.start_tokens(windows)
+        return lambda: np.stack([self._pooled(outputs) for outputs in results()])
 
     def _pooled(self, outputs: Outputs) -> NDArray[Any]:
         found = outputs[self._output]
@@ -58,11 +85,13 @@ class SentenceEncoder:
         return found
 
 
-@lru_cache(maxsize=1)
-def shipped_encoder() -> SentenceEncoder:
-    """The encoder of this package, opened once."""
-    model = OnnxTextModel(WEIGHTS / "sentence_encoder.onnx", WEIGHTS / "tokenizer.json", max_tokens=512)
-    return SentenceEncoder(model, name=SHIPPED)
+@lru_cache(maxsize=2)
+def shipped_encoder(device: str | None = None) -> SentenceEncoder:
+    """The encoder of this package, opened once; on the processors, or in batches on a device of torch."""
+    files = WEIGHTS / "sentence_encoder.onnx", WEIGHTS / "tokenizer.json"
+    if device is None:
+        return SentenceEncoder(OnnxTextModel(*files, max_tokens=512), name=SHIPPED)
+    return SentenceEncoder(open_text_model(*files, device=device, max_tokens=512), name=SHIPPED)
 
 
 @lru_cache(maxsize=2)
@@ -81,7 +110,7 @@ def encoder_from_folder(folder: str) -> SentenceEncoder:
     return SentenceEncoder(opened, name=path.name, max_tokens=longest, pooling=_pooling(path))
 
 
-def _embedding_output(model: OnnxTextModel, name: str) -> tuple[str, int]:
+def _embedding_output(model: TextModel, name: str) -> tuple[str, int]:
     shapes = model.output_shapes
     pooled = [output for output in _POOLED_NAMES if output in shapes]
     per_token = [output for output, shape in shapes.items() if len(shape) == 3]

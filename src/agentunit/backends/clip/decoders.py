@@ -1,21 +1,24 @@
 """The other end of ``decoders``: a process that turns pictures into the squares that a model sees.
 
 Reads from standard input: a line of JSON with settings and limits, then each picture as its length (8 bytes) and its
-bytes. Answers on standard output with one byte: 0 and the pixels, or 1, a length (4 bytes) and the reason.
+bytes. Answers on standard output with one byte: 0, or 1, a length (4 bytes) and the reason. The pixels go into memory
+that both share, which has room for two pictures in turns: one is fetched while the next is made.
 """
 
 from __future__ import annotations
 
 import json
+import mmap
 import os
 import select
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from queue import SimpleQueue
@@ -27,15 +30,19 @@ from agentunit.backends.media.limits import MediaLimits, MediaProblem
 
 LENGTH, REASON_LENGTH = struct.Struct("<Q"), struct.Struct("<I")
 DONE, REFUSED, READY = b"\0", b"\1", b"\2"
+_TURNS = 2
 
 
-def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Decode what comes until nothing comes any more."""
+def serve(requests: BinaryIO, answers: BinaryIO, shared: int) -> None:
+    """Decode what comes until nothing comes any more. ``shared`` is the file of the shared memory."""
     # What a decoder only warns of is neither here nor there.
     warnings.simplefilter("ignore")
     asked = json.loads(requests.readline())
     settings = ClipSettings(resize_to=asked["resize_to"], side=asked["side"], resample=asked["resample"])
     limits = MediaLimits(**asked["limits"])
+    square = settings.side * settings.side * 3
+    room = mmap.mmap(shared, _TURNS * square)
+    turn = 0
     answers.write(READY)
     answers.flush()
     while header := requests.read(LENGTH.size):
@@ -46,14 +53,15 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             reason = str(problem).encode("utf-8", "replace")
             answers.write(REFUSED + REASON_LENGTH.pack(len(reason)) + reason)
         else:
+            room[turn * square : (turn + 1) * square] = pixels
             answers.write(DONE)
-            answers.write(pixels)
+        turn = (turn + 1) % _TURNS
         answers.flush()
 
 
 _START = (
     "import sys, json; sys.path[:] = json.loads(sys.argv[1]); "
-    "from agentunit.backends.clip.decoders import serve; serve(sys.stdin.buffer, sys.stdout.buffer)"
+    "from agentunit.backends.clip.decoders import serve; serve(sys.stdin.buffer, sys.stdout.buffer, int(sys.argv[2]))"
 )
 _MOST_START_S = 60.0
 _PIPE_BYTES = 2**20
@@ -64,33 +72,53 @@ class DecoderProcess:
 
     def __init__(self, settings: ClipSettings, limits: MediaLimits) -> None:
         self._settings, self._limits = settings, limits
+        self._square = settings.side * settings.side * 3
         self._process: subprocess.Popen[bytes] | None = None
+        self._room: memoryview | None = None
+        self._n_answered = 0
 
-    def decode_into(self, content: bytes, room: memoryview) -> None:
-        """Write the square of a picture into ``side`` × ``side`` × 3 bytes; ``MediaProblem`` says why not."""
+    def decode(self, contents: Sequence[bytes]) -> Iterator[memoryview | MediaProblem]:
+        """The square of each picture, as bytes that hold until the next is asked for, or why there is none."""
+        n_sent = n_answered = 0
+        answer: memoryview | MediaProblem
         try:
-            process = self._started()
-            deadline = time.monotonic() + self._limits.most_decode_s
-            _write(process, LENGTH.pack(len(content)), deadline)
-            _write(process, content, deadline)
-            status = _read(process, 1, deadline)
-            if status == DONE:
-                _read_into(process, room, deadline)
-                return
-            if status != REFUSED:
-                raise EOFError
+            while n_answered < len(contents):
+                try:
+                    process = self._started()
+                    deadline = time.monotonic() + self._limits.most_decode_s
+                    # The next one is there before this one is done, so that the process never waits.
+                    while n_sent < min(n_answered + _TURNS, len(contents)):
+                        _write(process, [LENGTH.pack(len(contents[n_sent])), contents[n_sent]], deadline)
+                        n_sent += 1
+                    answer = self._answer(process, deadline)
+                except TimeoutError:
+                    self.stop()
+                    answer = MediaProblem(f"must be decoded within {self._limits.most_decode_s:g} s; it was not")
+                except (EOFError, OSError):
+                    self.stop()
+                    answer = MediaProblem("cannot be decoded: it brought its decoder down")
+                n_answered += 1
+                if self._process is None:
+                    n_sent = n_answered
+                yield answer
+        finally:
+            if n_sent > n_answered:
+                self.stop()
+
+    def _answer(self, process: subprocess.Popen[bytes], deadline: float) -> memoryview | MediaProblem:
+        status = _read(process, 1, deadline)
+        turn = self._n_answered % _TURNS
+        self._n_answered += 1
+        if status == REFUSED:
             reason = _read(process, REASON_LENGTH.unpack(_read(process, REASON_LENGTH.size, deadline))[0], deadline)
-        except TimeoutError:
-            self.stop()
-            raise MediaProblem(f"must be decoded within {self._limits.most_decode_s:g} s; it was not") from None
-        except (EOFError, OSError):
-            self.stop()
-            raise MediaProblem("cannot be decoded: it brought its decoder down") from None
-        raise MediaProblem(reason.decode("utf-8", "replace"))
+            return MediaProblem(reason.decode("utf-8", "replace"))
+        if status != DONE or self._room is None:
+            raise EOFError
+        return self._room[turn * self._square : (turn + 1) * self._square]
 
     def stop(self) -> None:
         """End the process, whatever it is doing."""
-        process, self._process = self._process, None
+        process, self._process, self._room = self._process, None, None
         if process is not None:
             process.kill()
             process.wait()
@@ -101,8 +129,14 @@ class DecoderProcess:
 
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path)]
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+            with _shared_file(_TURNS * self._square) as shared:
+                number = shared.fileno()
+                self._room = memoryview(mmap.mmap(number, _TURNS * self._square))
+                self._n_answered = 0
+                command = [sys.executable, "-I", "-c", _START, json.dumps(sys.path), str(number)]
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, pass_fds=[number]
+                )
             for pipe in (self._process.stdin, self._process.stdout):
                 if pipe is not None:
                     os.set_blocking(pipe.fileno(), False)
@@ -110,7 +144,7 @@ class DecoderProcess:
             settings = {key: getattr(self._settings, key) for key in ("resize_to", "side", "resample")}
             line = json.dumps({**settings, "limits": asdict(self._limits)}) + "\n"
             deadline = time.monotonic() + _MOST_START_S
-            _write(self._process, line.encode(), deadline)
+            _write(self._process, [line.encode()], deadline)
             if _read(self._process, 1, deadline) != READY:
                 raise EOFError
         return self._process
@@ -149,6 +183,14 @@ def _stop_all(decoders: list[DecoderProcess], made_in: int) -> None:
             each.stop()
 
 
+def _shared_file(n_bytes: int) -> BinaryIO:
+    """A file without a name; in memory where the system has such."""
+    anonymous = getattr(os, "memfd_create", None)
+    file: Any = open(anonymous("agentunit"), "r+b") if anonymous else tempfile.TemporaryFile()  # noqa: SIM115
+    file.truncate(n_bytes)
+    return file  # type: ignore[no-any-return]
+
+
 def _widen(descriptor: int) -> None:
     """A pipe that holds a whole picture, where the system lets it: fewer turns for both ends."""
     try:
@@ -159,14 +201,19 @@ def _widen(descriptor: int) -> None:
         return
 
 
-def _write(process: subprocess.Popen[bytes], content: bytes, deadline: float) -> None:
+def _write(process: subprocess.Popen[bytes], parts: Sequence[bytes], deadline: float) -> None:
     pipe: Any = process.stdin
-    left = memoryview(content)
+    left = [memoryview(part) for part in parts if part]
     while left:
         try:
-            left = left[os.write(pipe.fileno(), left) :]
+            n_written = os.writev(pipe.fileno(), left)
         except BlockingIOError:
             _wait(pipe, deadline, writing=True)
+            continue
+        while left and n_written >= len(left[0]):
+            n_written -= len(left.pop(0))
+        if n_written:
+            left[0] = left[0][n_written:]
 
 
 def _read(process: subprocess.Popen[bytes], n_bytes: int, deadline: float) -> bytes:
@@ -178,11 +225,9 @@ def _read(process: subprocess.Popen[bytes], n_bytes: int, deadline: float) -> by
 def _read_into(process: subprocess.Popen[bytes], room: memoryview, deadline: float) -> None:
     pipe: Any = process.stdout
     while room:
-        try:
-            n_read = os.readv(pipe.fileno(), [room])
-        except BlockingIOError:
-            _wait(pipe, deadline, writing=False)
-            continue
+        # An answer is hardly ever there at once.
+        _wait(pipe, deadline, writing=False)
+        n_read = os.readv(pipe.fileno(), [room])
         if not n_read:
             raise EOFError
         room = room[n_read:]

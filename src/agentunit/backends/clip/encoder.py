@@ -7,15 +7,14 @@ from array import array
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 from threading import Lock
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from agentunit.backends.clip.decoders import DecoderProcesses
 from agentunit.backends.clip.runtime import ClipRuntime, Later, PictureBatch
-from agentunit.backends.clip.settings import cropped
+from agentunit.backends.clip.settings import TokenWindows, cropped
 from agentunit.backends.media.images import as_rgb, decode_image
 from agentunit.backends.media.limits import MediaAccess, MediaLimits, MediaProblem
 from agentunit.backends.media.sources import read_source
@@ -119,11 +118,12 @@ def digest_of(*parts: bytes) -> bytes:
     >>> digest_of(b"ab") == digest_of(b"ab"), digest_of(b"ab") == digest_of(b"a", b"b")
     (True, False)
     """
-    hashed = blake2b(digest_size=16)
+    # Processors have instructions for it: no other hash that cannot be forged is as fast on a picture.
+    hashed = sha256()
     for part in parts:
         hashed.update(len(part).to_bytes(8, "little"))
         hashed.update(part)
-    return hashed.digest()
+    return hashed.digest()[:16]
 
 
 Settle = Callable[[bytes, "Vector | Unencodable"], None]
@@ -184,18 +184,28 @@ class PictureBatches:
 
     def _fill(self, pixels: Any, start: int, pictures: list[tuple[bytes, Any]]) -> dict[bytes, str]:
         reasons: dict[bytes, str] = {}
-        with nullcontext() if self._processes is None else self._processes.borrowed() as decoder:
-            for place, (digest, content) in enumerate(pictures, start):
-                try:
-                    content = content() if callable(content) else content
-                    if not isinstance(content, bytes):
-                        pixels[place] = cropped(as_rgb(content), self._runtime.settings)
-                    elif decoder is None:
-                        pixels[place] = cropped(decode_image(content, self._limits), self._runtime.settings)
+        sent: list[tuple[int, bytes, bytes]] = []
+        for place, (digest, content) in enumerate(pictures, start):
+            try:
+                content = content() if callable(content) else content
+                if isinstance(content, memoryview):
+                    pixels[place] = _square(content, self._runtime.settings.side)
+                elif not isinstance(content, bytes):
+                    pixels[place] = cropped(as_rgb(content), self._runtime.settings)
+                elif self._processes is None:
+                    pixels[place] = cropped(decode_image(content, self._limits), self._runtime.settings)
+                else:
+                    sent.append((place, digest, content))
+            except MediaProblem as problem:
+                reasons[digest] = str(problem)
+        if sent and self._processes is not None:
+            with self._processes.borrowed() as decoder:
+                made = decoder.decode([content for _, _, content in sent])
+                for (place, digest, _), answer in zip(sent, made, strict=True):
+                    if isinstance(answer, MediaProblem):
+                        reasons[digest] = str(answer)
                     else:
-                        decoder.decode_into(content, memoryview(pixels[place]).cast("B"))
-                except MediaProblem as problem:
-                    reasons[digest] = str(problem)
+                        pixels[place] = _square(answer, self._runtime.settings.side)
         return reasons
 
     def _advance(self, most_decoding: int, most_running: int) -> None:
@@ -230,6 +240,7 @@ _READ_TOGETHER = 16
 _MANY = 512
 _FEW = 3
 _TEXTS_TOGETHER = 2_048
+_LONGEST_KEY = 512
 
 
 class CachedEncoder:
@@ -263,8 +274,11 @@ class CachedEncoder:
 
         with ThreadPoolExecutor(self._n_threads) if len(sources) > _FEW else _AtOnce() as pool:
             batches = PictureBatches(self.runtime, access.limits, pool, settle, self._decoders(len(sources), access))
+            side = self.runtime.settings.side
             chunks = [sources[at : at + _READ_TOGETHER] for at in range(0, len(sources), _READ_TOGETHER)]
-            loaded = _in_order(pool, lambda chunk: [_loaded(each, access) for each in chunk], chunks, self._n_threads)
+            loaded = _in_order(
+                pool, lambda chunk: [_loaded(each, access, side) for each in chunk], chunks, self._n_threads
+            )
             for place, each in enumerate(one for chunk in loaded for one in chunk):
                 if isinstance(each, Unencodable):
                     found[place] = each
@@ -295,54 +309,66 @@ class CachedEncoder:
 
     def encode_texts(self, texts: Sequence[str]) -> list[EncodedText | Unencodable]:
         """The vectors of length 1 of each text, or why there are none."""
-        keys = [digest_of(text.encode("utf-8", "surrogatepass")) for text in texts]
-        found = {key: self._texts.get(key) for key in keys}
-        new = {key: text for key, text in zip(keys, texts, strict=True) if found[key] is None}
-        asked = list(new.items())
+        found = {text: self._texts.get(_text_key(text)) for text in texts}
+        asked = [text for text, known in found.items() if known is None]
         chunks = [asked[at : at + _TEXTS_TOGETHER] for at in range(0, len(asked), _TEXTS_TOGETHER)]
-        # A chunk is cut into tokens while the device still works on the one before.
-        started: deque[tuple[list[tuple[bytes, str]], _StartedTexts]] = deque()
-        for chunk in [*chunks, None]:
-            if chunk is not None:
-                started.append((chunk, _StartedTexts(self.runtime, [text for _, text in chunk])))
-            while len(started) > (chunk is not None):
-                done, texts_of_chunk = started.popleft()
-                for (key, _), made in zip(done, texts_of_chunk.encoded(), strict=True):
-                    self._texts.put(key, made)
-                    found[key] = made
-        return [found[key] or Unencodable(NO_VECTOR) for key in keys]
+        # A chunk is cut into tokens while another is on its way to the device, and a third comes back.
+        with ThreadPoolExecutor(1) if len(chunks) > 1 else _AtOnce() as pool:
+            started = _in_order(pool, lambda chunk: (chunk, self.runtime.tokens.windows(chunk)), chunks, 1)
+            waiting: deque[tuple[list[str], _StartedTexts]] = deque()
+            for chunk, read in started:
+                waiting.append((chunk, _StartedTexts(self.runtime, read)))
+                if len(waiting) > 1:
+                    self._settle_texts(*waiting.popleft(), found)
+            while waiting:
+                self._settle_texts(*waiting.popleft(), found)
+        return [found[text] or Unencodable(NO_VECTOR) for text in texts]
+
+    def _settle_texts(
+        self, texts: list[str], started: _StartedTexts, found: dict[str, EncodedText | Unencodable | None]
+    ) -> None:
+        for text, made in zip(texts, started.encoded(), strict=True):
+            self._texts.put(_text_key(text), made)
+            found[text] = made
+
+
+def _text_key(text: str) -> Hashable:
+    """What stands for a text: a long one would take more room than its vector."""
+    return text if len(text) <= _LONGEST_KEY else digest_of(text.encode("utf-8", "surrogatepass"))
 
 
 class _StartedTexts:
     """Texts on their way through the device."""
 
-    def __init__(self, runtime: ClipRuntime, texts: Sequence[str]) -> None:
-        self._read = runtime.tokens.windows(texts)
+    def __init__(self, runtime: ClipRuntime, read: Sequence[TokenWindows]) -> None:
+        self._read = read
         windows = [window for each in self._read for window in each.windows]
+        lengths = [len(window) for window in windows]
         # Windows of like length go together, so that little is computed for what fills the shorter ones up.
-        order = sorted(range(len(windows)), key=lambda at: len(windows[at]))
+        order = sorted(range(len(windows)), key=lengths.__getitem__)
         self._groups = [order[at : at + runtime.batch_size] for at in range(0, len(order), runtime.batch_size)]
         self._later = [
             runtime.encode_tokens(runtime.tokens.padded([windows[at] for at in group], runtime.text_length))
             for group in self._groups
         ]
+        self._n_windows = len(windows)
 
     def encoded(self) -> Iterator[EncodedText | Unencodable]:
         """Wait for the vectors, and give each text its own."""
-        vectors: dict[int, Vector | Unencodable] = {}
+        vectors: list[Any] = [None] * self._n_windows
         for group, later in zip(self._groups, self._later, strict=True):
-            vectors.update(zip(group, unit_vectors(later()), strict=True))
+            for place, vector in zip(group, unit_vectors(later()), strict=True):
+                vectors[place] = vector
         position = 0
-        for each in self._read:
-            made = [vectors[position + at] for at in range(len(each.windows))]
-            position += len(each.windows)
-            whole = [one for one in made if not isinstance(one, Unencodable)]
+        for windows, complete in self._read:
+            made = tuple(vectors[position : position + len(windows)])
+            position += len(windows)
             if not made:
                 yield Unencodable("holds no words")
-            elif len(whole) < len(made):
+            elif any(isinstance(one, Unencodable) for one in made):
                 yield Unencodable(NO_VECTOR)
             else:
-                yield EncodedText(tuple(whole), tuple(map(len, each.windows)), each.complete)
+                yield EncodedText(made, tuple(map(len, windows)), complete)
 
 
 class _AtOnce(Executor):
@@ -358,16 +384,26 @@ class _AtOnce(Executor):
 _MAY_WAIT_BYTES = 2**20
 
 
-def _loaded(source: Any, access: MediaAccess) -> tuple[bytes, Any] | Unencodable:
+def _loaded(source: Any, access: MediaAccess, side: int) -> tuple[bytes, Any] | Unencodable:
+    """What stands for a picture, and its content; a view of the pixels where the model takes them as they are."""
     try:
         if hasattr(source, "tobytes") and hasattr(source, "mode"):
-            return digest_of(repr((source.mode, source.size)).encode(), source.tobytes()), source
+            raw = source.tobytes()
+            is_ready = source.mode == "RGB" and source.size == (side, side)
+            digest = digest_of(repr((source.mode, source.size)).encode(), raw)
+            return digest, memoryview(raw) if is_ready else source
         content = read_source(source, access)
         if len(content) > _MAY_WAIT_BYTES and not isinstance(source, (bytes, bytearray, memoryview)):
             return digest_of(content), lambda: read_source(source, access)
         return digest_of(content), content
     except MediaProblem as problem:
         return Unencodable(str(problem))
+
+
+def _square(raw: memoryview, side: int) -> Any:
+    import numpy as np
+
+    return np.frombuffer(raw, np.uint8).reshape(side, side, 3)
 
 
 def _in_order(pool: Executor, task: Callable[[Taken], Made], inputs: Iterable[Taken], n_ahead: int) -> Iterator[Made]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -117,10 +118,11 @@ class TextTokens:
         needed = 2 + max(map(len, windows))
         if length is None:
             length = min(self.context_tokens, -(-needed // _ROUNDED_TO) * _ROUNDED_TO)
+        lengths = np.array([len(each) for each in windows])
+        flat = np.fromiter(chain.from_iterable(windows), np.int64, int(lengths.sum()))
         batch = np.full((len(windows), length), self._end, dtype=np.int64)
         batch[:, 0] = self._start
-        for row, window in zip(batch, windows, strict=True):
-            row[1 : len(window) + 1] = window
+        batch[:, 1:][np.arange(length - 1) < lengths[:, None]] = flat
         return batch
 
     def _windows(self, encoded: Any, complete: bool) -> TokenWindows:
@@ -129,7 +131,8 @@ class TextTokens:
         ids = encoded.ids
         if len(ids) <= room:
             # A mark that somebody wrote into a text would end it for the model.
-            plain = [each for each in ids if each not in marks]
+            has_marks = self._start in ids or self._end in ids
+            plain = [each for each in ids if each not in marks] if has_marks else ids
             return TokenWindows([plain] if plain else [], complete)
         kept = [(each, word) for each, word in zip(ids, encoded.word_ids, strict=True) if each not in marks]
         if len(kept) > room * MOST_WINDOWS:

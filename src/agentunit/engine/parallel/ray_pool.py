@@ -1,7 +1,7 @@
 """The units of a job as tasks of Ray: one task a unit, on this machine or on a cluster that the user named.
 
-There are no actors and no data sets of Ray: a task waits for nothing but a free processor. What a unit comes to lies
-in the job's folder; all that travels back is that it does.
+There are no data sets of Ray: a task waits for nothing but a free processor, and for models where actors hold them
+(``ray_models``). What a unit comes to lies in the job's folder; all that travels back is that it does.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from types import ModuleType, TracebackType
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from msgspec import Struct
 
@@ -30,13 +30,20 @@ import agentunit
 from agentunit.backends.media.limits import configure_media_root, configured_media_root
 from agentunit.engine.parallel import usable_processors
 from agentunit.engine.parallel.pool import MOST_DEATHS, THREAD_VARIABLES, Result, Task, WorkerDied, WorkFailed
+from agentunit.engine.parallel.ray_models import ask_models, held_backends, start_models
 from agentunit.metrics.base import describe_error
 from agentunit.metrics.functions import FunctionMetric
 
 # Settings that change scores travel with the work. Keys of judges, stores and salts do not, and those of the node are
 # taken away: a metric that asks no judge here must not ask one there.
 _OWN_SETTINGS = "AGENTUNIT_"
-_SENT_SETTINGS = ("AGENTUNIT_BACKEND", "AGENTUNIT_CLIP", "AGENTUNIT_LOCAL_MODEL", "AGENTUNIT_MAX_")
+_SENT_SETTINGS = (
+    "AGENTUNIT_BACKEND",
+    "AGENTUNIT_CLIP",
+    "AGENTUNIT_LOCAL_DEVICE",
+    "AGENTUNIT_LOCAL_MODEL",
+    "AGENTUNIT_MAX_",
+)
 # Packages whose version scores depend on.
 _PACKAGES = ("agentunit-local", "dp-accounting", "ecologits", "genai-prices", "onnxruntime", "spacy")
 # Ray's smallest: nothing but the work itself lies in it.
@@ -150,9 +157,14 @@ class RayPool(Generic[Task, Result]):
                 warnings.simplefilter("ignore")  # what fails is raised, too
                 _connect(ray, self._address, quiet)
             self._n_workers = self._n_workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        held = [ray.put(_pickled(self._work, self._metrics))]
+        surroundings = _Surroundings.here()
+        names = held_backends(self._metrics)
+        actors = start_models(names, surroundings.take)
+        for each in actors:
+            stack.callback(ray.kill, each)
+        held = _Held([ray.put(_pickled(self._work, self._metrics))], names, actors)
         do = ray.remote(num_cpus=1, max_retries=0)(_do)
-        self._begin = partial(do.remote, secrets.token_hex(8), _Surroundings.here(), held)
+        self._begin = partial(do.remote, secrets.token_hex(8), surroundings, held)
 
     def in_order(self, tasks: Iterable[Task], ahead: int | None = None) -> Iterator[tuple[Task, Result | WorkerDied]]:
         """The result of each task, in the order of the tasks; at most ``ahead`` are begun before the first is done."""
@@ -236,7 +248,15 @@ def _connect(ray: ModuleType, address: str, options: dict[str, Any]) -> None:
 _latest: tuple[str, Callable[[Any], Any]] | None = None
 
 
-def _do(token: str, surroundings: _Surroundings, held: list[Any], task: Any) -> tuple[bool, Any]:
+class _Held(NamedTuple):
+    """What Ray holds for all tasks: the work, and the actors with the models of some backends."""
+
+    work: list[Any]
+    backends: list[str]
+    actors: list[Any]
+
+
+def _do(token: str, surroundings: _Surroundings, held: _Held, task: Any) -> tuple[bool, Any]:
     """In a worker: do one task. The work is unpacked once a process, so that a model is loaded once."""
     global _latest
     try:
@@ -245,7 +265,8 @@ def _do(token: str, surroundings: _Surroundings, held: list[Any], task: Any) -> 
             from ray import cloudpickle
 
             surroundings.take()
-            _latest = (token, cloudpickle.loads(ray.get(held[0])))
+            ask_models(held.backends, held.actors)
+            _latest = (token, cloudpickle.loads(ray.get(held.work[0])))
         return True, _latest[1](task)
     except Exception as error:  # noqa: BLE001  # the border of a process
         said = str(error) if isinstance(error, WorkFailed) else describe_error(error)

@@ -32,10 +32,11 @@ def score_items(
     that kills the processes that score it has no scores; those beside it have.
     """
     work = partial(score_pickled, metrics, batch_size)
+    wanted = [0, *(int(getattr(metric, "batch_items", 0)) for metric in metrics)]
     waiting: list[list[Item]] = []
 
     def tasks() -> Iterator[bytes | None]:
-        for some in batches(items, min(batch_size, RECORDS_A_TASK)):
+        for some in batches(items, max(min(batch_size, RECORDS_A_TASK), *wanted)):
             waiting.append(some)
             yield _pickled([(item.case, item.trace, item.outcome) for item in some])
 

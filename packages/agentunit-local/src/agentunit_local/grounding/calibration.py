@@ -1,13 +1,17 @@
-"""What was fitted with the shipped model: how signals are put together, and what makes probabilities of them."""
+"""What was fitted with a model: how signals are put together, and what makes probabilities of them."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 
+from agentunit_local.grounding.cross_encoder import SHIPPED
 from agentunit_local.grounding.support import Mix
+from agentunit_local.text_model import ModelFilesError
+
+_FILE = "calibration.json"
 
 
 @dataclass(frozen=True)
@@ -19,9 +23,16 @@ class Calibration:
     relevance: dict[str, float]
 
 
-@lru_cache(maxsize=1)
 def shipped_calibration() -> Calibration:
-    """The numbers that belong to the shipped weights (``training/groundedness/calibrate.py`` writes them)."""
-    text = (files("agentunit_local") / "weights" / "groundedness" / "calibration.json").read_text(encoding="utf-8")
-    fitted = json.loads(text)
+    """The numbers that belong to the weights of this package."""
+    return calibration_of(SHIPPED)
+
+
+@lru_cache(maxsize=4)
+def calibration_of(weights: Path) -> Calibration:
+    """The numbers that belong to the weights of a folder (``training/groundedness/calibrate.py`` writes them)."""
+    try:
+        fitted = json.loads((weights / _FILE).read_text(encoding="utf-8"))
+    except OSError:
+        raise ModelFilesError(f"{weights}: a model of AgentUnit must come with {_FILE}; there is none") from None
     return Calibration(Mix(**fitted["faithfulness"]), fitted["correctness"], fitted["relevance"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from agentunit_local.grounding.segments import split_sentences, words_of
 
 SUMMARY, CLAIM, ANSWER, REPLY = "summary", "claim", "question answering", "dialogue"
+KINDS = SUMMARY, CLAIM, ANSWER, REPLY
 _FIRST_PERSON = "i i'm i've i'd i'll im me my mine we we're we've our us"
 _OF_ONESELF = frozenset(_FIRST_PERSON.split())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import Any
@@ -14,6 +14,7 @@ from agentunit_local.grounding.evidence import Context
 from agentunit_local.grounding.kinds import kind_of
 from agentunit_local.grounding.lexical import Compared, compared
 from agentunit_local.grounding.segments import stem, words_of
+from agentunit_local.steps import answered
 
 _COPIED_WORDS = 4
 _MARKS_AROUND = " .!?…。！？\"'“”‘’()[]*•▪"
@@ -100,6 +101,9 @@ class Support:
     n_claim_tokens_left_out: int
 
 
+Pair = tuple[str, str]
+
+
 class SupportJudge:
     """Judges answers against contexts with one cross-encoder."""
 
@@ -109,6 +113,12 @@ class SupportJudge:
 
     def judge(self, question: str | None, passages: Sequence[str], answer: str) -> Support | None:
         """The support of an answer; ``None`` when the answer holds no claim or the context no sentence."""
+        return answered(self.steps(question, passages, answer), self._model.score)
+
+    def steps(
+        self, question: str | None, passages: Sequence[str], answer: str
+    ) -> Generator[list[Pair], Sequence[PairScore], Support | None]:
+        """The same in steps: yields the pairs that the model must read, and is sent their scores."""
         claims = claims_of(answer, question)
         context = Context(passages)
         if not claims or not context.sentences:
@@ -117,7 +127,12 @@ class SupportJudge:
         whole = frozenset(same_sentence(each.sentence.text) for each in context.sentences)
         verbatim = [same_sentence(claim.text) in whole for claim in claims]
         copied = [verbatim[n] or is_copied(claim.text, context) for n, claim in enumerate(claims)]
-        pairs = self._asked(claims, context, chosen, copied)
+        # The model is not asked about copied claims.
+        asked = [number for number in range(len(claims)) if not copied[number]]
+        pairs = [PairScore(LARGEST_LOGIT, -LARGEST_LOGIT)] * len(claims)
+        given = yield [(_joined(context, chosen[number]), claims[number].asked) for number in asked]
+        for number, score in zip(asked, given, strict=True):
+            pairs[number] = score
         scores = [
             self._mix.highest if verbatim[n] else self._mix.claim_score(pairs[n], compared(claim.text, found))
             for n, claim in enumerate(claims)
@@ -150,17 +165,6 @@ class SupportJudge:
     def claim_probability(self, score: float) -> float:
         """The probability that a claim is supported: that of an answer which is this claim alone."""
         return self._mix.probability(self._mix.answer_score([score]))
-
-    def _asked(
-        self, claims: Sequence[Claim], context: Context, chosen: Sequence[Sequence[int]], copied: Sequence[bool]
-    ) -> list[PairScore]:
-        """What the model says of each claim; it is not asked about copied ones."""
-        asked = [number for number in range(len(claims)) if not copied[number]]
-        found = [PairScore(LARGEST_LOGIT, -LARGEST_LOGIT)] * len(claims)
-        pairs = [(_joined(context, chosen[number]), claims[number].asked) for number in asked]
-        for number, score in zip(asked, self._model.score(pairs), strict=True):
-            found[number] = score
-        return found
 
     def _described(
         self, claim: Claim, probability: float, pair: PairScore, context: Context, chosen: list[int], copied: bool
