@@ -194,7 +194,7 @@ def _judge_core(text: str, start: int, end: int, is_lower: bool) -> Finding | No
         core = core[:-1]
     end = start + len(core)
     is_street = _has_street_type(core)
-    if not is_street and (_MONTH.search(core) or not _has_proper_word(core)):
+    if not is_street and (_MONTH.search(core) or not _has_proper_word(core, is_lower)):
         return None
     if _DECIMAL_FOLLOWS.match(text, end):
         return None
@@ -239,14 +239,16 @@ def _start_without_plain_words(text: str, start: int, end: int) -> int:
     """Where the address starts in a text without capitals: after the everyday words of the sentence before it."""
     for word in _WORD_AND_SPACE.finditer(text, start, end):
         folded = word.group()[:-1]
-        if folded[0].isdigit() or not kinds_of(folded) & (Kind.WORD | Kind.RARE_WORD) or folded in _OPENERS:
+        plain = Kind.WORD | Kind.RARE_WORD | Kind.FOREIGN_WORD
+        if folded[0].isdigit() or not kinds_of(folded) & plain or folded in _OPENERS:
             return word.start()
     return start
 
 
-def _has_proper_word(core: str) -> bool:
-    """Whether a word is none that English uses every day."""
-    return any(not kinds_of(word) & (Kind.WORD | Kind.RARE_WORD) for word in _WORD.findall(core) if len(word) > 2)
+def _has_proper_word(core: str, is_lower: bool) -> bool:
+    """Whether a word is none of every day: in English or, where nothing has a capital letter, in other languages."""
+    plain = Kind.WORD | Kind.RARE_WORD | (Kind.FOREIGN_WORD if is_lower else 0)
+    return any(not kinds_of(word) & plain for word in _WORD.findall(core) if len(word) > 2)
 
 
 def _is_announced(text: str, start: int) -> bool:
