@@ -207,6 +207,16 @@ def test_otlp_protobuf_keeps_its_framing_and_ids(invoke, framing):
     assert service.ExportTraceServiceRequest.FromString(content[n_length_bytes:]) == request
 
 
+def test_rules_and_regions_work_in_several_processes(invoke):
+    Path("rules.yaml").write_text('deny: {project: [Falcon]}\nrecognizers: [{type: badge, pattern: "B-[0-9]{3}"}]\n')
+    write_records("traces.jsonl", *(f"Falcon B-41{n % 3}, 02070803628" for n in range(9)))
+    options = ("redact", "traces.jsonl", "--rules", "rules.yaml", "--region", "PL,auto")
+    assert invoke(*options, "--out", "one.jsonl").exit_code == 0
+    assert invoke(*options, "--out", "two.jsonl", "--jobs", "2").exit_code == 0
+    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
+    assert written("one.jsonl")[1].outcome == "<PROJECT_1> <BADGE_2>, <NATIONAL_ID_1>"
+
+
 def test_rules_and_regions_are_options(invoke):
     Path("rules.yaml").write_text('allow: [a@example.com]\nrecognizers: [{type: badge, pattern: "B-[0-9]{3}"}]\n')
     write_records("traces.jsonl", "a@example.com, B-417, PESEL nr 44051401359 or 02070803628")

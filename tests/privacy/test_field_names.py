@@ -96,3 +96,8 @@ def test_a_value_that_was_streamed_in_pieces_is_masked_in_all_of_them():
 def test_encoded_values_are_masked_even_if_they_stand_nowhere_else():
     masked = redact({"url": "https://x.example/?to=ada%40example.org&n=1", "blob": "YWRhQGV4YW1wbGUub3Jn"})
     assert masked == {"url": "https://x.example/?to=<EMAIL_1>&n=1", "blob": "<EMAIL_1>"}
+
+
+def test_a_first_name_after_an_escaped_line_end_is_masked():
+    raw = json.dumps({"note": "Mia Lindqvist\nMia called\nthen Lindqvist"})
+    assert redact({"raw": raw}) == {"raw": '{"note": "<NAME_1>\\n<NAME_1> called\\nthen <NAME_1>"}'}

@@ -69,5 +69,7 @@ def test_what_is_no_processor_is_refused():
         TypeError, match="redacting_processor: processor must be a span processor or an exporter; received 3"
     ):
         agentunit.redacting_processor(3)
+    with pytest.raises(ValueError, match=r"types must be among email, phone, .*; received 'emial'"):
+        agentunit.redacting_processor(in_memory.InMemorySpanExporter(), types=["emial"])
     made = agentunit.redacting_processor(in_memory.InMemorySpanExporter(), types=["email"])
     made.shutdown()

@@ -177,7 +177,7 @@ def _mask_texts() -> MaskTexts:
 
     # Numbered pseudonyms would begin anew with every start, and then stand for somebody else.
     pseudonyms = Pseudonyms(os.environ.get("AGENTUNIT_SALT") or secrets.token_hex())
-    redactor = Redactor(detector_named("patterns", "collect"), PII_TYPES, pseudonyms)
+    redactor = Redactor(detector_named("patterns", "collect"), PII_TYPES, pseudonyms, audits=False)
 
     one_at_a_time = threading.Lock()
     masked = masked_texts(redactor)

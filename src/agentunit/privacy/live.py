@@ -55,11 +55,17 @@ def redacting_processor(
                 f"redacting_processor: processor must be a span processor or an exporter; received {processor!r:.80}"
             )
         processor = BatchSpanProcessor(processor)
+    if isinstance(types, str):
+        raise TypeError(f"redacting_processor: types must be a list of types; received {types!r:.80}")
     ruled = read_rules(rules) if rules is not None else Rules()
+    wanted = {*types, *ruled.own_types}
+    unknown = sorted(wanted - {*PII_TYPES, *ruled.own_types})
+    if unknown:
+        raise ValueError(f"redacting_processor: types must be among {', '.join(PII_TYPES)}; received {unknown[0]!r}")
     detector = RuledDetector(detector_named(backend, "redacting_processor"), ruled)
     # Numbers would begin anew in every process, and then stand for somebody else.
     pseudonyms = Pseudonyms(salt or secrets.token_hex())
-    return _processor_class()(processor, Redactor(detector, {*types, *ruled.own_types}, pseudonyms))
+    return _processor_class()(processor, Redactor(detector, wanted, pseudonyms, audits=False))
 
 
 def _processor_class() -> Any:
@@ -103,7 +109,6 @@ def _processor_class() -> Any:
             told.update(((type, value), None) for _, type, value in self._redactor.pseudonyms.found())
             # A process may live for years: only the values of the last traces are kept.
             self._redactor.pseudonyms.forget()
-            self._redactor.survivors.clear()
             return texts.span_with(new, ReadableSpan)
 
         def _told(self, trace_id: int) -> dict[tuple[str, str], None]:

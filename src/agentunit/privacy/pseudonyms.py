@@ -98,6 +98,7 @@ def same_value(type: str, value: str) -> str:
     return value.strip().casefold() if type == "email" else value.strip()
 
 
+_LINE_ESCAPE = re.compile(r"\\[nrtbf]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
 # How often a word may stand in a record for each time that it was taken for a name.
 _MOST_UNNOTICED = 20
@@ -163,7 +164,9 @@ class People:
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """Where a text names one of them, in order."""
-        words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(text)] if self else []
+        # In JSON text a line ends in two characters, of which the second is a letter.
+        read = _LINE_ESCAPE.sub("  ", text) if "\\" in text else text
+        words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(read)] if self else []
         position = 0
         while position < len(words):
             word, start, end = words[position]

@@ -83,14 +83,17 @@ class Redactor:
     costs and times are what they were, unless their field or another place says that they are personal; and so does
     what holds the record together, such as names of tools and agents. A value that was found once is replaced wherever
     the record repeats it, however it is spelled or encoded there, and a first name or surname alone gets the pseudonym
-    of the full name that the record holds. ``survivors`` tells what of it could not be replaced.
+    of the full name that the record holds. With ``audits``, ``survivors`` tells what of it could not be replaced.
     """
 
-    def __init__(self, detector: Detector, types: Collection[str], pseudonyms: Pseudonyms) -> None:
+    def __init__(
+        self, detector: Detector, types: Collection[str], pseudonyms: Pseudonyms, *, audits: bool = True
+    ) -> None:
         self._detector = self._detector_here = detector
         self._types = frozenset(types)
         self.pseudonyms = pseudonyms
         self._allows: Callable[[str], bool] = getattr(detector, "allows", None) or (lambda value: False)
+        self._audits = audits
         self.survivors: list[Survivor] = []
 
     def redact(self, records: Sequence[Record]) -> list[Any]:
@@ -175,7 +178,7 @@ class Redactor:
 
     def _audit(self, data: Any, known: KnownValues) -> None:
         """Note the known values that data still holds, in whatever place: nothing is left out here."""
-        if not known:
+        if not known or not self._audits:
             return
         case = data.get("case") if isinstance(data, dict) else None
         record = str(case.get("id")) if isinstance(case, dict) else ""

@@ -97,7 +97,7 @@ class Mask:
         from agentunit.privacy.pseudonyms import Pseudonyms
         from agentunit.privacy.redaction import Redactor
 
-        return Redactor(StructuredDetector(), set(PII_TYPES) - _NOT_MASKED, Pseudonyms())
+        return Redactor(StructuredDetector(), set(PII_TYPES) - _NOT_MASKED, Pseudonyms(), audits=False)
 
     def case(self, case: ReportedCase) -> ReportedCase:
         """A case with its record and the details of its scores masked; its id stays, or it could not be found again."""

@@ -169,7 +169,7 @@ ASSIGNMENTS = (
     Recognizer(
         "password",
         "password_beside",
-        rf"\b{_PASSWORD}[ \t]{{1,2}}{_QUOTE}(?P<value>{_NO_WORD})",
+        rf"\b(?i:password|passwd|passphrase|passcode|pwd)[ \t]{{1,2}}{_QUOTE}(?P<value>{_NO_WORD})",
         0.7,
         check_password_beside,
     ),

@@ -40,7 +40,7 @@ def check_email(candidate: Candidate) -> Sequence[Span]:
     if candidate.after(1) == b"'" or not _APOSTROPHE_IN_NAME.fullmatch(kept):
         kept = kept.rpartition(b"'")[2]
     kept = _after_other_script(kept.lstrip(b"."))
-    if not kept or kept.endswith(b".") or b".." in kept or _is_remote_repository(kept, candidate):
+    if not kept or kept.endswith(b".") or b".." in kept or _is_nobodys_mail(kept, candidate):
         return ()
     start = candidate.start - len(kept)
     before = candidate._replace(start=start).before(80)
@@ -58,9 +58,10 @@ def _after_other_script(local: bytes) -> bytes:
     return latin[0] if latin is not None and _UNSPACED.search(local[: latin.start()]) else local
 
 
-def _is_remote_repository(local: bytes, candidate: Candidate) -> bool:
-    """Whether it is the address of a repository, ``git@github.com:``, which is nobody's mail."""
-    return local == b"git" or (local == b"hg" and candidate.after(1) == b":")
+def _is_nobodys_mail(local: bytes, candidate: Candidate) -> bool:
+    """Whether it is a repository, ``git@github.com:``, or a unit of systemd, ``getty@tty1.service``: nobody's mail."""
+    is_unit = candidate.written.endswith((b".service", b".socket", b".timer", b".target", b".mount"))
+    return is_unit or local == b"git" or (local == b"hg" and candidate.after(1) == b":")
 
 
 def _quoted_local(window: bytes) -> bytes:

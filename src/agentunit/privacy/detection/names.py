@@ -78,12 +78,10 @@ class _Words(dict[str, Word]):
 _words = _Words(in_foreign_texts=False)
 _foreign_words = _Words(in_foreign_texts=True)
 _BEFORE_CODE = ("`", "$", "%", "\\")
-_WEEKDAY = re.compile(r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? \d")
+_WEEKDAY = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? {1,2}(?:\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b)"
+)
 _CODE_FOLLOWS = re.compile(r"\.[a-z_]|[(\[][\w'\")\]]|::|->|`|=[\w'\"]")
-
-
-def _is_no_name(text: str, start: int, end: int) -> bool:
-    return _in_code(text, start, end) or _WEEKDAY.match(text, start) is not None
 
 
 def _in_code(text: str, start: int, end: int) -> bool:
@@ -246,7 +244,7 @@ class _Search:
         is_single = len(words) == 1
         if is_single:
             points = first_word.alone
-        if points + MOST_AROUND < ENOUGH or (is_single and _is_no_name(text, start, end)):
+        if points + MOST_AROUND < ENOUGH or (is_single and _in_code(text, start, end)) or _WEEKDAY.match(text, start):
             return False
         before = points_before(text, start, first_word.is_first_only)
         if before == PLACE_POINTS and not is_single and self._ends_in_surname(words):
