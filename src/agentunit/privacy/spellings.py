@@ -93,9 +93,7 @@ class KnownValues:
         for place in sorted(self._found(text), key=lambda each: (each.start - each.end, each.start)):
             if all(place.end <= other.start or other.end <= place.start for other in kept):
                 kept.append(place)
-        if not kept:
-            if len(self._without) > _MOST_REMEMBERED:
-                self._without.clear()
+        if not kept and len(self._without) < _MOST_REMEMBERED:
             self._without.add(text)
         return sorted(kept, key=lambda each: each.start)
 
