@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from msgspec import Struct, field
@@ -90,10 +91,9 @@ def write_bundle(library: Library, folder: Path, *, personal: bool = False) -> s
             run = library.run(header.id)
             reported = opened.enter_context(library.reported(run, personal))
             runs.append(BundledRun(library, run, reported, f"data/runs/{number}/"))
-        written = Folder(folder)
-        for path, content in bundle_parts(runs, personal=personal):
-            written.add(path, content)
-        written.finish()
+        with Folder(folder) as written:
+            for path, content in bundle_parts(runs, personal=personal):
+                written.add(path, content)
     return written.described(len(runs))
 
 
@@ -355,7 +355,18 @@ class Folder:
         self._n_files += 1
         self._n_bytes += len(content)
 
-    def finish(self) -> None:
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._finish()
+        else:
+            shutil.rmtree(self._unfinished, ignore_errors=True)
+
+    def _finish(self) -> None:
         """Write the page itself, and give the folder its name."""
         self.add("index.html", (page_head("bundle") + page_foot()).encode())
         if self._folder.exists():

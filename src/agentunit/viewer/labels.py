@@ -21,6 +21,8 @@ WIDTH = 0.2
 NOTE = "note"
 """The metric under which a note about no metric is kept."""
 _LONGEST_NAME, _LONGEST_NOTE = 80, 4_000
+# A random order does not compress, and nobody labels more in a bundle.
+_MOST_ASKED = 500
 
 
 class LabelDesk:
@@ -202,7 +204,7 @@ def label_queues(store: RunStore, run: ScoredRun, numbers: dict[tuple[int, int],
                     "question": info.asked,
                     "graded": info.graded,
                     "direction": info.direction,
-                    "queue": [numbers[place] for place in session.queue],
+                    "queue": [numbers[place] for place in session.queue[:_MOST_ASKED]],
                 }
             )
     return queues
