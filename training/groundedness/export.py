@@ -3,7 +3,7 @@
 Multiplications run in 8 bits as well, with the range of the activations taken at run time. A few channels of this
 model's activations are far larger than the others and would take all the room of 8 bits; before quantisation, part
 of their size is moved into the weights (the product stays the same), so that little is lost. Attention is one operator of
-ONNX Runtime: the plain operators that PyTorch writes for it take a third of the time of long pairs.
+ONNX Runtime: the plain operators that PyTorch writes for it take a quarter of the time of long pairs.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ def test_a_lease_from_parts_to_a_model_that_opens(built, start, tmp_path):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::torch.jit.TracerWarning")
 def test_the_large_form_says_the_same_when_it_is_written(tmp_path):
-    """Packed words, a bias by distance, padding: ONNX Runtime and torch's reading of the file against the trained model."""
+    """Packed words, a bias by distance, padding: what ONNX Runtime and torch read in the file, against the model."""
     import onnxruntime
     from agentunit_local.onnx_weights import read_weights
     from agentunit_local.torch_encoder import cross_encoder
