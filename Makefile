@@ -15,18 +15,19 @@ ENVIRONMENTS := $(NAMES:%=$(FRAMEWORKS)/%/.ready)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PRECIOUS: $(OPTIONAL)/%/.ready
-.PHONY: help demo large test lint unit frameworks optional docs validity bench clean
+.PHONY: help demo large test lint unit frameworks optional docs viewer validity bench clean
 
 help:
 	@echo "make demo       score a bundled recording (needs Python 3.10+ and pip; offline after install)"
 	@echo "make large      add the larger local model, which metrics then take by themselves"
 	@echo "make test       linters, types, layers, docs and all tests"
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
-	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a speech recogniser, a language model or pip, each by itself"
+	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a browser, a speech recogniser, a language model or pip, each by itself"
 	@echo "make docs       write the generated pages of docs/ anew"
+	@echo "make viewer     build the pages of the viewer anew (needs Node and npm; ARGS=--check: only compare)"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
 	@echo "make bench      measure speed (BENCH=store, traces, privacy, multiagent, sustainability, multimodal,"
-	@echo "                judge, local, scale: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "                judge, local, gpu, scale: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base
@@ -62,6 +63,10 @@ optional-%: $(OPTIONAL)/%/.ready
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m scripts.generate_docs
+
+# The built files are committed: only who changes viewer/ needs Node.
+viewer: viewer/node_modules/.ready
+	cd viewer && npm run --silent check && npm test --silent && npm run --silent build -- $(ARGS)
 
 validity: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.validity $(ARGS)
@@ -102,6 +107,11 @@ $(FRAMEWORKS)/vercel/.ready: tests/frameworks/environments/vercel.json
 	@mkdir -p $(FRAMEWORKS)/vercel && cp $< $(FRAMEWORKS)/vercel/package.json
 	@npm install --prefix $(FRAMEWORKS)/vercel --no-audit --no-fund --silent \
 		|| { rm -rf $(FRAMEWORKS)/vercel; echo "vercel could not be installed"; exit 1; }
+	@touch $@
+
+viewer/node_modules/.ready: viewer/package-lock.json
+	@command -v npm > /dev/null || { echo "the viewer is built with Node and npm, which are not here"; exit 2; }
+	cd viewer && npm ci --no-audit --no-fund --silent
 	@touch $@
 
 $(OPTIONAL)/%/.ready: tests/optional/%.txt pyproject.toml $(LOCAL)/pyproject.toml | $(BIN)/python

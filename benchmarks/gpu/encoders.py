@@ -29,7 +29,7 @@ def sentences(device: str, n_texts: int, rounds: int) -> Answer:
     texts = [f"{number} {text}" for number, text in zip(range(n_texts), itertools.cycle(known), strict=False)]
     encoder = shipped_encoder(device)
     model: Any = encoder._model
-    windows = [each[0] for each in model.all_windows(texts, encoder.max_tokens)]
+    windows = [each[0] for some in model.windows_ahead(texts, encoder.max_tokens) for each in some]
     batches = []
     for places in model._batches([len(each.ids) for each in windows]):
         some = [windows[place] for place in places]
@@ -51,7 +51,7 @@ def sentences(device: str, n_texts: int, rounds: int) -> Answer:
     ours = rate(lambda: encoder.encode(texts), n_texts, rounds)
     met = f"{'met' if ours / bare >= _LEAST_SHARE else 'MISSED'} (≥ {_LEAST_SHARE:.0%})"
     answer.add(what="encode(texts)", rate=ours, share=ours / bare, note=met)
-    answer.add(what="cut into tokens only", rate=rate(lambda: model.all_windows(texts), n_texts, rounds))
+    answer.add(what="cut into tokens only", rate=rate(lambda: list(model.windows_ahead(texts)), n_texts, rounds))
     answer.remarks.append(
         f"Medians of {rounds} runs. {np.mean([len(each.ids) for each in windows]):.0f} tokens a text."
     )

@@ -51,6 +51,10 @@ def measure(n_cases: int, rounds: int) -> Answer:
     answer.add(
         name=f"peak memory, {n_cases:,} cases, MiB", figure=many["peak_mib"], note=_met(grown < 1.15, "constant")
     )
+    sentences = _figures("sentences", max(4, n_cases // 20))
+    share = sentences["ours"] / sentences["bare"]
+    answer.add(name="sentences a second of CPU, a bare loop of ONNX Runtime", figure=sentences["bare"])
+    answer.add(name="the same from texts", figure=sentences["ours"], note=_met(share >= 0.6, "≥ 60 % of the loop"))
     answer.remarks.append("Best of several runs for time. Every short case has one sentence that the model must read.")
     return answer
 

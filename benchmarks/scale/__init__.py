@@ -1,9 +1,8 @@
 """Scale: what scoring on every core costs and gains, beside one process in the same run.
 
-    python -m benchmarks.scale                        # pace, OTLP, growth, model: about half an hour on two cores
-    python -m benchmarks.scale --sizes 1000 --rounds 1 --otlp-megabytes 2     # does it work?
-    python -m benchmarks.scale --stream 10000000      # also so many records through a pipe
-    python -m benchmarks.scale --write-docs           # the tables of docs/performance.md
+    python -m benchmarks.scale                        # pace, OTLP, growth, model: about six minutes on two quiet cores
+    python -m benchmarks.scale --sizes 1000 --stream 0 --records 1000 --rounds 1 --otlp-megabytes 2    # does it work?
+    python -m benchmarks.scale --write-docs           # the tables and the plot of docs/performance.md
 
 Every row is a fresh process that scores with the command line's own code. CPU time counts all processes of the row,
 starting Python does not count. "Two at once" are two independent processes, each with half of the records: what two

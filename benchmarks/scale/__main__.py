@@ -87,14 +87,16 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--questions", nargs="+", choices=_QUESTIONS, default=_QUESTIONS, help="default: all")
-    parser.add_argument("--rounds", type=_positive, default=3, help="repetitions of pace and OTLP (default: 3)")
-    parser.add_argument("--records", type=_positive, default=100_000, help="records of the pace (default: 100000)")
-    parser.add_argument("--otlp-megabytes", type=_positive, default=200, metavar="MB", help="default: 200")
+    parser.add_argument("--rounds", type=_positive, default=2, help="repetitions of pace and OTLP (default: 2)")
+    parser.add_argument("--records", type=_positive, default=60_000, help="records of the pace (default: 60000)")
+    parser.add_argument("--otlp-megabytes", type=_positive, default=60, metavar="MB", help="default: 60")
     parser.add_argument(
         "--sizes", type=_positive, nargs="+", default=[10**4, 10**5, 10**6], help="default: 10000 100000 1000000"
     )
-    parser.add_argument("--stream", type=_positive, metavar="N", help="also score so many records through a pipe")
-    parser.add_argument("--model-records", type=int, default=200, help="for the local model; 0: none (default: 200)")
+    parser.add_argument(
+        "--stream", type=int, default=10**7, metavar="N", help="through a pipe; 0: none (default: 10000000)"
+    )
+    parser.add_argument("--model-records", type=int, default=150, help="for the local model; 0: none (default: 150)")
     parser.add_argument("--disk", type=Path, default=Path(tempfile.gettempdir()), help="a folder on a disk")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument(

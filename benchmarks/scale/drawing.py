@@ -28,7 +28,8 @@ def growth_plot(answer: Answer) -> str:
 
 
 def _panel(answer: Answer, title: str, key: str, left: float) -> list[str]:
-    rows = [row for row in answer.rows if row["name"] in _COLORS]
+    # What went through a pipe is one more size of the same way.
+    rows = [{**row, "name": row["name"].partition(",")[0]} for row in answer.rows]
     sizes = sorted({row["n_records"] for row in rows})
     highest = max(row[key] for row in rows) * 1.15
     width = _WIDTH / 2 - _LEFT - 24

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from benchmarks.speed.answers import Answer, Column, decimals
 from benchmarks.speed.environments import ROOT
@@ -22,6 +22,7 @@ EXACT = "faithfulness,answer_correctness,hallucination_rate,retrieval_quality,to
 """The catalog's seven core metrics, the quality ones without a model (AGENTUNIT_BACKEND=lexical)."""
 
 OF_SPANS = "tool_success,cost,token_usage"
+OF_SHORT_RECORDS = "exact_match,cost,token_usage"
 _MB = 1_000_000
 _TARGET_EFFICIENCY = 0.85
 _TARGET_RECORDS_A_S = 20_000
@@ -192,55 +193,90 @@ def measure_ray(parent: Path, n_records: int) -> Answer:
 
 
 def measure_growth(parent: Path, sizes: list[int], stream: int | None) -> Answer:
-    """What a record costs, and how much memory is taken, as files grow."""
+    """What a record costs, and how much memory is taken, as inputs grow; at last through a pipe."""
     columns = (
         Column("n_records", "records", decimals(0)),
         Column("name", "way"),
+        Column("wall_s", "seconds", decimals(1)),
         Column("cpu_us", "CPU µs a record", decimals(1)),
         Column("peak_mb", "peak MB of the parent", decimals(0)),
         Column("worker_mb", "of a worker", decimals(0)),
     )
-    answer = Answer("growth", "Seven exact metrics as files grow", columns)
+    answer = Answer("growth", "Three exact metrics on short records as inputs grow", columns)
+    digests: dict[int, set[str]] = {}
     with _folder(parent) as folder:
-        for n_records in sizes:
-            path = folder / "records.jsonl"
-            write_recordings(path, n_records)
-            for name, jobs in (("one process", 0), ("--jobs 2", 2)):
-                (figures,) = run_jobs([str(folder / "scores.jsonl"), str(jobs), EXACT, str(path)])
-                _add_growth(answer, name, figures)
-        if stream:
-            _add_growth(answer, "one process, through a pipe", _streamed(folder, sizes[0], stream))
+        few = folder / "few.jsonl"
+        _write_short_records(few)
+        ways = [(n_records, name, jobs) for n_records in sizes for name, jobs in (("one process", 0), ("--jobs 2", 2))]
+        for n_records, name, jobs in [*ways, *([(stream, "one process, through a pipe", 0)] if stream else [])]:
+            if stream == n_records:
+                figures = _streamed(few, n_records)
+            else:
+                path = folder / "records.jsonl"
+                with path.open("wb") as file:
+                    _repeat(few, n_records, file)
+                (figures,) = run_jobs(["none", str(jobs), OF_SHORT_RECORDS, str(path)])
+            digests.setdefault(n_records, set()).add(figures["digest"])
+            worker = figures["worker_peak_bytes"]
+            answer.add(
+                n_records=figures["n_records"],
+                name=name,
+                wall_s=figures["wall_s"],
+                cpu_us=figures["cpu_s"] / figures["n_records"] * 1e6,
+                peak_mb=figures["peak_bytes"] / _MB,
+                worker_mb=None if worker is None else worker / _MB,
+            )
+    if any(len(each) > 1 for each in digests.values()):
+        raise JobFailed("growth: results differ")
+    answer.remarks.append(
+        f"Records of {_SHORT_BYTES} bytes, {_N_SHORT:,} different ones again and again, without --out. The smallest "
+        "input shows what starting costs; from the next on, a record should cost the same within a tenth."
+    )
     return answer
 
 
-def _add_growth(answer: Answer, name: str, figures: dict[str, Any]) -> None:
-    worker = figures["worker_peak_bytes"]
-    answer.add(
-        n_records=figures["n_records"],
-        name=name,
-        cpu_us=figures["cpu_s"] / figures["n_records"] * 1e6,
-        peak_mb=figures["peak_bytes"] / _MB,
-        worker_mb=None if worker is None else worker / _MB,
-    )
+_N_SHORT = 10_000
+_SHORT_BYTES = 256
 
 
-def _streamed(folder: Path, n_in_file: int, n_records: int) -> dict[str, Any]:
-    """Score as many records as are asked for, of one file that goes through a pipe again and again."""
-    path = folder / "again.jsonl"
-    write_recordings(path, n_in_file)
-    repeated = (
-        f"import shutil, sys\nfor _ in range({n_records // n_in_file}):\n"
-        f"    shutil.copyfileobj(open({str(path)!r}, 'rb'), sys.stdout.buffer)"
+def _write_short_records(path: Path) -> None:
+    """Records of equal length: a question, an answer that is right or not, tokens and money."""
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(_N_SHORT):
+            usage = {"prompt_tokens": 100 + number * 7 % 900, "completion_tokens": 100 + number * 13 % 900}
+            record = {
+                "v": 1,
+                "case": {"id": f"n{number:05d}", "query": "", "expected_output": f"{number % 10}"},
+                "trace": {"metadata": {"usage": usage, "cost": round(0.1 + number % 89 / 1000, 3)}},
+                "outcome": {"output": f"{number % 11 % 10}"},
+            }
+            room = _SHORT_BYTES - len(json.dumps(record)) - 1
+            record["case"]["query"] = "How many parts lie there? ".ljust(room, "x")[:room]  # type: ignore[index]
+            file.write(json.dumps(record) + "\n")
+
+
+def _repeat(few: Path, n_records: int, target: IO[bytes]) -> None:
+    data = few.read_bytes()
+    for _ in range(n_records // _N_SHORT):
+        target.write(data)
+    target.write(data[: n_records % _N_SHORT * _SHORT_BYTES])
+
+
+def _streamed(few: Path, n_records: int) -> dict[str, Any]:
+    """Score so many records that go through a pipe."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.scale.job", "none", "0", OF_SHORT_RECORDS, "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=_environment("lexical"),
     )
-    source = subprocess.Popen([sys.executable, "-c", repeated], stdout=subprocess.PIPE)
-    command = [sys.executable, "-m", "benchmarks.scale.job", str(folder / "scores.jsonl"), "0", EXACT, "-"]
-    done = subprocess.run(
-        command, stdin=source.stdout, capture_output=True, text=True, env=_environment("lexical"), check=False
-    )
-    source.wait()
-    if done.returncode:
-        raise JobFailed((done.stderr.strip() or "no message").splitlines()[-1])
-    figures: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    with process:
+        assert process.stdin is not None
+        _repeat(few, n_records, process.stdin)
+        printed, _ = process.communicate()
+    if process.returncode:
+        raise JobFailed("what scores records of a pipe ended badly")
+    figures: dict[str, Any] = json.loads(printed.decode().strip().splitlines()[-1])
     return figures
 
 

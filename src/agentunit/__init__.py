@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agentunit.engine.suite import Suite
     from agentunit.metrics.base import CompositeMetric, Metric, MetricInfo
     from agentunit.metrics.registry import DEFAULT_METRICS, register_metric, resolve_metrics
+    from agentunit.privacy.live import redacting_processor
     from agentunit.traces.live.capture import capture_spans
     from agentunit.traces.live.instrument import instrument
     from agentunit.traces.reading import read_records
@@ -61,6 +62,7 @@ _HOMES = {
     "instrument": "traces.live.instrument",
     "read_records": "traces.reading",
     "register_metric": "metrics.registry",
+    "redacting_processor": "privacy.live",
     "resolve_metrics": "metrics.registry",
     "score": "engine.scoring",
 }
@@ -92,6 +94,7 @@ __all__ = [
     "encode_record",
     "instrument",
     "read_records",
+    "redacting_processor",
     "register_metric",
     "resolve_metrics",
     "score",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from agentunit.cli import options
+from agentunit.engine import parallel
 from agentunit.engine.parallel.results import UnitsInOrder
 
 CORPUS = Path(__file__).parents[1] / "corpus"
@@ -107,14 +107,14 @@ def test_an_engine_is_named_and_installed(invoke, monkeypatch):
     for engine in ("spark", "ray://", "ray:/head"):
         result = invoke("score", "runs.jsonl", "--engine", engine)
         assert (result.exit_code, "must be ray, or ray://HOST:PORT" in result.stderr) == (2, True)
-    monkeypatch.setattr(options, "find_spec", lambda name: None)
+    monkeypatch.setattr(parallel, "find_spec", lambda name: None)
     result = invoke("score", "runs.jsonl", "--engine", "ray")
     assert (result.exit_code, "needs the extra ray: pip install" in result.stderr) == (2, True)
 
 
 def test_what_is_read_in_order_is_scored_here_whatever_the_engine(invoke, monkeypatch):
     records("runs.jsonl", 6)
-    monkeypatch.setattr(options, "find_spec", lambda name: name)
+    monkeypatch.setattr(parallel, "find_spec", lambda name: name)
     alone = invoke("score", "runs.jsonl", "-m", "privacy_budget", "--out", "-")
     here = invoke("score", "runs.jsonl", "-m", "privacy_budget", "--out", "-", "--engine", "ray")
     assert here.stdout == alone.stdout

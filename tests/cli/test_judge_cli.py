@@ -13,6 +13,7 @@ import pytest
 from judge_decisions import decide, mark_of
 from judge_faults import Fault, failing, refusal
 from judge_server import JudgeServer
+from viewer_client import report_text
 
 from agentunit import DatasetCase, Outcome, Record, Suite
 from agentunit.backends.judge.settings import configure_judge
@@ -333,7 +334,7 @@ def test_a_suite_names_its_judge_and_the_run_keeps_who_it_was(invoke: Any, serve
     assert invoke("export", "last", "--to", "run.md").exit_code == 0
     assert "spent by the judge" in Path("run.md").read_text(encoding="utf-8")
     assert invoke("export", "last", "--to", "run.html").exit_code == 0
-    assert "<li>spent by the judge: price unknown" in Path("run.html").read_text(encoding="utf-8")
+    assert '"spent by the judge: price unknown' in report_text("run.html")
 
 
 @pytest.mark.usefixtures("terminal")

@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from click.testing import Result
 from labeled_runs import METRIC, add_run, label_of, record
+from viewer_client import report_text
 
 from agentunit.cli.label_screen import describe_standing
 from agentunit.core.codec import encode_record
@@ -117,7 +118,7 @@ def test_labels_of_a_file_are_kept_and_show_everywhere(invoke: Invoke, run_id: s
     assert (labeled["n_labels"], labeled["n_disagreed"], labeled["raters"]) == (30, 1, ["ana", "ben"])
     for name in ("run.html", "run.md", "junit.xml"):
         assert invoke("export", "last", "--to", name).exit_code == 0
-        assert "labeled rate" in Path(name).read_text()
+        assert "labeled rate" in report_text(name)
     for gate, code in (("faithfulness labeled >= 0.6", 0), ("faithfulness labeled >= 0.7", 1)):
         assert invoke("gate", "last", "-g", gate).exit_code == code
     assert invoke("export", "last", "--to", "moved.json").exit_code == 0

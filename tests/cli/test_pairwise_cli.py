@@ -12,6 +12,7 @@ import pytest
 from judge_decisions import decide, texts_of
 from judge_faults import Fault, failing
 from judge_server import JudgeServer, Received
+from viewer_client import report_text
 
 from agentunit import DatasetCase, Outcome, Record
 from agentunit.backends.judge.settings import configure_judge
@@ -110,7 +111,7 @@ def test_reports_hold_what_the_judge_chose(invoke: Any) -> None:
         for target in ("report.md", "report.html"):
             result = invoke("export", "new", "--baseline", "old", *asked, "--to", target)
             assert result.exit_code == 0, result.output
-            text = Path(target).read_text(encoding="utf-8")
+            text = report_text(target)
             assert "By a judge, pair by pair" in text
             assert "the new answers win 0.67" in text
 

@@ -122,3 +122,112 @@ def test_help_says_that_detectors_miss_things_and_how_many(invoke):
     told = " ".join(invoke("redact", "--help").output.split())
     assert "No detector finds everything." in told
     assert "patterns useful, recall 0." in told
+
+
+def test_a_check_writes_nothing_and_is_a_gate(invoke):
+    write_records("traces.jsonl", "mail a@example.com", "nothing here")
+    result = invoke("redact", "--check", "traces.jsonl")
+    assert result.exit_code == 1
+    assert result.stdout == "q0 outcome: email\n"
+    assert "2 records: personal data found: email 1" in result.stderr
+    assert "a@example.com" not in result.output
+    assert [path.name for path in Path().iterdir()] == ["traces.jsonl"]
+    write_records("clean.jsonl", "nothing here")
+    assert invoke("redact", "--check", "clean.jsonl").exit_code == 0
+    assert invoke("redact", "--check", "clean.jsonl", "--out", "out.jsonl").exit_code == 2
+    assert invoke("redact", "clean.jsonl").exit_code == 2
+    Path("broken.jsonl").write_text("{")
+    assert invoke("redact", "--check", "broken.jsonl").exit_code == 3
+
+
+def test_a_known_value_that_stays_is_named_and_fails(invoke):
+    records = [{"case": {"id": "2125550147", "query": "call 212-555-0147"}}, {"case": {"id": "q1", "query": "hi"}}]
+    Path("traces.jsonl").write_text("\n".join(map(json.dumps, records)))
+    result = invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    assert result.exit_code == 3
+    assert "still there: phone at 2125550147 case.id" in " ".join(result.stderr.split())
+    assert len(written()) == 2
+    assert invoke("redact", "traces.jsonl", "--out", "out.jsonl", "--jobs", "2").exit_code == 3
+
+
+@pytest.mark.parametrize("jobs", [(), ("--jobs", "2")])
+def test_what_one_record_tells_is_masked_in_all(invoke, jobs):
+    records = [
+        {"case": {"id": "q0"}, "outcome": "gift_5128346 and Mia Lindqvist's"},
+        {"case": {"id": "q1", "metadata": {"payment_id": "gift_5128346", "full_name": "Mia Lindqvist"}}},
+    ]
+    Path("traces.jsonl").write_text("\n".join(map(json.dumps, records)))
+    assert invoke("redact", "traces.jsonl", "--out", "out.jsonl", *jobs).exit_code == 0
+    assert written()[0].outcome == "<ACCOUNT_1> and <NAME_1>'s"
+
+
+def spans_with_personal_data():
+    return otlp(
+        oi("AGENT", "a", input__value="I am b@example.com", output__value="see 536-22-8741"),
+        oi("TOOL", "lookup", parent="a", input__value='{"ssn": "536228741", "userPassword": "hunter22x"}'),
+    )
+
+
+def test_otlp_comes_out_as_otlp_with_its_ids(invoke):
+    given = spans_with_personal_data()
+    Path("spans.json").write_bytes(given)
+    Path("lines.jsonl").write_bytes(given.replace(b"\n", b" ") + b"\n" + given.replace(b"\n", b" ") + b"\n")
+    assert invoke("redact", "spans.json", "--to", "otlp", "--out", "masked.json").exit_code == 0
+    masked = Path("masked.json").read_text()
+    expected = json.dumps(json.loads(given))
+    for value, mark in (
+        ("b@example.com", "<EMAIL_1>"), ("536-22-8741", "<SSN_1>"), ("536228741", "<SSN_1>"),
+        ("hunter22x", "<PASSWORD_1>"),
+    ):  # fmt: skip
+        expected = expected.replace(value, mark)
+    assert json.loads(masked) == json.loads(expected)
+    result = invoke("redact", "lines.jsonl", "--to", "otlp", "--out", "masked.jsonl")
+    assert Path("masked.jsonl").read_text().count("<EMAIL_1>") == 2
+    assert "2 requests in masked.jsonl" in result.stderr
+    assert invoke("redact", "--check", "masked.json").exit_code == 0
+    write_records("traces.jsonl", "a@example.com")
+    assert invoke("redact", "traces.jsonl", "--to", "otlp", "--out", "none.json").exit_code == 3
+
+
+@pytest.mark.parametrize("framing", ["one message", "varint", "four bytes"])
+def test_otlp_protobuf_keeps_its_framing_and_ids(invoke, framing):
+    service = pytest.importorskip("opentelemetry.proto.collector.trace.v1.trace_service_pb2")
+    request = service.ExportTraceServiceRequest()
+    span = request.resource_spans.add().scope_spans.add().spans.add(trace_id=b"t" * 16, span_id=b"s" * 8, name="a")
+    span.attributes.add(key="input.value").value.string_value = "I am b@example.com"
+    span.attributes.add(key="n").value.int_value = 7
+    body = request.SerializeToString()
+    lengths = {"one message": b"", "varint": bytes([len(body)]), "four bytes": len(body).to_bytes(4, "big")}
+    Path("spans.pb").write_bytes(lengths[framing] + body)
+    result = invoke("redact", "spans.pb", "--to", "otlp", "--out", "masked.pb")
+    assert result.exit_code == 0, result.output
+    span.attributes[0].value.string_value = "I am <EMAIL_1>"
+    n_length_bytes = len(lengths[framing])
+    content = Path("masked.pb").read_bytes()
+    assert service.ExportTraceServiceRequest.FromString(content[n_length_bytes:]) == request
+
+
+def test_rules_and_regions_work_in_several_processes(invoke):
+    Path("rules.yaml").write_text('deny: {project: [Falcon]}\nrecognizers: [{type: badge, pattern: "B-[0-9]{3}"}]\n')
+    write_records("traces.jsonl", *(f"Falcon B-41{n % 3}, 02070803628" for n in range(9)))
+    options = ("redact", "traces.jsonl", "--rules", "rules.yaml", "--region", "PL,auto")
+    assert invoke(*options, "--out", "one.jsonl").exit_code == 0
+    assert invoke(*options, "--out", "two.jsonl", "--jobs", "2").exit_code == 0
+    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
+    assert written("one.jsonl")[1].outcome == "<PROJECT_1> <BADGE_2>, <NATIONAL_ID_1>"
+
+
+def test_rules_and_regions_are_options(invoke):
+    Path("rules.yaml").write_text('allow: [a@example.com]\nrecognizers: [{type: badge, pattern: "B-[0-9]{3}"}]\n')
+    write_records("traces.jsonl", "a@example.com, B-417, PESEL nr 44051401359 or 02070803628")
+    assert (
+        invoke("redact", "traces.jsonl", "--rules", "rules.yaml", "--region", "PL", "--out", "out.jsonl").exit_code == 0
+    )
+    assert written()[0].outcome == "a@example.com, <BADGE_1>, PESEL nr <NATIONAL_ID_1> or <NATIONAL_ID_2>"
+    invoke("redact", "traces.jsonl", "--rules", "rules.yaml", "--types", "badge", "--out", "out.jsonl")
+    assert written()[0].outcome == "a@example.com, <BADGE_1>, PESEL nr 44051401359 or 02070803628"
+    Path("rules.yaml").write_text("recognizers: [{type: badge, pattern: '('}]")
+    result = invoke("redact", "traces.jsonl", "--rules", "rules.yaml", "--out", "out.jsonl")
+    assert result.exit_code == 2
+    assert "the pattern of badge is none of RE2's" in " ".join(result.stderr.split())
+    assert invoke("redact", "traces.jsonl", "--region", "XX", "--out", "out.jsonl").exit_code == 2

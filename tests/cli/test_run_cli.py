@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from viewer_client import report_text
 
 from agentunit.store.sqlite import Store
 
@@ -329,9 +330,9 @@ def test_a_killed_run_is_shown_as_interrupted_with_the_way_on(invoke):
     assert json.loads(invoke("runs", "--json").stdout)[0]["status"] == "interrupted"
     for name in ("run.md", "run.html", "run.xml"):
         assert invoke("export", "last", "--to", name).exit_code == 0
-        assert "interrupted" in Path(name).read_text()
+        assert "interrupted" in report_text(name)
     assert way_on in Path("run.md").read_text()
-    assert way_on in Path("run.html").read_text()
+    assert way_on in report_text("run.html")
 
 
 def done_of(database: Path) -> int:
@@ -427,7 +428,7 @@ def test_every_report_says_once_why_all_cases_failed(invoke):
     assert shown.count("NO_SUCH_KEY_HERE") == 2, shown  # the message, and the line of the user's code
     for name in ("run.md", "run.html", "junit.xml"):
         assert invoke("export", "last", "--to", name).exit_code == 0
-    for text in (shown, *(Path(name).read_text() for name in ("run.md", "run.html", "junit.xml"))):
+    for text in (shown, *map(report_text, ("run.md", "run.html", "junit.xml"))):
         plain = html.unescape(re.sub("<[^>]*>", "", text))
         assert "66 × KeyError: 'NO_SUCH_KEY_HERE'" in plain
         assert 'at suite.py:6 in ask:  return os.environ["NO_SUCH_KEY_HERE"]' in plain.replace(
@@ -626,7 +627,7 @@ def test_runs_have_names_and_tags_and_are_found_by_them(invoke):
     assert "tags model=large, owner=me" in invoke("show", "try-large").stdout
     for name in ("run.md", "run.html", "junit.xml"):
         assert invoke("export", "try-large", "--to", name).exit_code == 0
-        plain = html.unescape(re.sub("<[a-z/][^>]*>", "", Path(name).read_text().replace('value="', ">")))
+        plain = html.unescape(re.sub("<[a-z/][^>]*>", "", report_text(name).replace('value="', ">")))
         assert "model=large, owner=me" in plain, name
     for wrong in (["--tag", "model"], ["--name", "last~2"], ["--name", "x", "--resume", "last"], ["--changed-agent"]):
         assert invoke("run", "suite.py", *wrong).exit_code == 2

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from viewer_client import report_text
 
 from agentunit.store.sqlite import Store
 
@@ -74,7 +75,7 @@ def test_every_later_look_says_the_same_as_the_run(invoke):
     assert "CANNOT TELL" in invoke("show", "it").stdout
     for file in ("it.md", "it.html", "it.xml"):
         invoke("export", "it", "--to", file)
-        text = Path(file).read_text(encoding="utf-8").upper()
+        text = report_text(file).upper()
         assert "CANNOT TELL" in text, file
     invoke("export", "it", "--to", "it.json")
     assert invoke("gate", "it.json").exit_code == 4

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import threading
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.stopped_jobs import agentunit, seen
 
 from agentunit.backends.media.limits import configure_media_root, configured_media_root
 from agentunit.engine.parallel.pool import WorkerDied, WorkerPool, WorkFailed
 from agentunit.metrics.registry import resolve_metrics
 
 N_RECORDS = 400
-N_BYTES = 4096
 
 METRICS = """
 import os, signal, pathlib
@@ -36,30 +34,6 @@ def deadly(case):
     return 1.0
 """
 
-COMMAND = """
-import sys
-from agentunit.cli import score_work
-from agentunit.cli.main import cli
-from agentunit.engine.parallel.pool import WorkerPool
-from agentunit.engine.parallel.results import UnitsInOrder
-
-score_work.SeveralProcesses.__init__.__kwdefaults__["block_bytes"] = {block_bytes}
-# So that blocks are left to do when this process ends, however fast its workers are.
-WorkerPool.in_order.__defaults__ = (2,)
-accept, n_accepted = UnitsInOrder._accept, 0
-
-def accept_some(self, *arguments):
-    global n_accepted
-    accept(self, *arguments)
-    n_accepted += 1
-    if n_accepted == {stop_after}:
-        import os, signal
-        os.kill(os.getpid(), signal.{signal_name})
-
-UnitsInOrder._accept = accept_some
-cli(sys.argv[1:])
-"""
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -72,21 +46,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def agentunit(*arguments: str, stop_after: int = 0, signal_name: str = "SIGKILL") -> subprocess.CompletedProcess[str]:
-    code = COMMAND.format(block_bytes=N_BYTES, stop_after=stop_after, signal_name=signal_name)
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
-
-
 SCORE = ("score", "runs.jsonl", "-m", "own.py:counted,exact_match", "--json")
 JOBS = ("--jobs", "2", "--out", "scores.jsonl")
-
-
-def seen(printed: str) -> Any:
-    data = json.loads(printed)
-    del data["created_at"], data["summary"]["elapsed_s"]
-    for row in data["summary"]["metrics"]:
-        del row["elapsed_s"]
-    return data
 
 
 @pytest.mark.parametrize("signal_name", ["SIGKILL", "SIGINT"])
@@ -106,7 +67,7 @@ def test_a_stopped_job_goes_on_where_it_stood(folder, signal_name):
     Path("evaluated.txt").unlink()
     resumed = agentunit(*SCORE, *JOBS, "--resume")
     assert resumed.returncode == 0, resumed.stderr
-    assert seen(resumed.stdout) == seen(alone.stdout)
+    assert seen(resumed) == seen(alone)
     assert Path("scores.jsonl").read_bytes() == Path("alone.jsonl").read_bytes()
     assert Path("evaluated.txt").stat().st_size < N_RECORDS
     assert [each.name for each in Path("scores.jsonl.blocks").iterdir()] == ["mine.txt"]
@@ -129,6 +90,14 @@ def test_a_job_goes_on_only_as_the_same_job(folder):
     assert json.loads(anew.stdout)["summary"]["n_cases"] == N_RECORDS + 1
     nothing = agentunit(*SCORE, *JOBS, "--resume")
     assert (nothing.returncode, "nothing to go on with" in nothing.stderr) == (2, True)
+
+
+def test_what_a_stopped_job_left_goes_when_one_process_finishes_its_output(folder):
+    assert agentunit(*SCORE, *JOBS, stop_after=3).returncode == -9
+    alone = agentunit(*SCORE, "--out", "scores.jsonl")
+    assert alone.returncode == 0, alone.stderr
+    assert "of a job that was stopped are discarded" in alone.stderr
+    assert not Path("scores.jsonl.blocks").exists()
 
 
 def test_a_dead_worker_costs_nothing_and_a_deadly_block_only_itself(folder):

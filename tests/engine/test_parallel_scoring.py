@@ -121,6 +121,9 @@ class Lines:
     def write(self, lines: Any) -> None:
         self.lines.extend(lines)
 
+    def append(self, lines: Any, n_bytes: int) -> None:
+        self.write(lines.read(n_bytes).split(b"\n")[:-1])
+
 
 def result(source: TraceFiles, summary: Any, lines: list[bytes], errors: list[InputError], slices: Any) -> dict:
     """All that a user can see of a run, without the time that it took."""
@@ -192,12 +195,14 @@ def in_blocks(
     return result(source, summary, sink.lines, errors, slices)
 
 
-def inputs(name: str, folder: Path) -> tuple[list[Path], dict[str, Any]]:
+def inputs(name: str, folder: Path) -> tuple[list[Any], dict[str, Any]]:
     """The paths of an input, and how it is read."""
     if name == "records":
         return [native(folder / "runs.jsonl")], {"by": "metadata.category"}
     if name == "damaged":
         return [native(folder / "runs.jsonl", damaged=True)], {"by": "metadata.category"}
+    if name == "by URL":
+        return [native(folder / "runs.jsonl", damaged=True).as_uri()], {}
     if name == "twice and compressed":
         first, second = native(folder / "a.jsonl", 250), native(folder / "b.jsonl", 250, damaged=True, seed=1)
         packed = folder / "c.jsonl.gz"
@@ -218,7 +223,9 @@ def inputs(name: str, folder: Path) -> tuple[list[Path], dict[str, Any]]:
     return [folder], {"by": "metadata.category"}
 
 
-@pytest.mark.parametrize("name", ["records", "damaged", "twice and compressed", "expected", "folder of everything"])
+@pytest.mark.parametrize(
+    "name", ["records", "damaged", "by URL", "twice and compressed", "expected", "folder of everything"]
+)
 def test_any_number_of_processes_and_any_size_of_block_give_the_result_of_one_process(name, tmp_path):
     data = tmp_path / "data"
     data.mkdir()

@@ -683,3 +683,9 @@ def test_a_summary_survives_its_file() -> None:
     run = score([*records([1.0, None, float("nan")]), BAD], [Metric(), LEXICAL])
     summary = run.summary()
     assert msgspec.json.decode(encode_json(summary), type=RunSummary) == summary
+
+
+@pytest.mark.parametrize("engine", ["spark", "ray://", 3])
+def test_an_engine_that_is_none_is_refused(engine):
+    with pytest.raises(ValueError, match="score: engine must be ray, or ray://HOST:PORT; received"):
+        score([], ["cost"], engine=engine)

@@ -19,6 +19,7 @@ def evaluate(answer: Any, query: str | None = None, **metadata: Any) -> Any:
         ({"image_path": None, "audio_path": "", "video_frames": []}, "Why?", ["text"]),
         ({"my_image": "a.png", "colour": "red"}, "Why?", ["text"]),
         ({"video_path": "v"}, "  ", ["video"]),
+        ({"image_size": 12, "audio_length": "3 s", "videos": 2, "text_id": "t1", "image": True}, "Why?", ["text"]),
         ({"text": "A report.", "image_path": "a.png"}, None, ["image", "text"]),
     ],
 )

@@ -42,6 +42,9 @@ def recording(tmp_path: Path) -> Path:
         ("five", "", 1.0, 1.0, 0.0),
         ("...", "", 0.0, 0.0, 1.0),  # nothing was said, and nothing was heard
         ("", "hello there", 2.0, 11.0, 0.0),
+        ("你好世界", "你好 世界。", 0.0, 0.0, 1.0),
+        ("你好世界", "你好事界", 1 / 4, 1 / 4, 3 / 4),  # a letter is a word where there are no spaces
+        ("1,000 people", "1000 people", 0.0, 0.0, 1.0),
     ],
 )
 def test_hand_checked(reference: str, answer: str, wer: float, cer: float, value: float) -> None:

@@ -386,3 +386,14 @@ def test_the_base_install_finds_the_catalogs_types() -> None:
     detail = PIILeakageMetric().evaluate({"id": "q"}, None, text).detail
     assert {"email", "phone", "ssn", "credit_card"} <= set(detail["counts"])
     assert detail["backend"] == "patterns"
+
+
+def test_a_finding_says_which_tool_held_the_value() -> None:
+    looked_up = {"name": "hr_lookup", "arguments": {"id": 7}, "result": {"contact": "mia@example.org"}}
+    trace = {"events": [{"type": "tool_call", "payload": looked_up}]}
+    told, other = (
+        PIILeakageMetric().evaluate({"id": "q"}, trace, f"Write to {address}.").detail["findings"][0]
+        for address in ("Mia@Example.org", "eve@example.org")
+    )
+    assert (told["source"], told["field"]) == ("hr_lookup", "contact")
+    assert "source" not in other

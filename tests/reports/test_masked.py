@@ -8,16 +8,17 @@ import json
 
 import pytest
 from rich.console import Console
+from viewer_client import report_text
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.engine.decision import Decision, Reason
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case
-from agentunit.reports.html import write_html
 from agentunit.reports.junit import write_junit
 from agentunit.reports.markdown import run_markdown
 from agentunit.reports.reported_run import Mask, open_run
 from agentunit.reports.table_files import write_csv
+from agentunit.viewer.html_file import write_html
 
 EMAIL, CARD, KEY = "mia.lindqvist@example.com", "4111 1111 1111 1111", "sk-abcdef0123456789abcdef"
 SECRETS = (EMAIL, CARD, KEY, "hunter2xyz")
@@ -59,7 +60,7 @@ def every_report(reported, folder):
     }
     for name, write in (("html", write_html), ("junit", write_junit), ("csv", write_csv)):
         write(reported, folder / name)
-        made[name] = (folder / name).read_text(encoding="utf-8")
+        made[name] = report_text(folder / name)
     return made
 
 

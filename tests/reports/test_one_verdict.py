@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from viewer_client import page_verdicts, report_text
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.core.results import MetricResult, Score, encode_json
@@ -19,7 +20,6 @@ from agentunit.engine.compare import compare_runs
 from agentunit.engine.decision import decide_run, strictest
 from agentunit.engine.scored_run import run_from_store
 from agentunit.reports.decision_console import print_decision
-from agentunit.reports.html import write_html
 from agentunit.reports.json_report import run_as_data
 from agentunit.reports.junit import write_junit
 from agentunit.reports.markdown import run_markdown
@@ -27,6 +27,7 @@ from agentunit.reports.otel_events import decision_attributes, score_attributes
 from agentunit.reports.reported_run import open_run
 from agentunit.reports.run_console import print_stored_run
 from agentunit.store.sqlite import Store
+from agentunit.viewer.html_file import write_html
 
 # "pass^3" is a way to aggregate, and "pass" a value of one gate in JSON; neither says that the run passes.
 SAYS_PASS = re.compile(r"\bpass(?:ed|es)?\b(?![\^@])", re.IGNORECASE)
@@ -70,9 +71,7 @@ def reports_of(reported, folder):
     made["markdown"] = html.unescape(run_markdown(reported))
     for name, write in (("html", write_html), ("junit", write_junit)):
         write(reported, folder / name)
-        made[name] = (folder / name).read_text(encoding="utf-8")
-    # What a reader sees: no style sheet, no script, no names of classes.
-    made["html"] = re.sub(r"<style>.*?</style>|<script>.*?</script>|<[^>]+>", "", made["html"], flags=re.DOTALL)
+        made[name] = (page_verdicts if name == "html" else report_text)(folder / name)
     events = [decision_attributes(reported)]
     events += [score_attributes(reported, case, "m", case.scores["m"]) for case in reported.cases() if case.scores]
     made["otel"] = json.dumps(events)
@@ -139,8 +138,7 @@ def test_no_report_of_several_runs_passes_one_that_did_not(before, runs, gates, 
         made = {"markdown": html.unescape(run_markdown(first))}
         for name, write in (("html", write_html), ("junit", write_junit)):
             write(first, folder / name)
-            made[name] = (folder / name).read_text(encoding="utf-8")
-    made["html"] = re.sub(r"<style>.*?</style>|<script>.*?</script>|<[^>]+>", "", made["html"], flags=re.DOTALL)
+            made[name] = (page_verdicts if name == "html" else report_text)(folder / name)
     decisions = [each.decision for each in reported]
     assert first.verdict.exit_code == strictest(each.exit_code for each in decisions)
     for name, text in made.items():
@@ -169,7 +167,7 @@ def test_a_met_gate_does_not_hide_a_failed_case(one_raises, tmp_path):
     assert (one_raises.decision.exit_code, one_raises.decision.headline) == (3, headline)
     made = reports_of(one_raises, tmp_path)
     assert made["markdown"].startswith("### <code>desk</code>: ❌ ERRORS\n")
-    assert "\ndesk ERRORS\n" in made["html"]
+    assert '"verdict": "errors", "headline": "ERRORS' in made["html"]
     for name in ("terminal", "show", "html", "junit", "otel", "json"):
         assert headline in made[name], name
 

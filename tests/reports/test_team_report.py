@@ -1,26 +1,18 @@
 from __future__ import annotations
 
 import io
-import json
-import re
-import shutil
-import subprocess
-import xml.etree.ElementTree as ET
 
-import pytest
 from rich.console import Console
+from viewer_client import cases_in, page_parts
 
 from agentunit import DatasetCase, Outcome, Record, TraceEvent, TraceLog
 from agentunit.core.interactions import AgentInteraction
-from agentunit.multiagent.drawing.shapes import STYLE
 from agentunit.multiagent.lanes import lanes_of
 from agentunit.reports.agents_console import lane_blocks, signs_used
 from agentunit.reports.case_console import print_case
 from agentunit.reports.case_view import view_case
-from agentunit.reports.html import write_html
 from agentunit.reports.reported_run import ReportedCase, open_run
-
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+from agentunit.viewer.html_file import write_html
 
 
 def message(agent: str, text: str, **more: object) -> TraceEvent:
@@ -95,52 +87,22 @@ def test_nothing_hostile_reaches_the_terminal_by_a_name(hostile_text):
     assert not set("\x1b\x00\u202e") & set(text)
 
 
-def page_of(record: Record, store, keep, path) -> str:
+def case_of(record: Record, store, keep, path) -> dict[str, object]:
     keep(store, [[record]], metrics=[])
     write_html(open_run("run-1", store), path)
-    return path.read_text(encoding="utf-8")
+    [case] = cases_in(page_parts(path)["data/runs/0/cases-0.json.gz"])
+    return case
 
 
-def as_xml(node: object) -> ET.Element:
-    tag, attributes, children = node
-    built = ET.Element(tag, attributes)
-    built.text = "".join(each for each in children if isinstance(each, str))
-    built.extend([as_xml(each) for each in children if not isinstance(each, str)])
-    return built
-
-
-def test_the_page_holds_drawings_and_their_style(store, keep, hostile_text, tmp_path):
-    page = page_of(team(hub=hostile_text), store, keep, tmp_path / "run.html")
-    assert STYLE in page
-    (body,) = re.findall(r'id="bodies">\n(.*)\n</script>', page)
-    view = json.loads(body)
-    graph, lanes = map(as_xml, view["pictures"])
-    assert (graph.get("class"), lanes.get("class")) == ("au-picture au-graph", "au-picture au-lanes")
-    assert {each.get("class") for each in graph.iter()} >= {"au-bottleneck", "au-cross", "au-failed"}
-    assert "network" not in view
-    assert "lanes" not in view
-    # The page's policy refuses styles in attributes, and names must never get into any.
-    for element in [*graph.iter(), *lanes.iter()]:
-        assert not {"style", "href", "id"}.intersection(element.keys())
-        assert not any(name.startswith("on") or "alert(1)" in value for name, value in element.items())
+def test_the_page_knows_the_team(store, keep, hostile_text, tmp_path):
+    case = case_of(team(hub=hostile_text), store, keep, tmp_path / "run.html")
+    assert len(case["agents"]) == len(case["network"]["agents"]) == 3
+    assert case["network"]["bottlenecks"] == [hostile_text]
+    assert {mark["kind"] for mark in case["lanes"]["marks"]} >= {"message", "call"}
+    assert sum(mark["failed"] is True for mark in case["lanes"]["marks"]) == 2
 
 
 def test_a_case_without_a_team_has_no_drawing(store, keep, tmp_path):
     record = Record(DatasetCase("q"), TraceLog([message("solo", "Done.")]), "done")
-    assert '"pictures"' not in page_of(record, store, keep, tmp_path / "run.html").split('id="bodies"')[1].split("<")[0]
-
-
-@pytest.mark.browser
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
-def test_a_browser_draws_the_team(store, keep, hostile_text, tmp_path):
-    path = tmp_path / "run.html"
-    page_of(team(hub=hostile_text), store, keep, path)
-    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-    flags += ["--disable-component-update", "--no-first-run", "--virtual-time-budget=3000", "--dump-dom"]
-    command = [str(CHROMIUM), *flags, f"--user-data-dir={tmp_path / 'profile'}", f"{path.resolve().as_uri()}#built"]
-    shown = subprocess.run(command, capture_output=True, timeout=60, check=True).stdout.decode("utf-8", "replace")
-    graph, lanes = (ET.fromstring(found) for found in re.findall(r'<svg class="au-picture.*?</svg>', shown, re.DOTALL))
-    assert graph.find("title").text == "Who writes to whom: 3 agents, 3 links, 3 messages"
-    assert any(each.get("class") == "au-bottleneck" for each in graph.iter())
-    assert lanes.find("title").text == "What 3 agents did, by order: 6 marks, 2 failed"
-    assert shown.count("<script") == 3
+    case = case_of(record, store, keep, tmp_path / "run.html")
+    assert (case["agents"], case["network"], case["lanes"]) == ([], None, None)

@@ -28,6 +28,7 @@ from agentunit.engine.rescoring import score_run
 from agentunit.engine.scored_run import infos_as_data, run_from_store
 from agentunit.metrics.registry import resolve_metrics
 from agentunit.store import open_store
+from agentunit.store.erasure import whom
 from agentunit.store.labels import StoredLabel, labels_of_run, subject_of
 from agentunit.store.portable import export_run, import_run
 from agentunit.store.protocol import RunStore
@@ -342,6 +343,7 @@ import sys
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.core.results import MetricResult, Score
 from agentunit.store import open_store
+from agentunit.store.erasure import whom
 store = open_store(sys.argv[1])
 run, start, step, count = sys.argv[2], *map(int, sys.argv[3:])
 with store.recording(run + sys.argv[3]):
@@ -377,6 +379,26 @@ def test_two_processes_write_at_once_and_nothing_is_lost(store: RunStore, addres
     assert [row.position for row in store.metric_rows(run, "a")] == list(range(120))
 
 
+def test_a_part_of_a_run_is_read_without_the_rest(store: RunStore) -> None:
+    run = new_run(store)
+    assert (store.bounds(run), store.n_blocks(run), list(store.lines(run))) == (None, 0, [])
+    add_cases(store, run, 300)
+    for position in range(300):
+        store.add_scores(run, position, 0, {"m": score(float(position % 2)), "n": score(position / 300, n=position)})
+    assert store.bounds(run) == (0, 299)
+    assert store.n_blocks(run) > 2
+    assert (store.is_pass_fail(run, "m"), store.is_pass_fail(run, "n")) == (True, False)
+    for places in ([(7, 0), (8, 0), (6, 0)], [(299, 0), (3, 0), (150, 0), (400, 0), (3, 1)]):
+        lines = list(store.lines(run, places))
+        assert [line[3] for line in lines] == [f"q{at}" for at, repeat in places if at < 300 and repeat == 0]
+        assert lines[0][6] == encode_record(record(lines[0][3]))
+    near = [place for columns in store.score_columns(run, "n", within=(100, 101)) for place in columns.places()]
+    assert {(100, 0), (101, 0)} <= set(near)
+    assert len(near) < 300
+    [first, second] = store.scores_at(run, 150, 0)
+    assert (first.metric, second.metric, second.score.result.detail) == ("m", "n", {"n": 150})
+
+
 def test_labels_stand_until_they_are_replaced_or_taken_back(store: RunStore, address: str) -> None:
     run = new_run(store)
     add_cases(store, run, 2)
@@ -410,3 +432,46 @@ def test_what_was_reported_survives_kill_9(store: RunStore, address: str) -> Non
         assert after.finished(run) == {(position, 0) for position in range(20)}
         assert [row.position for row in after.metric_rows(run, "a")] == list(range(20))
         assert [header.name for header in after.runs()] == ["desk"]
+
+
+def test_what_is_of_a_user_is_erased_with_its_scores_and_labels(store: RunStore) -> None:
+    run = store.create_run("suite", agentunit_version="0.1", settings={})
+    for position, user in enumerate(("u-1", "u-2", "u-1")):
+        case = DatasetCase(f"q{position}", "Hi", metadata={"user_id": user})
+        record = Record(case, TraceLog(), outcome=f"answer {position}")
+        store.add_record(run.id, position, 0, record, failed=False, elapsed_s=0.1)
+        store.add_scores(run.id, position, 0, {"m": score(1.0)})
+        store.add_labels([StoredLabel(subject_of(record), "m", case.id, 1.0, "ana")])
+    erased = store.erase(whom("user=u-1"))
+    assert (erased.n_records, erased.n_runs, erased.n_labels) == (2, 1, 2)
+    assert store.case_ids(run.id) == ["q1"]
+    assert [row.position for row in store.metric_rows(run.id, "m")] == [1]
+    assert [label.case_id for label in store.labels(withdrawn=True)] == ["q1"]
+    assert [(each.kind, each.n_records) for each in store.erasures()] == [("user", 2)]
+    assert "u-1" not in repr(store.erasures())
+
+
+def test_old_runs_are_erased_by_age(store: RunStore) -> None:
+    old = store.create_run("old", agentunit_version="0.1", settings={}, created_at=1_000.0)
+    new = store.create_run("new", agentunit_version="0.1", settings={})
+    store.add_record(old.id, 0, 0, Record(DatasetCase("q", "Hi"), outcome="x"), failed=False, elapsed_s=0.1)
+    assert store.erase(whom("older=30d"))[1:] == ("older", 1, 1, 0)
+    assert [run.id for run in store.runs()] == [new.id]
+
+
+def test_a_masked_store_keeps_no_personal_data(store: RunStore) -> None:
+    store.keep_masked()
+    run = store.create_run("suite", agentunit_version="0.1", settings={})
+    case = DatasetCase("q", "I am Mia Lindqvist, mia@example.org")
+    store.add_record(run.id, 0, 0, Record(case, outcome="Hello Mia Lindqvist"), failed=False, elapsed_s=0.1)
+    (kept,) = (each.record for each in store.case(run.id, "q"))
+    assert "mia" not in f"{kept.case.query} {kept.outcome}".lower()
+    assert str(kept.outcome).removeprefix("Hello ") in str(kept.case.query)  # the same pseudonym
+
+
+def test_a_store_with_plain_text_cannot_become_a_masked_one(store: RunStore) -> None:
+    run = store.create_run("suite", agentunit_version="0.1", settings={})
+    store.add_record(run.id, 0, 0, Record(DatasetCase("q", "Hi"), outcome="x"), failed=False, elapsed_s=0.1)
+    with pytest.raises(StoreError, match="holds runs with text as it was"):
+        store.keep_masked()
+    assert not store.keeps_masked

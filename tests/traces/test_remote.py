@@ -20,6 +20,7 @@ from agentunit.core.results import InputError
 from agentunit.engine.parallel.identity import identity_of
 from agentunit.engine.parallel.work import ScoringJob
 from agentunit.installation import install_command
+from agentunit.traces.native import RecordFile
 from agentunit.traces.reading import InputFile
 from agentunit.traces.remote import RemoteError, RemoteOutput, open_binary, remote_files, remote_state
 
@@ -191,6 +192,8 @@ def test_passwords_and_signatures_are_neither_told_nor_kept(tmp_path):
     assert refused.exit_code == 3
     assert "ftp://ada@127.0.0.1:1/a.jsonl" in refused.output
     assert "hunter2" not in refused.output
+    (error,) = RecordFile("ftp://ada:hunter2@127.0.0.1:1/a.jsonl")
+    assert error.source == "ftp://ada@127.0.0.1:1/a.jsonl"
     sink = TableSink(str(tmp_path / "a.parquet"), [], ["https://ada:hunter2@host/a?sig=7f", "s3://b/a?.jsonl"], 0)
     assert sink._writer.header.settings["sources"] == ["https://ada@host/a", "s3://b/a?.jsonl"]
     with sink:

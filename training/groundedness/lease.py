@@ -78,6 +78,9 @@ def _within(seconds: float, steps: list[tuple[str, Callable[[Path], None]]], out
         if left < longest.get(kind, 0.0):
             print(f"{name} is not begun: {left:.0f} s are left, too few for one more of its kind", flush=True)
             continue
+        if (out / name / "scores.jsonl.gz").exists():  # of a plan that was stopped
+            done.append(name)
+            continue
         begun = time.monotonic()
         step(out / name)
         scores = out / name / "scores.jsonl"

@@ -119,18 +119,20 @@ class Data:
         In training, answers to the same document stay together, so that they can be ranked.
         """
         units = self._units(groups, rng) if rng is not None else groups[:, None]
-        longest = np.array([self.longest[unit].max() for unit in units])
+        joined = np.concatenate(units)
+        starts = np.concatenate([[0], np.cumsum([len(unit) for unit in units])[:-1]])
+        longest = np.maximum.reduceat(self.longest[joined], starts)
+        sizes = np.add.reduceat(self.first_pair[joined + 1] - self.first_pair[joined], starts).tolist()
         noise = rng.uniform(0.9, 1.1, len(units)) if rng is not None else 1.0
         found: list[np.ndarray] = []
         batch: list[np.ndarray] = []
         widest, n_pairs = 0, 0
         for number in np.argsort(longest * noise, kind="stable"):
-            unit = units[number]
-            size = int((self.first_pair[unit + 1] - self.first_pair[unit]).sum())
+            size = sizes[number]
             if batch and max(widest, longest[number]) * (n_pairs + size) > self.recipe.tokens:
                 found.append(np.concatenate(batch))
                 batch, widest, n_pairs = [], 0, 0
-            batch.append(unit)
+            batch.append(units[number])
             widest, n_pairs = max(widest, int(longest[number])), n_pairs + size
         found.append(np.concatenate(batch))
         if rng is not None:
@@ -197,6 +199,8 @@ def group_logits(claims: Tensor, owner: Tensor, n_groups: int, softness: float) 
 def main(built: Path, weights: Path, out: Path, recipe: Recipe) -> None:
     """Train, measure, and write the weights and the measured scores."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    # Every batch has a shape of its own, for which cuDNN would prepare anew; the other fast kernel needs no preparation.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     rng = np.random.default_rng(recipe.seed)
     data = Data(built, recipe, device)
     # All seeds begin with the same heads, so that the weights of several may be averaged.

@@ -64,8 +64,10 @@ def measure(data: LabelledData) -> Family:
             "not, and the detail names the place."
         ),
         cannot=(
-            "What is told in quite other words, as in the phrases that sum a secret up, is mostly not noticed. The "
-            "values must be known: a named field of the case or its tools' results, or statements listed in the case."
+            "What is told in quite other words, as in the phrases that sum a secret up, is noticed only with the local "
+            "groundedness model, and then in four of five cases; one harmless action in seven is taken for a leak. "
+            "Without a list in the case, values and statements are found by the names of fields and by the detector, "
+            "which finds about half of those that PrivacyLens lists."
         ),
         baselines=(UNSHARED_WORDS,),
         headline=headline,

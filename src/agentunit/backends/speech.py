@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from agentunit.backends.media.limits import MediaAccess, MediaLimits, MediaProblem
 from agentunit.backends.media.sources import is_url, located, open_file
 from agentunit.backends.quality import BackendUnavailable
-from agentunit.formulas.edit_distance import character_error_rate, spoken_words, word_error_rate
+from agentunit.formulas.edit_distance import character_error_rate, spoken_words, without_word_gaps, word_error_rate
 from agentunit.installation import install_command
 
 Recogniser = Callable[[str], str]
@@ -163,14 +163,18 @@ class ErrorRates(NamedTuple):
     cer: float
 
 
-def error_rates(reference: str, hypothesis: str) -> ErrorRates:
-    """Both rates of a transcript against its reference."""
+def error_rates(reference: str, hypothesis: str, *, normalised: bool = False) -> ErrorRates:
+    """Both rates of a transcript against its reference; ``normalised``: both are normalised transcripts.
+
+    Where a script has no spaces, those that part its letters into words are not counted as characters.
+    """
+    by_letter = (without_word_gaps(reference), without_word_gaps(hypothesis)) if normalised else (reference, hypothesis)
     # How empty references count has changed between versions of jiwer.
     if engine_name() == "jiwer" and spoken_words(reference):
         import jiwer
 
-        return ErrorRates(float(jiwer.wer(reference, hypothesis)), float(jiwer.cer(reference, hypothesis)))
-    return ErrorRates(word_error_rate(reference, hypothesis), character_error_rate(reference, hypothesis))
+        return ErrorRates(float(jiwer.wer(reference, hypothesis)), float(jiwer.cer(*by_letter)))
+    return ErrorRates(word_error_rate(reference, hypothesis), character_error_rate(*by_letter))
 
 
 @lru_cache(maxsize=1)

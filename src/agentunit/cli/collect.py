@@ -173,18 +173,18 @@ def _mask_texts() -> MaskTexts:
     from agentunit.privacy.findings import PII_TYPES
     from agentunit.privacy.pseudonyms import Pseudonyms
     from agentunit.privacy.redaction import Redactor
+    from agentunit.privacy.spans import masked_texts
 
     # Numbered pseudonyms would begin anew with every start, and then stand for somebody else.
     pseudonyms = Pseudonyms(os.environ.get("AGENTUNIT_SALT") or secrets.token_hex())
-    redactor = Redactor(detector_named("patterns", "collect"), PII_TYPES, pseudonyms)
+    redactor = Redactor(detector_named("patterns", "collect"), PII_TYPES, pseudonyms, audits=False)
 
     one_at_a_time = threading.Lock()
+    masked = masked_texts(redactor)
 
     def mask(texts: Sequence[tuple[str, str]]) -> list[str]:
-        fields = [{field: text} for field, text in texts]
         with one_at_a_time:
-            redactor.redact_data([{"texts": fields}])
-        return [str(next(iter(field.values()))) for field in fields]
+            return masked(texts)
 
     return mask
 

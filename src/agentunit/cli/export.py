@@ -124,6 +124,7 @@ def export(
                     judged = ask_about_pairs(judge, choice, old, [reported.run for reported in runs])
                 alpha = DEFAULT_ALPHA / len(runs)
                 for reported, pairs in zip(runs, judged, strict=True):
+                    reported.baseline = old
                     _decide(reported, old, runs[0].baseline_label, gates, on, by, unsure, alpha, pairs)
                 written = reporter.write(runs[0], target)
     if target != STDOUT:

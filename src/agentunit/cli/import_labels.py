@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from agentunit.cli.label import default_metric, labeled_info
+from agentunit.cli.label import default_metric
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import InputFailure, open_store
 from agentunit.cli.references import unreadable_runs_fail
@@ -17,6 +17,7 @@ from agentunit.core.results import InputError
 from agentunit.datasets.labels import LabelFile, LabelRow, LabelsError, orient_labels, read_label_file
 from agentunit.engine.gate_expressions import nearest_name
 from agentunit.engine.labeled_rates import labeled_summary
+from agentunit.engine.labeling import labeled_info
 from agentunit.engine.scored_run import run_from_store
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import Terminal, error_line, print_line, print_next

@@ -23,7 +23,7 @@ _METRIC_OPTIONS = (
     click.option(
         "--backend",
         metavar="NAME",
-        help="What scores the quality metrics: auto, lexical, judge, ragas or local ('agentunit doctor' lists them).",
+        help="What scores the quality metrics: auto, lexical, judge, ragas, local, local-gpu ('agentunit doctor').",
     ),
     click.option(
         "--param",

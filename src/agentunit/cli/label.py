@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import sys
-from dataclasses import replace
 
 import click
 
@@ -21,9 +20,8 @@ from agentunit.cli.references import names_traces, run_argument, unreadable_runs
 from agentunit.cli.taken_in import run_of_traces
 from agentunit.engine.gate_expressions import nearest_name
 from agentunit.engine.labeled_rates import scored_rows
-from agentunit.engine.labeling import LabelSession
+from agentunit.engine.labeling import LabelSession, labeled_info, main_backend, metrics_to_label
 from agentunit.engine.scored_run import ScoredRun, run_from_store
-from agentunit.metrics.base import MetricInfo
 from agentunit.reports.console import Terminal, print_line, print_next
 from agentunit.reports.figures import counted
 from agentunit.reports.label_figures import describe_labeled
@@ -113,23 +111,14 @@ def _label(session: LabelSession, store: RunStore, mask: Mask, store_path: str) 
     print_next([f"agentunit show {run_id}{where}", f"agentunit validity {run_id}{where}"], console)
 
 
-def labeled_info(run: ScoredRun, metric: str) -> MetricInfo:
-    """The facts about a metric under the name that it has in the run: a rubric may have one of its own."""
-    return replace(run.info(metric), name=metric)
-
-
 def default_metric(run: ScoredRun) -> str:
     """The metric whose question is asked when none is named: the first whose mean is no rate, else any with one."""
-    infos = {name: run.info(name) for name in run.metrics if scored_rows(run, name)}
-    ranked = (
-        [name for name, info in infos.items() if info.mean_of],
-        [name for name, info in infos.items() if info.question],
-        [name for name, info in infos.items() if info.unit == "score"],
-    )
-    for names in ranked:
-        if names:
-            return names[0]
-    raise InputFailure(f"run {run.header.label} has no scores from 0 to 1 to label by: score it with --metrics first")
+    names = metrics_to_label(run)
+    if not names:
+        raise InputFailure(
+            f"run {run.header.label} has no scores from 0 to 1 to label by: score it with --metrics first"
+        )
+    return names[0]
 
 
 def _backend(run: ScoredRun, metric: str, asked: str | None) -> str:
@@ -138,10 +127,11 @@ def _backend(run: ScoredRun, metric: str, asked: str | None) -> str:
             f"run {run.header.label} has no scores of {metric!r}; {nearest_name(metric, run.metrics)} "
             f"('agentunit score {run.header.id} --metrics {metric}' adds them)"
         )
-    scored = [row.backend for row in scored_rows(run, metric) if row.value is not None]
-    if not scored:
+    usual = main_backend(run, metric)
+    if usual is None:
         raise InputFailure(f"{metric} scored no case of run {run.header.label}: there is nothing to label")
-    backend = asked or max(dict.fromkeys(scored), key=scored.count)
+    backend = asked or usual
+    scored = [row.backend for row in scored_rows(run, metric) if row.value is not None]
     if backend not in scored:
         raise InputFailure(f"{metric} was not scored by {backend!r}; {nearest_name(backend, dict.fromkeys(scored))}")
     return backend

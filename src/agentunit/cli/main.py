@@ -35,6 +35,7 @@ _FIRST_VERBS = {
 }
 _VERBS = {
     **_FIRST_VERBS,
+    "view": "Look at runs in the browser, or write a bundle of them to publish.",
     "label": "Label cases of a run, to know the rate that people would give.",
     "collect": "Receive OpenTelemetry spans from running agents and write records.",
     "convert": "Turn traces of any format into records, to keep, share or edit.",

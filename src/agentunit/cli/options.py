@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
-from importlib.util import find_spec
 from math import inf
 from typing import Any, TypeVar
 
@@ -16,8 +15,7 @@ import click
 from agentunit.backends.media.limits import configure_media_root
 from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.main import EXIT_ERRORS
-from agentunit.engine.parallel import usable_processors
-from agentunit.installation import install_command
+from agentunit.engine.parallel import engine_problem, usable_processors
 from agentunit.metrics.registry import DEFAULT_METRICS, resolve_metrics
 from agentunit.reports.printable import printable_line
 from agentunit.store import opening
@@ -116,12 +114,8 @@ def engine_option(command: _Command) -> _Command:
     """``--engine``: what else than processes of this machine scores."""
 
     def check(_: click.Context, __: click.Parameter, engine: str | None) -> str | None:
-        if engine is None:
-            return None
-        if engine != "ray" and not (engine.startswith("ray://") and len(engine) > len("ray://")):
-            raise click.BadParameter(f"must be ray, or ray://HOST:PORT; received {engine!r}")
-        if find_spec("ray") is None:
-            raise click.BadParameter(f"needs the extra ray: {install_command('ray')}")
+        if engine is not None and (problem := engine_problem(engine)) is not None:
+            raise click.BadParameter(problem)
         return engine
 
     return click.option(
@@ -137,6 +131,7 @@ def show_personal_data_option(command: _Command) -> _Command:
     """``--show-personal-data``: reports as they were before masking."""
     return click.option(
         "--show-personal-data",
+        "--unmasked",
         is_flag=True,
         help="Show e-mail addresses, card numbers, credentials and the like, which are masked otherwise.",
     )(command)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 
 import click
 
 from agentunit.backends.quality import BackendUnavailable
+from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import jobs_option, store_option
 from agentunit.cli.outputs import cannot_write, finish_output, unfinished_path
+from agentunit.cli.redacted import check_records, survivors_told, write_in_two_passes, write_otlp
 from agentunit.cli.rewriting import can_share, conclude_rewriting, rewrite_in_processes, rewrite_records
 from agentunit.cli.trace_inputs import (
     files_or_run,
@@ -26,8 +29,12 @@ from agentunit.metrics.trust import measured_figures
 from agentunit.privacy.detectors import DETECTORS, detector_named
 from agentunit.privacy.findings import PII_TYPES, Detector
 from agentunit.privacy.pseudonyms import Pseudonyms
-from agentunit.privacy.redaction import Redactor
+from agentunit.privacy.redaction import Redactor, Survivor
+from agentunit.privacy.regional import RegionalDetector
+from agentunit.privacy.rules import RuledDetector, Rules, read_rules
 from agentunit.traces.grouping import GroupBy
+from agentunit.traces.native import STDIN
+from agentunit.traces.reading import TraceFiles
 
 
 def _what_remains() -> str:
@@ -36,16 +43,42 @@ def _what_remains() -> str:
     found = f" Measured over all types: {figures}." if figures else ""
     return (
         f"No detector finds everything.{found} Numbers that are no text are left as they are. Look at the "
-        "file before you share it. Exit codes: 0 done, 2 usage, 3 something could not be read, or nothing was there."
+        "file before you share it. Exit codes: 0 done, 1 --check found something, 2 usage, 3 something could not be "
+        "read, nothing was there, or a known value is still there."
     )
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]}, epilog=_what_remains())
-@rewriting_options
+@partial(rewriting_options, needs_out=False)
+@click.option(
+    "--check",
+    "is_check",
+    is_flag=True,
+    help="Write nothing: tell where personal data stands, and exit with 1 if any does, as a gate in CI.",
+)
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["records", "otlp"]),
+    default="records",
+    show_default=True,
+    help="What to write: AgentUnit's records, or OTLP as it came (JSON or protobuf), with its ids.",
+)
 @click.option("--types", metavar="TYPES", help=f"Mask only these types, separated by commas: {', '.join(PII_TYPES)}.")
 @click.option("--keep", metavar="TYPES", help="Leave these types as they are.")
 @click.option(
     "--backend", default="patterns", show_default=True, metavar="NAME", help=f"What finds it: {', '.join(DETECTORS)}."
+)
+@click.option(
+    "--rules",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Your own rules, YAML or JSON: values to allow and to deny, patterns of further types (docs/privacy.md).",
+)
+@click.option(
+    "--region",
+    metavar="CODES",
+    help="Also find identity and phone numbers of these countries (DE,FR), or of those a record names (auto).",
 )
 @click.option(
     "--salt",
@@ -64,10 +97,14 @@ def _what_remains() -> str:
 @store_option
 def redact(
     files: tuple[str, ...],
-    out: str,
+    out: str | None,
+    is_check: bool,
+    target: str,
     types: str | None,
     keep: str | None,
     backend: str,
+    rules: str | None,
+    region: str | None,
     salt: str | None,
     mapping: str | None,
     format_name: str | None,
@@ -84,20 +121,36 @@ def redact(
     \b
     agentunit redact spans.json.gz --out shareable.jsonl
     agentunit redact exports/ --keep ip_address --mapping secret.json --out shareable.jsonl.gz
+    agentunit redact spans.json --to otlp --out masked.json
+    agentunit redact --check tests/data/*.jsonl
     """
-    wanted = _types(types, keep)
+    if is_check == (out is not None):
+        raise click.UsageError("give either --out FILE, to write there, or --check, to write nothing")
+    own = _read_rules(rules)
+    wanted = _types(types, keep, own)
     refuse_overwriting_inputs(files, out, mapping)
-    if mapping is not None and os.path.abspath(mapping) == os.path.abspath(out):
+    if mapping is not None and out is not None and os.path.abspath(mapping) == os.path.abspath(out):
         raise click.UsageError("--mapping and --out name the same file: one is a secret, the other is to be shared")
     if salt is not None and not salt.strip():
         raise click.BadParameter("must not be empty", param_hint="--salt")
     source = files_or_run(files, format_name, group_by, store_path)
     pseudonyms = Pseudonyms(salt)
-    detector = _detector(backend)
+    detector = _detector(backend, own, region)
+    redactor = Redactor(detector, wanted, pseudonyms)
     shared = None if jobs is None else can_share(source, files, group_by)
-    if jobs is None or shared is None:
-        redactor = Redactor(detector, wanted, pseudonyms)
-        done = rewrite_records(source, out, lambda records: map(encode_json, redactor.redact(records)))
+    if out is None:
+        check_records(source, redactor)
+        return
+    if target == "otlp":
+        if not isinstance(source, TraceFiles) or STDIN in files:
+            raise click.UsageError("--to otlp needs files of OTLP")
+        done = write_otlp([path for path, _, _ in source.files], out, redactor)
+    elif jobs is None or shared is None:
+        done = write_in_two_passes(
+            out,
+            redactor,
+            lambda path: rewrite_records(source, path, lambda records: map(encode_json, redactor.redact(records))),
+        )
     else:
         job = RedactingJob(
             shared.files[0][0],
@@ -110,36 +163,57 @@ def redact(
         )
 
         def final(block: Block, lines: bytes) -> bytes:
-            return lines if block.masked is None else numbered_marks(lines, block.masked, pseudonyms)
+            if block.masked is None:
+                return lines
+            redactor.survivors += (Survivor(*each) for each in block.masked.survivors)
+            return numbered_marks(lines, block.masked, pseudonyms)
 
-        done = rewrite_in_processes(shared, out, job, jobs, final)
+        done = write_in_two_passes(out, redactor, lambda path: rewrite_in_processes(shared, path, job, jobs, final))
     if mapping is not None:
         _write_secret(mapping, encode_json(pseudonyms.values))
-    conclude_rewriting(source, out, done, _summary(pseudonyms, mapping))
+    left = survivors_told(redactor.survivors)
+    what = "request" if target == "otlp" else "record"
+    conclude_rewriting(source, out, done, [*_summary(pseudonyms, mapping), *left], what=what)
+    if left:
+        raise click.exceptions.Exit(EXIT_ERRORS)
 
 
-def _types(types: str | None, keep: str | None) -> frozenset[str]:
-    wanted = frozenset(PII_TYPES if types is None else _named(types, "--types"))
-    wanted -= frozenset(() if keep is None else _named(keep, "--keep"))
+def _read_rules(path: str | None) -> Rules:
+    try:
+        return Rules() if path is None else read_rules(path)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--rules") from None
+
+
+def _types(types: str | None, keep: str | None, rules: Rules) -> frozenset[str]:
+    known = (*PII_TYPES, *rules.own_types)
+    wanted = frozenset(known if types is None else _named(types, "--types", known))
+    wanted -= frozenset(() if keep is None else _named(keep, "--keep", known))
     if not wanted:
         raise click.UsageError("no type is left to mask: 'agentunit convert' writes records as they are")
     return wanted
 
 
-def _named(names: str, option: str) -> Iterator[str]:
+def _named(names: str, option: str, known: Sequence[str]) -> Iterator[str]:
     for name in (each.strip() for each in names.split(",") if each.strip()):
-        if name not in PII_TYPES:
-            nearest = get_close_matches(name, PII_TYPES, n=1)
-            hint = f"; did you mean {nearest[0]!r}?" if nearest else f"; there are {', '.join(PII_TYPES)}"
+        if name not in known:
+            nearest = get_close_matches(name, known, n=1)
+            hint = f"; did you mean {nearest[0]!r}?" if nearest else f"; there are {', '.join(known)}"
             raise click.BadParameter(f"no type is called {name!r}{hint}", param_hint=option)
         yield name
 
 
-def _detector(name: str) -> Detector:
+def _detector(name: str, rules: Rules, region: str | None) -> Detector:
     try:
-        return detector_named(name, "redact")
+        detector = detector_named(name, "redact")
     except BackendUnavailable as error:
         raise click.BadParameter(str(error).removeprefix("redact: "), param_hint="--backend") from None
+    if rules != Rules():
+        detector = RuledDetector(detector, rules)
+    try:
+        return detector if region is None else RegionalDetector(detector, region.split(","))
+    except (BackendUnavailable, ValueError) as error:
+        raise click.BadParameter(str(error), param_hint="--region") from None
 
 
 def _write_secret(path: str, content: bytes) -> None:
@@ -155,10 +229,14 @@ def _write_secret(path: str, content: bytes) -> None:
         raise cannot_write(path, error) from None
 
 
+def _order(type: str) -> tuple[int, str]:
+    return (PII_TYPES.index(type) if type in PII_TYPES else len(PII_TYPES), type)
+
+
 def _summary(pseudonyms: Pseudonyms, mapping: str | None) -> Iterator[str]:
     counts = [
         f"{type} {n:,} ({pseudonyms.n_distinct(type):,} different)"
-        for type, n in sorted(pseudonyms.uses.items(), key=lambda use: PII_TYPES.index(use[0]))
+        for type, n in sorted(pseudonyms.uses.items(), key=lambda use: _order(use[0]))
     ]
     yield f"masked: {', '.join(counts)}" if counts else "masked: nothing was found"
     if mapping is not None:

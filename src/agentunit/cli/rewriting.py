@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import click
 
@@ -70,17 +70,20 @@ def rewrite_in_processes(
     out: str,
     job: Job,
     jobs: int,
-    final: Callable[[Block, bytes], bytes] = lambda block, lines: lines,
+    final: Callable[[Block, bytes], bytes] | None = None,
 ) -> Rewritten:
-    """Write the records of files as a job does; ``final`` gives the lines of each block as they are to be written."""
+    """Write the records of files as a job does; ``final`` gives the lines of each block, if they are to be others."""
     errors: list[InputError] = []
     n_records = 0
     with tempfile.TemporaryDirectory(prefix="agentunit-blocks-") as folder, Output(out) as output:
 
-        def take(block: Block, lines: bytes) -> None:
+        def take(block: Block, lines: IO[bytes]) -> None:
             nonlocal n_records
             n_records += block.n_records
-            output.stream.write(final(block, lines))
+            if final is None:
+                output.append(lines, block.n_line_bytes)
+            else:
+                output.stream.write(final(block, lines.read(block.n_line_bytes)))
 
         kept = JobFolder(folder, Identity({}, {}, {}), resume=False)
         units = UnitsInOrder(source, job, kept, jobs=jobs, take=take, take_error=errors.append)
@@ -102,7 +105,9 @@ def can_share(source: TraceSource, files: Sequence[str], group_by: GroupBy) -> T
     return source if isinstance(source, TraceFiles) and STDIN not in files and group_by == "trace" else None
 
 
-def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Iterable[str] = ()) -> None:
+def conclude_rewriting(
+    source: TraceSource, out: str, done: Rewritten, more: Iterable[str] = (), what: str = "record"
+) -> None:
     """Say what was noticed, not read and written; nothing written, or an error, ends the command with exit code 3."""
     console = Terminal(stderr=True)
     print_reading(source, console)
@@ -110,8 +115,8 @@ def conclude_rewriting(source: TraceSource, out: str, done: Rewritten, more: Ite
     if len(done.errors) > _SHOWN:
         lines.append(f"… and {len(done.errors) - _SHOWN:,} more")
     where = "standard output" if out == STDIN else out
-    records = "1 record" if done.n_records == 1 else f"{done.n_records:,} records"
-    lines.append(f"{records} in {where}" if done.n_records else "no records")
+    written = f"1 {what}" if done.n_records == 1 else f"{done.n_records:,} {what}s"
+    lines.append(f"{written} in {where}" if done.n_records else f"no {what}s")
     for line in (*lines, *(more if done.n_records else ())):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if done.errors or not done.n_records:

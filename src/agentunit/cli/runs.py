@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from agentunit.cli import erasing
 from agentunit.cli.options import json_option, open_store, store_option, tags_from
 from agentunit.cli.references import unreadable_runs_fail
 from agentunit.core.results import MetricSummary, encode_json
@@ -17,14 +18,31 @@ from agentunit.store.runs import RunHeader
 
 
 @click.command()
+@click.argument("files", nargs=-1, metavar="[FILES]...")
 @json_option("Print them as JSON.")
 @click.option("-n", "--limit", type=click.IntRange(min=1), default=10, show_default=True, help="At most so many.")
 @click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only runs with this tag: --tag model=x.")
 @click.option("--name", metavar="NAME", help="Only runs of this name.")
 @click.option("--delete", "doomed", metavar="RUN", help="Remove a run with its records and scores.")
+@click.option(
+    "--erase",
+    metavar="WHAT",
+    help="Erase user=ID, session=ID, case=ID or older=30d from the store, its labels, the judge's cache and FILES.",
+)
+@click.option("--erasures", is_flag=True, help="Show when how much was erased.")
+@click.option("--keep", type=click.Choice(["masked"]), help="Keep only masked text in this store, from now on.")
 @store_option
 def runs(
-    as_json: bool, limit: int, tags: tuple[str, ...], name: str | None, doomed: str | None, store_path: str
+    files: tuple[str, ...],
+    as_json: bool,
+    limit: int,
+    tags: tuple[str, ...],
+    name: str | None,
+    doomed: str | None,
+    erase: str | None,
+    erasures: bool,
+    keep: str | None,
+    store_path: str,
 ) -> None:
     """List the runs of the store, the newest first.
 
@@ -33,7 +51,20 @@ def runs(
     agentunit runs --tag model=x
     agentunit runs --json --limit 100
     agentunit runs --delete 20261115-100338-3288
+    agentunit runs --erase user=u-4711 shared/traces.jsonl
+    agentunit runs --erase older=90d
     """
+    if files and erase is None:
+        raise click.UsageError(f"files belong to --erase; received {files[0]!r} without it")
+    if erase is not None:
+        erasing.erase(erase, files, store_path, as_json=as_json)
+        return
+    if erasures:
+        erasing.print_erasures(store_path, as_json=as_json)
+        return
+    if keep is not None:
+        erasing.keep_masked(store_path)
+        return
     if doomed is not None:
         _delete(doomed, store_path)
         return

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Sequence
 from datetime import datetime, timezone
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 from msgspec import structs
 
@@ -19,10 +19,10 @@ from agentunit.core.results import (
     MetricUse,
     RunRecord,
     RunSummary,
+    append_scores,
     decode_case_scores,
     decode_json,
     encode_json,
-    encode_scores,
 )
 from agentunit.engine.judge_plan import judge_described
 from agentunit.engine.judging import judged_metrics
@@ -46,6 +46,10 @@ class ScoreSink(Protocol):
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Take the scores of cases as lines, each without its end."""
+        ...
+
+    def append(self, lines: IO[bytes], n_bytes: int) -> None:
+        """Take the scores of cases as so many bytes of a file of lines, from where it stands."""
         ...
 
     def finish(self, totals: RunTotals) -> None:
@@ -96,12 +100,18 @@ class LineSink:
 
     def add(self, case: CaseScores) -> None:
         """Write a line."""
-        self._output.stream.write(encode_scores(case) + b"\n")
+        line = bytearray()
+        append_scores(case, line)
+        self._output.stream.write(line)
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Write lines."""
         self._output.stream.write(b"\n".join(lines))
         self._output.stream.write(b"\n")
+
+    def append(self, lines: IO[bytes], n_bytes: int) -> None:
+        """Write lines as they are."""
+        self._output.append(lines, n_bytes)
 
     def finish(self, totals: RunTotals) -> None:
         """Put the file in its place."""
@@ -145,6 +155,10 @@ class TableSink:
         """Keep the rows of cases that another process scored."""
         for line in lines:
             self._writer.add_case(decode_case_scores(line))
+
+    def append(self, lines: IO[bytes], n_bytes: int) -> None:
+        """Keep the rows of cases that another process scored."""
+        self.write(lines.read(n_bytes).splitlines())
 
     def finish(self, totals: RunTotals) -> None:
         """Write the metadata, and put the file in its place."""

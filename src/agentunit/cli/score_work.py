@@ -16,7 +16,7 @@ from agentunit.cli.outputs import unfinished_path
 from agentunit.cli.score_output import ScoreSink, kept_unfinished
 from agentunit.core.codec import RecordError
 from agentunit.core.results import InputError, RunSummary
-from agentunit.engine.parallel.folder import JobFolder, JobFolderError
+from agentunit.engine.parallel.folder import JobFolder, JobFolderError, discard_job
 from agentunit.engine.parallel.identity import identity_of
 from agentunit.engine.parallel.pool import WorkFailed
 from agentunit.engine.parallel.remote_folder import RemoteJobFolder
@@ -66,6 +66,8 @@ class OneProcess:
                 raise InputFailure(str(error)) from None
             if sink is not None:
                 sink.finish(run)
+            if self._out is not None:
+                _say_discarded(discard_job(_blocks_beside(self._out)))
             return run.summary()
 
     def kept(self) -> str:
@@ -76,6 +78,17 @@ class OneProcess:
 def _kept_part(out: str | None, n_cases: int) -> str:
     unfinished = kept_unfinished(out)
     return f"; {unfinished} holds the {n_cases:,} cases before" if unfinished else ""
+
+
+def _blocks_beside(out: str) -> str:
+    """Where the blocks of a job lie until its output is whole."""
+    return f"{out}.blocks"
+
+
+def _say_discarded(n_blocks: int) -> None:
+    if n_blocks:
+        found = counted(n_blocks, "block")
+        click.echo(f"note: {found} of a job that was stopped are discarded (--resume goes on with them)", err=True)
 
 
 class SeveralProcesses:
@@ -115,7 +128,7 @@ class SeveralProcesses:
         )
         identity = identity_of(source.files, job, block_bytes, expected_path)
         if out is not None and self._can_resume:
-            path = f"{out}.blocks"
+            path = _blocks_beside(out)
         else:
             path = tempfile.mkdtemp(prefix="agentunit-blocks-")
             self._stack.callback(shutil.rmtree, path, ignore_errors=True)
@@ -129,11 +142,7 @@ class SeveralProcesses:
             if sink is not None:
                 sink.remove_unfinished()
             raise InputFailure(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
-        if self._folder.n_discarded:
-            n_blocks = counted(self._folder.n_discarded, "block")
-            click.echo(
-                f"note: {n_blocks} of a job that was stopped are discarded (--resume goes on with them)", err=True
-            )
+        _say_discarded(self._folder.n_discarded)
         self._sink = sink
         self.totals = ParallelScoring(
             source,

@@ -42,12 +42,12 @@ def trace_options(command: _Command) -> _Command:
     )(command)
 
 
-def rewriting_options(command: _Command) -> _Command:
+def rewriting_options(command: _Command, *, needs_out: bool = True) -> _Command:
     """``FILE…`` or a run, and ``--out``: what is read, and where its records are written."""
     command = click.option(
         "-o",
         "--out",
-        required=True,
+        required=needs_out,
         type=click.Path(dir_okay=False),
         help="Write the records here, one JSON a line ('-': standard output; .gz compresses).",
     )(command)

@@ -203,6 +203,8 @@ def script_of(case: Any) -> list[ScriptedTurn]:
 def user_failure(trace: Any) -> str | None:
     """Why the simulated user of a recorded conversation failed; ``None`` when it did not, or there is none."""
     metadata = getattr(trace, "metadata", None)
+    if metadata.__class__ is dict and SIMULATED_USER not in metadata:
+        return None
     about = metadata.get(SIMULATED_USER) if isinstance(metadata, Mapping) else None
     failed = about.get("failed") if isinstance(about, Mapping) else None
     return f"{USER_FAILED}: {failed}" if isinstance(failed, str) else None

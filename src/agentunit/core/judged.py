@@ -45,6 +45,8 @@ def judged_of(detail: Mapping[str, Any], *, nested: bool = False) -> Judged | No
     values=(1.0, 0.5), n_unstated=0, is_suspected=False, n_quotes=0, n_quotes_found=0, by_judge=(), disagree=False)
     """
     spent = detail.get("judge")
+    if spent is None and not nested:
+        return None
     if isinstance(spent, Mapping) and "calls" in spent:
         said = detail.get("judge_values")
         quotes = _quotes(detail)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Any, Literal
 
 import msgspec
@@ -254,6 +255,10 @@ class RunSummary(Struct):
     n_user_failed: int = 0
     simulated_user: JudgeSpend | None = None
 
+    def _repr_html_(self) -> str:
+        # A notebook asks the object itself; how it looks is known by the reports, which stand above and load only then.
+        return str(import_module("agentunit.reports.notebook").summary_html(self))
+
 
 class MetricUse(Struct):
     """A metric as it was used in a run."""
@@ -346,10 +351,18 @@ def without_lone_surrogates(value: Any) -> Any:
     return value
 
 
+class _WrittenResult(Struct):
+    """A result as a line has it, which is written faster than the class that users see."""
+
+    name: str
+    value: float | None
+    detail: dict[str, Any]
+
+
 class _WrittenScore(Struct):
     """A score as a line has it: without its time, so that the same scores make the same line wherever they are made."""
 
-    result: MetricResult
+    result: _WrittenResult
     status: Status
     backend: str
     version: str
@@ -368,23 +381,34 @@ def encode_scores(case: CaseScores) -> bytes:
     >>> encode_scores(CaseScores(0, "q1", {"cost": Score(MetricResult("cost", 0.5), "ok", "recorded", "1", 0.002)}))
     b'{"index":0,"case_id":"q1","scores":{"cost":{"result":{"name":"cost","value":0.5,"detail":{}},"status":"ok",...
     """
-    scores = {
-        name: _WrittenScore(score.result, score.status, score.backend, score.version)
-        for name, score in case.scores.items()
-    }
+    line = bytearray()
+    append_scores(case, line)
+    return bytes(line[:-1])
+
+
+def append_scores(case: CaseScores, lines: bytearray) -> None:
+    """Append a case's scores as one more line, with its end."""
+    written = _WrittenCase(case.index, case.case_id, {}, case.v)
+    for name, score in case.scores.items():
+        result = score.result
+        shown = _WrittenResult(result.name, result.value, result.detail)
+        written.scores[name] = _WrittenScore(shown, score.status, score.backend, score.version)
+    n_before = len(lines)
     try:
-        return encode_json(_WrittenCase(case.index, case.case_id, scores, case.v))
+        _encoder.encode_into(written, lines, n_before)
     except Exception:  # noqa: BLE001  # a detail is a user's own object and may fail in any way when it is written
-        bare = {name: _bare(score) for name, score in scores.items()}
-        return encode_json(_WrittenCase(case.index, case.case_id, bare, case.v))
+        del lines[n_before:]
+        lines += _encoded_in_parts(written)
+    lines += b"\n"
 
 
-def _bare(score: _WrittenScore) -> _WrittenScore:
-    detail = _writable_detail(score.result.detail)
-    if detail is score.result.detail:
-        return score
-    result = MetricResult(score.result.name, score.result.value, detail)
-    return _WrittenScore(result, score.status, score.backend, score.version)
+def _encoded_in_parts(case: _WrittenCase) -> bytes:
+    try:
+        return encode_json(case)
+    except Exception:  # noqa: BLE001  # see above
+        for score in case.scores.values():
+            score.result.detail = _writable_detail(score.result.detail)
+        return encode_json(case)
 
 
 def _writable_detail(detail: dict[str, Any]) -> dict[str, Any]:

@@ -20,6 +20,8 @@ from typing import Any
 _WAIT_FOR_LOCK_S = 60.0
 _RETRY_AFTER_S = 0.02
 _WAL_ENDING = "-wal"
+_CACHE_KIB = 16 << 10
+_LOG_BYTES = 32 << 20
 
 
 Step = str | Callable[[Any], None]
@@ -71,6 +73,9 @@ class SqliteFile:
             self._use_write_ahead_log(connection)
             # In WAL mode NORMAL keeps every commit through a killed process; only a power cut could undo the last.
             connection.execute("PRAGMA synchronous = NORMAL")
+            # Pages that are changed again and again, as those of indexes, are then written to the file less often.
+            connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_BYTES // page_bytes}")
         except BaseException:
             connection.close()
             raise

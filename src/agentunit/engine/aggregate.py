@@ -88,16 +88,22 @@ class MetricAggregate:
 
     def add(self, case_id: str, score: Score) -> None:
         """Take one more score."""
-        detail = score.result.detail
-        backend = self._add_value(
-            case_id,
-            score.result.value,
-            score.status,
-            score.backend,
-            reason_of(detail) if score.result.value is None else None,
-            judged_of(detail, nested=self._composite),
-            None if self.info.amount is None else amount_of(self.info, detail),
-        )
+        result = score.result
+        value, detail = result.value, result.detail
+        if value is None or self._composite or "judge" in detail:
+            backend = self._add_value(
+                case_id,
+                value,
+                score.status,
+                score.backend,
+                reason_of(detail) if value is None else None,
+                judged_of(detail, nested=self._composite),
+                None if self.info.amount is None else amount_of(self.info, detail),
+            )
+        else:
+            backend = self._add_plain(case_id, value, score.status, score.backend)
+            if backend.amounts is not None and (amount := amount_of(self.info, detail)) is not None:
+                backend.amounts.add(amount)
         if backend is not None:
             backend.elapsed_s += score.elapsed
 
@@ -218,24 +224,37 @@ class MetricAggregate:
         amount: float | None,
     ) -> _Backend | None:
         """Take the score of a case that was run once; returns what it was added to."""
-        self.n_cases += 1
         if judged is not None:
             self.judging.add(judged, failed=status == "error", case_id=case_id)
         if value is None:
+            self.n_cases += 1
             self._add_unscored(case_id, status, reason)
             return None
-        backend = self._backend(backend_name, status)
-        backend.statistics.add(value)
-        backend.n_from_half += value >= HALF
-        backend.last = value
-        backend.n_scored += 1
+        backend = self._add_plain(case_id, value, status, backend_name)
         if judged is not None:
             backend.judge.add([_said(judged, value)])
         if amount is not None and backend.amounts is not None:
             backend.amounts.add(amount)
+        return backend
+
+    def _add_plain(self, case_id: str, value: float, status: Status, backend_name: str) -> _Backend:
+        """Take a value that no judge gave; returns what it was added to."""
+        self.n_cases += 1
+        backend = self._backends.get((backend_name, status))
+        if backend is None:
+            backend = self._backend(backend_name, status)
+        backend.statistics.add(value)
+        if value >= HALF:
+            backend.n_from_half += 1
+        backend.last = value
+        backend.n_scored += 1
         worst = backend.worst
-        if worst.sign * value > worst.best and case_id not in self._aside:
-            worst.add(case_id, value)
+        badness = worst.sign * value
+        if badness > worst.best and case_id not in self._aside:
+            if badness > worst.floor:
+                worst.add(case_id, value)
+            else:
+                worst.n_below_best += 1
         return backend
 
     def _add_repeats(self, rows: Sequence[ScoreRow], cluster: int | None) -> None:

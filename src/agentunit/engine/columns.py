@@ -71,17 +71,22 @@ class SliceColumns(Struct, array_like=True):
 
 
 class MaskedValues(Struct, array_like=True):
-    """What was masked in some records: how often each type, and each value's mark, type and text as first written."""
+    """What was masked in some records: how often each type, and each value's mark, type and text as first written.
+
+    ``survivors`` tell the type, record and place of values that could not be.
+    """
 
     uses: dict[str, int]
     values: list[tuple[str, str, str]]
+    survivors: list[tuple[str, str, str]] = []
 
 
 class Block(Struct, array_like=True, tag="block"):
     """Some records of one unit of work after scoring, or after they were written anew.
 
     ``errors`` are what could not be read, with lines counted from the start of the unit. ``missing_ids`` are the places
-    of records without an id; ``case_ids`` are there when all are wanted. ``n_line_bytes`` is the length of their lines.
+    of records without an id; ``case_ids`` are there when all are wanted. ``n_line_bytes`` is the length of their lines,
+    which are numbered from ``first``.
     """
 
     n_records: int
@@ -94,6 +99,7 @@ class Block(Struct, array_like=True, tag="block"):
     case_ids: list[str] | None = None
     slices: SliceColumns | None = None
     masked: MaskedValues | None = None
+    first: int = 0
 
 
 def numbers_of(data: bytes) -> array[float]:

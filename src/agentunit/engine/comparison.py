@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import Literal
 
 from agentunit.core.results import JudgeSpend, PanelSummary
@@ -224,6 +225,10 @@ class Comparison:
         for side in ("baseline", "candidate"):
             if not getattr(self, f"{side}_label"):
                 object.__setattr__(self, f"{side}_label", getattr(self, side))
+
+    def _repr_html_(self) -> str:
+        # For notebooks; the reports stand above the engine and load only when one asks.
+        return str(import_module("agentunit.reports.notebook").comparison_html(self))
 
     @property
     def is_unchanged(self) -> bool:

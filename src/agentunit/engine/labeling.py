@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from msgspec import structs
 
 from agentunit.core.results import LabeledSummary
-from agentunit.engine.labeled_rates import draw_seed, labeled_sample, labeled_summary, own_frame
+from agentunit.engine.labeled_rates import draw_seed, labeled_sample, labeled_summary, own_frame, scored_rows
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.formulas.labeled import LabeledRate, draw_for_labeling, labels_needed
 from agentunit.metrics.base import MetricInfo
@@ -17,6 +18,27 @@ from agentunit.store.runs import ScoreRow
 
 _FEWEST_LABELS = 10
 """Before so many labels nobody can say how many more are needed."""
+
+
+def labeled_info(run: ScoredRun, metric: str) -> MetricInfo:
+    """The facts about a metric under the name that it has in the run: a rubric may have one of its own."""
+    return replace(run.info(metric), name=metric)
+
+
+def metrics_to_label(run: ScoredRun) -> list[str]:
+    """The metrics that can be labeled: those whose mean is no rate first, then those with a question of their own."""
+    infos = {name: run.info(name) for name in run.metrics if scored_rows(run, name)}
+
+    def rank(name: str) -> int:
+        return 0 if infos[name].mean_of else 1 if infos[name].question else 2
+
+    return sorted((name for name, info in infos.items() if info.question or info.unit == "score"), key=rank)
+
+
+def main_backend(run: ScoredRun, metric: str) -> str | None:
+    """The backend that scored most cases of a metric; ``None`` where none was scored."""
+    scored = [row.backend for row in scored_rows(run, metric) if row.value is not None]
+    return max(dict.fromkeys(scored), key=scored.count) if scored else None
 
 
 class Asked(NamedTuple):
@@ -130,6 +152,23 @@ class LabelSession:
         self._trail.append(self._at or 0)
         self._at = self._next_open((self._at or 0) + 1)
         return label
+
+    def go_to(self, place: Place) -> bool:
+        """Ask about the case at a place of the run; false where it is not among those that can be asked about."""
+        at = next((at for at, (each, _, _) in enumerate(self._queue) if each == place), None)
+        if at is not None:
+            self._at = at
+        return at is not None
+
+    @property
+    def queue(self) -> list[Place]:
+        """The places of all cases, in the order in which they are asked about."""
+        return [place for place, _, _ in self._queue]
+
+    @property
+    def last_given(self) -> StoredLabel | None:
+        """What this rater said last."""
+        return max(self._mine.values(), key=lambda label: label.made_at, default=None)
 
     def back(self) -> bool:
         """Return to the case before; an answer given now takes the place of the earlier one."""

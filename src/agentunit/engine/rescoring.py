@@ -56,6 +56,9 @@ def score_run(
     """
     resolved = resolve_metrics(metrics)
     header = store.find_run(run_id)
+    if store.keeps_masked:
+        # Details quote what was scored, so only what is kept may be.
+        recorded = None
     if header.is_foreign:
         # Its records came from a file, whatever the dataset says that it goes on with.
         cases = None

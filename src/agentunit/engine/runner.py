@@ -146,6 +146,8 @@ def plan_run(
     agent = _usable_agent(suite)
     if header is None:
         _refuse_unread(variables or {}, suite, agent)
+    if suite.store == "masked":
+        store.keep_masked()
     if suite.judge:
         configure_judge(**suite.judge)
     try:

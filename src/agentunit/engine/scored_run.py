@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from importlib import import_module
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -148,6 +149,10 @@ class ScoredRun(ScoreRows):
         if self._summary is None:
             self._summary = self._aggregated()
         return self._summary
+
+    def _repr_html_(self) -> str:
+        # For notebooks; the reports stand above the engine and load only when one asks.
+        return str(import_module("agentunit.reports.notebook").run_html(self))
 
     def _with_people(self, row: MetricSummary) -> MetricSummary:
         """A row of the summary with how each judge of a panel stands to people's labels."""

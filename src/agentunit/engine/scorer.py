@@ -23,7 +23,7 @@ from agentunit.metrics.base import (
     unscored,
     without_content,
 )
-from agentunit.metrics.inputs import Item
+from agentunit.metrics.inputs import InputProblem, Item
 
 now = time.perf_counter
 
@@ -52,9 +52,12 @@ class Scorer:
         self.name: str = metric.name
         self._metric = metric
         self._info = describe(metric)
+        self._informational, self._version = self._info.informational, self._info.version
         self.aggregate = MetricAggregate(self.name, self._info)
         self._composite = isinstance(metric, CompositeMetric)
-        self._evaluate = _item_evaluator(metric)
+        # A result of theirs for an input that cannot be used is made here: one call less a score.
+        self._is_own = isinstance(metric, ItemMetric) and type(metric).measure is ItemMetric.measure
+        self._evaluate = metric.score_item if self._is_own else _item_evaluator(metric)
         self._evaluate_batch = _batch_evaluator(metric, self._info)
         self._start_batch = _batch_starter(metric, self._info)
         self._ready: list[Score] | None = None
@@ -140,17 +143,29 @@ class Scorer:
         """The score of one item, whatever the metric does."""
         if self._ready is not None:
             return self._ready[position]
-        why = item.says_nothing_to(self._info.inputs)
-        if why is not None:
+        if not item.is_open and (why := item.says_nothing_to(self._info.inputs)) is not None:
             return self._without_content(why)
         start = now()
         try:
             result = self._evaluate(item)
         except (KeyboardInterrupt, GeneratorExit):
             raise
+        except InputProblem as problem:
+            if not self._is_own:
+                return self.failed(problem, now() - start)
+            result = self._metric.unscored(str(problem), error=problem)
         except BaseException as error:  # noqa: BLE001  # the border of a fault: it becomes a record
             return self.failed(error, now() - start)
-        return self._finish(result, now() - start)
+        elapsed = now() - start
+        # The usual result, checked at a glance; ``_finish`` looks closely at any other.
+        if result.__class__ is MetricResult and result.value.__class__ is float and not self._composite:
+            detail = result.detail
+            backend = detail.get("backend") if detail.__class__ is dict else None
+            if backend.__class__ is str and -LARGEST_MAGNITUDE < result.value < LARGEST_MAGNITUDE:
+                if backend in self._informational or "informational" in detail:
+                    return Score(result, "informational", backend, self._version, elapsed)
+                return Score(result, "ok", backend, self._version, elapsed)
+        return self._finish(result, elapsed)
 
     def _without_content(self, why: str) -> Score:
         return self._finish(without_content(self._metric, why), 0.0)
@@ -163,10 +178,10 @@ class Scorer:
         return Score(result, "error", backend, self._info.version, elapsed)
 
     def _finish(self, result: Any, elapsed: float) -> Score:
+        info = self._info
         problem = _problem_with(result)
         if problem is not None:
             return self.failed(TypeError(problem), elapsed)
-        info = self._info
         detail = result.detail
         backend = detail.get("backend")
         if not isinstance(backend, str):

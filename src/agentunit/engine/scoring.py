@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from importlib import import_module
+from inspect import GEN_CLOSED, getgeneratorstate, isgenerator
+from itertools import islice, repeat
 from typing import Any, Literal
 
 from agentunit.core.codec import RecordError, as_record
@@ -14,7 +16,7 @@ from agentunit.core.results import CaseScores, InputError, RunSummary, Score
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.judge_runs import cases_under_way, judge_problems, judge_run
 from agentunit.engine.judging import judged_metrics, total_spend
-from agentunit.engine.parallel import usable_processors
+from agentunit.engine.parallel import engine_problem, usable_processors
 from agentunit.engine.score_rows import ScoreRows, case_rows
 from agentunit.engine.scorer import Scorer, StartedBatch, now
 from agentunit.metrics.base import describe, describe_error
@@ -32,6 +34,7 @@ def score(
     batch_size: int = 64,
     strict: bool = False,
     jobs: int | Literal["auto"] | None = None,
+    engine: str | None = None,
 ) -> Run:
     """Score records with metrics, as a stream.
 
@@ -44,7 +47,9 @@ def score(
 
     With ``jobs``, so many processes score what this one reads (``"auto"``: one a processor), and the result is the
     same. That pays where metrics are slow, as with a model; files are scored much faster by ``agentunit score --jobs``,
-    whose processes also read. Metrics that count from case to case stay here; where one asks a judge, all do.
+    whose processes also read. With ``engine``, ``"ray"`` or the address of a cluster (``"ray://HOST:PORT"``, extra
+    ``ray``), tasks of Ray score, ``jobs`` of them at once (by default one a processor of the cluster). Metrics that
+    count from case to case stay here; where one asks a judge, all do.
 
     >>> run = score([{"case": {"id": "q1", "expected_output": "4"}, "outcome": "4"}], ["answer_correctness"])
     >>> [(case.case_id, case.scores["answer_correctness"].value) for case in run]
@@ -59,7 +64,10 @@ def score(
             f"score: records must be an iterable of records; received {type(records).__name__}"
             + (" (agentunit.read_records opens a file)" if isinstance(records, str) else "")
         )
-    return Run(records, resolve_metrics(metrics), batch_size=batch_size, strict=strict, jobs=_n_jobs(jobs))
+    if engine is not None and (problem := engine_problem(engine)) is not None:
+        raise ValueError(f"score: engine {problem}")
+    resolved = resolve_metrics(metrics)
+    return Run(records, resolved, batch_size=batch_size, strict=strict, jobs=_n_jobs(jobs), engine=engine)
 
 
 def _n_jobs(jobs: int | Literal["auto"] | None) -> int | None:
@@ -131,6 +139,7 @@ class Run(RunTotals, ScoreRows):
         strict: bool = False,
         aggregated: bool = True,
         jobs: int | None = None,
+        engine: str | None = None,
     ) -> None:
         super().__init__(metrics)
         self.on_scored: Callable[[Item, dict[str, Score]], None] | None = None
@@ -140,8 +149,8 @@ class Run(RunTotals, ScoreRows):
         self._aggregated = aggregated
         self._scorers = [Scorer(metric) for metric in metrics]
         self._kept_rows: list[TableRow] | None = None
-        alone = jobs is None or bool(judged_metrics(metrics))
-        self._stream = self._score_all(iter(records)) if alone else self._score_elsewhere(iter(records), jobs or 1)
+        alone = (jobs is None and engine is None) or bool(judged_metrics(metrics))
+        self._stream = self._score_all(iter(records)) if alone else self._score_elsewhere(iter(records), jobs, engine)
 
     def __iter__(self) -> Iterator[CaseScores]:
         return self._stream
@@ -166,41 +175,59 @@ class Run(RunTotals, ScoreRows):
             pass
         return self._summary()
 
+    def _repr_html_(self) -> str:
+        # For notebooks; the reports stand above the engine and load only when one asks.
+        notebook = import_module("agentunit.reports.notebook")
+        if isgenerator(self._stream) and getgeneratorstate(self._stream) != GEN_CLOSED:
+            return str(notebook.unscored_html(self.n_cases))
+        infos = {metric.name: describe(metric) for metric in self.metrics}
+        return str(notebook.summary_html(self._summary(), infos))
+
     def _score_all(self, records: Iterator[Any]) -> Iterator[CaseScores]:
         start = now()
         aggregated = self._aggregated
         batched = [scorer for scorer in self._scorers if scorer.batched]
         scorers = [(scorer.name, scorer.score, scorer.aggregate.add) for scorer in self._scorers]
+        # Without a metric that gains from batches, each case is done before the next is read: scores come at once, and
+        # what a case needs in memory is still warm.
+        read = self._read_in_chunks(records, batched) if batched else zip(repeat(0), self._read_each(records))
         with judge_run(self.metrics):
-            for chunk in self._chunks(records, batched):
-                items = [item for _, item in chunk.items]
-                for scorer in batched:
-                    scorer.begin(items, chunk.started.get(scorer.name))
-                for position, (case_id, item) in enumerate(chunk.items):
-                    case_id = case_id or f"case-{self.n_cases + 1}"
-                    scores = {}
-                    for name, score_item, add in scorers:
-                        each = scores[name] = score_item(item, position)
-                        if aggregated:
-                            add(case_id, each)
-                    self._elapsed_s = now() - start
-                    yield self._counted(case_id, item, scores)
-                if chunk.refused is not None:
-                    raise chunk.refused
+            for position, (case_id, item) in read:
+                case_id = case_id or f"case-{self.n_cases + 1}"
+                scores = {}
+                for name, score_item, add in scorers:
+                    each = scores[name] = score_item(item, position)
+                    if aggregated:
+                        add(case_id, each)
+                self._elapsed_s = now() - start
+                yield self._counted(case_id, item, scores)
             self.judge_problems = judge_problems(self.metrics)
+
+    def _read_in_chunks(
+        self, records: Iterator[Any], batched: Sequence[Scorer]
+    ) -> Iterator[tuple[int, tuple[str, Item]]]:
+        """The cases of each chunk with their places in it; the scores of ``batched`` are ready for them."""
+        for chunk in self._chunks(records, batched):
+            items = [item for _, item in chunk.items]
+            for scorer in batched:
+                scorer.begin(items, chunk.started.get(scorer.name))
+            yield from enumerate(chunk.items)
+            if chunk.refused is not None:
+                raise chunk.refused
 
     def _counted(self, case_id: str, item: Item, scores: dict[str, Score]) -> CaseScores:
         index = self.n_cases
         self.n_cases += 1
-        if user_failure(item.trace) is None:
-            self.n_without_content += not item.has_content
-        else:
-            self.n_user_failed += 1
+        if not item.is_open:
+            if user_failure(item.trace) is None:
+                self.n_without_content += not item.has_content
+            else:
+                self.n_user_failed += 1
         if self.on_scored is not None:
             self.on_scored(item, scores)
         return CaseScores(index, case_id, scores)
 
-    def _score_elsewhere(self, records: Iterator[Any], jobs: int) -> Iterator[CaseScores]:
+    def _score_elsewhere(self, records: Iterator[Any], jobs: int | None, engine: str | None) -> Iterator[CaseScores]:
         """Read here and score in other processes, all but the metrics that count from case to case."""
         from agentunit.engine.parallel.records import score_items
 
@@ -210,14 +237,13 @@ class Run(RunTotals, ScoreRows):
         refused: list[RecordError] = []
 
         def items() -> Iterator[Item]:
-            for given in records:
-                read, error = self._items([given])
-                yield from (item for _, item in read)
-                if error is not None:
-                    refused.append(error)
-                    return
+            try:
+                for _, item in self._read_each(records):
+                    yield item
+            except RecordError as error:
+                refused.append(error)
 
-        for item, found in score_items(items(), sent, jobs=jobs, batch_size=self._batch_size):
+        for item, found in score_items(items(), sent, jobs=jobs, batch_size=self._batch_size, engine=engine):
             case_id = str(item.case.id or "") or f"case-{self.n_cases + 1}"
             scores: dict[str, Score] = {}
             for scorer in self._scorers:
@@ -236,15 +262,7 @@ class Run(RunTotals, ScoreRows):
             raise refused[0]
 
     def _chunks(self, records: Iterator[Any], batched: Sequence[Scorer]) -> Iterator[_Chunk]:
-        """The input in chunks and in order, each with the batches that were started of it.
-
-        Without a metric that gains from batches, each case is done before the next is read: scores come at once, and
-        what a case needs in memory is still warm.
-        """
-        if not batched:
-            for given in records:
-                yield _Chunk(*self._items([given]))
-            return
+        """The input in chunks and in order, each with the batches that were started of it."""
         starting = [scorer for scorer in batched if scorer.starts]
         # What is started gains nothing from batches: case by case, scores come as they are made.
         size = 1 if starting == batched else max(self._batch_size, *(scorer.batch_items for scorer in batched))
@@ -280,16 +298,25 @@ class Run(RunTotals, ScoreRows):
     def _items(self, chunk: Sequence[Any]) -> tuple[list[tuple[str, Item]], RecordError | None]:
         """What can be read of a chunk, each with its case id; and, when strict, the first thing that cannot."""
         items: list[tuple[str, Item]] = []
-        for given in chunk:
+        try:
+            items.extend(self._read_each(chunk))
+        except RecordError as error:
+            return items, error
+        return items, None
+
+    def _read_each(self, records: Iterable[Any]) -> Iterator[tuple[str, Item]]:
+        """What can be read, each with its case id; when strict, the first thing that cannot is raised."""
+        for given in records:
             self._n_read += 1
             try:
-                items.append(_read(given))
+                read = _read(given)
             except RecordError as error:
                 is_told = isinstance(given, InputError)
                 self._keep_error(given if is_told else InputError("records", self._n_read, str(error)))
                 if self._strict:
-                    return items, error
-        return items, None
+                    raise
+                continue
+            yield read
 
 
 def _read(given: Any) -> tuple[str, Item]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from agentunit.adapters.base import ISOLATIONS, Isolation
 from agentunit.engine.case_fields import check_field
@@ -31,7 +31,7 @@ class Suite:
     ``process`` (worker processes), ``thread`` (this process) or ``auto`` (``module:function`` in worker processes,
     objects in this one). ``agent_version`` is kept with the run, in place of a hash of the agent's source. ``cluster``
     names a field of the metadata (``metadata.customer``) by which cases are alike: intervals and tests are over its
-    values, not over cases.
+    values, not over cases. ``store: masked`` lets the store keep records with personal data masked only.
     """
 
     dataset: Any
@@ -52,6 +52,7 @@ class Suite:
     isolation: Isolation = "auto"
     agent_version: str | None = None
     cluster: str | None = None
+    store: Literal["plain", "masked"] = "plain"
     folder: str = "."
 
     def __post_init__(self) -> None:
@@ -63,6 +64,8 @@ class Suite:
             raise SuiteError(f"Suite: timeout_s must be a number above 0; received {self.timeout_s!r}")
         if self.isolation not in ISOLATIONS:
             raise SuiteError(f"Suite: isolation must be auto, process or thread; received {self.isolation!r}")
+        if self.store not in ("plain", "masked"):
+            raise SuiteError(f"Suite: store must be plain or masked; received {self.store!r:.80}")
         if not (_is_number(self.min_coverage) and 0 <= self.min_coverage <= 1):
             raise SuiteError(f"Suite: min_coverage must be from 0 to 1; received {self.min_coverage!r}")
         if self.seed is not None and (isinstance(self.seed, bool) or not isinstance(self.seed, int)):

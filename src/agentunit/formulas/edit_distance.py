@@ -9,6 +9,14 @@ from itertools import takewhile
 
 _RUN_OF_SPACE = re.compile(r"\s\s+")
 _APOSTROPHES = dict.fromkeys(map(ord, "’‘ʼ`"), "'")
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,]|\.\d+,)")
+# Scripts that are written without spaces between words: Thai, Lao, Myanmar, Khmer, Kana, Han.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f\U00020000-\U0003ffff"
+)
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
+_UNSPACED_GAP = re.compile(f"(?<=[{_UNSPACED}]) (?=[{_UNSPACED}])")
 
 
 def edit_distance(left: Sequence[Hashable], right: Sequence[Hashable]) -> int:
@@ -92,20 +100,53 @@ def spoken_words(text: str) -> list[str]:
 def normalised_transcript(text: str) -> str:
     """A transcript without what cannot be heard: case, punctuation and spacing, in Unicode's compatibility form (NFKC).
 
-    Punctuation parts words, but an apostrophe inside a word stays, in one spelling. Letters, marks, digits and symbols
-    stay. Normalising twice changes nothing.
+    Punctuation parts words, but an apostrophe inside a word and a point inside a number stay, and commas between
+    thousands go. Letters, marks, digits and symbols stay. A letter of a script that is written without spaces (Chinese,
+    Japanese, Thai, Lao, Khmer, Burmese) is a word by itself: where such words end is a matter of taste, so error rates
+    there count characters. Normalising twice changes nothing.
 
     >>> normalised_transcript("“Don’t  stop,” she said — well-timed, at 5%!")
     "don't stop she said well timed at 5"
+    >>> normalised_transcript("1,000 people, 3.5 km")
+    '1000 people 3.5 km'
+    >>> normalised_transcript("你好世界") == normalised_transcript("你好 世界。")
+    True
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).translate(_APOSTROPHES)
     # Invisible format characters (a soft hyphen, a joiner) neither part words nor belong to them.
-    letters = [letter for letter in folded if unicodedata.category(letter) != "Cf"]
+    visible = "".join(letter for letter in folded if unicodedata.category(letter) != "Cf")
+    letters = list(_THOUSANDS.sub(lambda number: number[0].replace(",", ""), visible))
     kept = [letter if _is_heard(letter) else " " for letter in letters]
     for place in range(1, len(letters) - 1):
-        if letters[place] == "'" and _is_of_word(letters[place - 1]) and _is_of_word(letters[place + 1]):
-            kept[place] = "'"
-    return " ".join("".join(kept).split())
+        before, letter, after = letters[place - 1 : place + 2]
+        if (letter == "'" and _is_of_word(before) and _is_of_word(after)) or (
+            letter == "." and before.isdecimal() and after.isdecimal()
+        ):
+            kept[place] = letter
+    return " ".join("".join(_apart(kept)).split())
+
+
+def without_word_gaps(normalised: str) -> str:
+    """A normalised transcript without the spaces that stand between letters of scripts that are written without any.
+
+    >>> without_word_gaps("你 好 ok 世 界")
+    '你好 ok 世界'
+    """
+    return _UNSPACED_GAP.sub("", normalised)
+
+
+def _apart(letters: list[str]) -> list[str]:
+    """Letters of scripts without spaces, each with the marks that follow it, set apart by spaces."""
+    found: list[str] = []
+    was_unspaced = False
+    for letter in letters:
+        unspaced = _UNSPACED_LETTER.match(letter) is not None
+        continues = unicodedata.category(letter)[0] == "M"
+        if not continues and (unspaced or was_unspaced):
+            found.append(" ")
+        found.append(letter)
+        was_unspaced = unspaced or (continues and was_unspaced)
+    return found
 
 
 def _is_heard(letter: str) -> bool:

@@ -23,7 +23,7 @@ from agentunit.metrics.inputs import (
     same_data,
 )
 from agentunit.metrics.started import StartedBatch
-from agentunit.metrics.turns import Expanded
+from agentunit.metrics.turns import Expanded, is_single
 from agentunit.metrics.usage import COST_PARTS, find_usage, itemised_cost, recorded_total
 
 _SCORE_RANGE = (0.0, 1.0)
@@ -95,6 +95,8 @@ class _QualityMetric(ItemMetric):
         """Score one item with the resolved backend; a conversation turn by turn."""
         if self._resolved is not None:
             return self.evaluate_batch([item])[0]
+        if is_single(item):
+            return self._lexical_or_missing(item)
         expanded = self._expanded([item])
         return expanded.together([self._lexical_or_missing(each) for each in expanded.items])[0]
 
@@ -355,7 +357,8 @@ class AnswerCorrectnessMetric(_QualityMetric):
 
     def missing(self, item: Item) -> str | None:
         """Why an item cannot be scored; ``None`` when it can."""
-        if not acceptable_answers(item.case.expected_output):
+        expected = item.case.expected_output
+        if expected.__class__ is not str and not acceptable_answers(expected):
             return nothing_expected(item)
         return no_answer(item) if item.answer is None else None
 
@@ -367,7 +370,10 @@ class AnswerCorrectnessMetric(_QualityMetric):
         """Equal to an acceptable answer after trimming, or not."""
         answer = (item.answer or "").strip()
         expected = item.case.expected_output
-        equal = any(answer == each.strip() for each in acceptable_answers(expected)) or same_data(expected, item)
+        if expected.__class__ is str:
+            equal = answer == expected.strip()
+        else:
+            equal = any(answer == each.strip() for each in acceptable_answers(expected)) or same_data(expected, item)
         detail = {"expected": expected, "answer": item.answer, "backend": LEXICAL}
         return MetricResult(self.name, 1.0 if equal else 0.0, detail)
 

@@ -43,22 +43,25 @@ class Item:
     """
 
     __slots__ = (
-        "_answer", "_content", "_context", "_events", "_found", "_tool_calls",
+        "_answer", "_content", "_context", "_events", "_found", "_is_open", "_tool_calls",
         "case", "evidence", "llm_calls", "outcome", "trace", "turns",
     )  # fmt: skip
 
     def __init__(self, case: Any, trace: Any, outcome: Any) -> None:
         self.case = case if case.__class__ is DatasetCase else _uniform_case(case)
-        self.trace = _uniform_trace(trace)
+        self._tool_calls: Any = []
+        if trace.__class__ is not TraceLog or not _are_plain(trace.events, self._tool_calls):
+            trace, self._tool_calls = _uniform_trace(trace), _UNREAD
+        self.trace = trace
         self.outcome = outcome if outcome.__class__ is Outcome else _uniform_outcome(outcome)
         self._answer = _UNREAD
         self._content: bool | None = None
+        self._is_open: bool | None = None
         self._context = _UNREAD
         self._events = _UNREAD
         self.llm_calls: Any = None
         self.evidence: Any = None
         self.turns: Any = None
-        self._tool_calls = _UNREAD
         self._found = _UNREAD
 
     @property
@@ -73,8 +76,7 @@ class Item:
     def context(self) -> list[str]:
         """The case's context; when it has none, the documents that the trace recorded as retrieved."""
         if self._context is _UNREAD:
-            passages = [text for _, text in case_passages(self.case)]
-            self._context = passages or retrieved_documents(self.trace)
+            self._context = case_texts(self.case) or retrieved_documents(self.trace)
         context: list[str] = self._context
         return context
 
@@ -118,6 +120,13 @@ class Item:
         if self._content is None:
             self._content = _is_something(self.outcome) or _is_work(self.trace)
         return self._content
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every metric may be asked, as one look tells: there is content, and no simulated user that failed."""
+        if self._is_open is None:
+            self._is_open = self.has_content and self.trace.__class__ is TraceLog and user_failure(self.trace) is None
+        return self._is_open
 
     def says_nothing_to(self, inputs: Sequence[str]) -> str | None:
         """Why a metric with these declared inputs is not asked: no content, and none of its other places.
@@ -179,6 +188,24 @@ def _uniform_trace(trace: Any) -> Any:
     return read
 
 
+def _are_plain(events: Any, tool_calls: list[dict[str, Any]]) -> bool:
+    """Whether a list holds events of the data model alone, and all ``tool_calls``, which it collects, have a status.
+
+    So it is with most files, and one look at each event is enough for all that metrics want to know.
+    """
+    if events.__class__ is not list:
+        return False
+    for each in events:
+        if each.__class__ is not TraceEvent:
+            return False
+        if each.type == "tool_call":
+            payload = each.payload
+            if payload.__class__ is not dict or payload.get("status") is None:
+                return False
+            tool_calls.append(payload)
+    return True
+
+
 def _with_statuses(events: Sequence[Any]) -> Sequence[Any]:
     """The events, in which tool calls that say by other facts whether they failed have a status."""
     known: dict[int, Any] = {}
@@ -198,8 +225,12 @@ def _uniform_outcome(outcome: Any) -> Any:
 
 
 def _is_something(outcome: Any) -> bool:
-    return not isinstance(outcome, Outcome) or any(
-        each is not None for each in (outcome.output, outcome.error, outcome.state, outcome.extra)
+    return (
+        not isinstance(outcome, Outcome)
+        or outcome.output is not None
+        or outcome.error is not None
+        or outcome.state is not None
+        or outcome.extra is not None
     )
 
 
@@ -245,6 +276,18 @@ def _mapping(place: str, value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InputProblem(f"{place} must be a dict; received {value!r:.80}")
     return dict(value)
+
+
+def case_texts(case: Any) -> list[str]:
+    """The passages of ``case_passages`` alone.
+
+    >>> case_texts(DatasetCase("q1", context=["Paris", " ", "Rome"]))
+    ['Paris', 'Rome']
+    """
+    received = case.context
+    if received.__class__ is list and all(text.__class__ is str for text in received):
+        return [text for text in received if text and not text.isspace()]
+    return [text for _, text in case_passages(case)]
 
 
 def case_passages(case: Any) -> list[tuple[int, str]]:
@@ -340,6 +383,8 @@ def number_at(place: str, value: Any) -> float | None:
     """
     if value is None:
         return None
+    if value.__class__ is float and 0 <= value < _LARGEST_AMOUNT:
+        return value
     # A bool is an int but no amount; numbers of other libraries offer __float__.
     if isinstance(value, (int, float)) or hasattr(value, "__float__"):
         try:

@@ -22,6 +22,12 @@ from agentunit.metrics.inputs import Item
 _AMOUNTS = ("prompt_tokens", "completion_tokens", "cost_usd")
 
 
+def is_single(item: Item) -> bool:
+    """Whether a case is no conversation, as one look tells: it has neither turns nor a user."""
+    case = item.case
+    return not isinstance(case, DatasetCase) or (case.turns is None and case.user is None)
+
+
 def turn_items(item: Item, *, so_far: bool = True) -> list[Item]:
     """One item a turn, in order; nothing for a case that is no conversation.
 
@@ -29,10 +35,7 @@ def turn_items(item: Item, *, so_far: bool = True) -> list[Item]:
     the last turn: the case's, if it has none of its own). The events are all up to the end of the turn, because the
     agent may use what it saw earlier; without ``so_far`` those of the turn alone.
     """
-    case = item.case
-    if not isinstance(case, DatasetCase) or (case.turns is None and case.user is None):
-        return []
-    kind = user_kind(case)
+    kind = None if is_single(item) else user_kind(item.case)
     if kind is None:
         return []
     cached: dict[bool, list[Item]] = item.turns if item.turns is not None else {}

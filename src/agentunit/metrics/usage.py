@@ -95,10 +95,10 @@ def _common_tokens(usage: Mapping[str, Any]) -> Tokens | None:
 
 def find_usage(item: Item) -> tuple[Tokens, str] | None:
     """The tokens of a run and where they stand: the trace's total, the outcome's, else the sum over its LLM calls."""
-    for place, usage in (
-        ("trace.metadata['usage']", item.trace_metadata.get("usage")),
-        ("outcome.usage", item.outcome.usage),
-    ):
+    of_trace = item.trace_metadata.get("usage")
+    if of_trace.__class__ is dict and (common := _common_tokens(of_trace)) is not None:
+        return common, "trace.metadata['usage']"
+    for place, usage in (("trace.metadata['usage']", of_trace), ("outcome.usage", item.outcome.usage)):
         if usage is None or usage == {}:
             continue
         tokens = read_tokens(place, _usage_mapping(place, usage))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from agentunit.core.results import MetricResult
@@ -20,6 +21,9 @@ _KEYWORD_LINES = {
     "wording description transcript report page pages",
 }
 KEYWORDS = {modality: tuple(line.split()) for modality, line in _KEYWORD_LINES.items()}
+# "image", "images", "image_path", "video_urls", "audio_1": the thing itself or where it is, not what it measures.
+_PLACES = "paths?|urls?|uris?|files?|data|base64|bytes|frames?|inputs?|contents?|refs?"
+_INPUT_KEY = re.compile(rf"(image|audio|video|text)s?(?:[ _-]?(?:{_PLACES}|\d+))?", re.IGNORECASE)
 TRANSITIONS = (
     "also", "additionally", "furthermore", "moreover", "besides", "however", "although", "whereas", "while",
     "meanwhile", "both", "together", "combined", "similarly", "likewise", "therefore", "thus", "consequently", "hence",
@@ -32,9 +36,10 @@ TRANSITIONS = (
 class MultimodalCoherenceMetric(ItemMetric):
     """0.6 · share of the input's modalities that the answer refers to + 0.4 · (1 if it has a transition word).
 
-    Modalities are read from the case: keys of its metadata that begin with ``image``, ``audio``, ``video`` or ``text``
-    and hold something; its query is text as well. A modality is referred to when one of its keywords ("picture",
-    "hear", "footage", "document", …) stands in the answer as a whole word. English only; it looks at words, not sense.
+    Modalities are read from the case: entries of its metadata such as ``image``, ``image_path``, ``images``,
+    ``video_url`` or ``text`` that hold something other than a number; its query is text as well. A modality is referred
+    to when one of its keywords ("picture", "hear", "footage", "document", …) stands in the answer as a whole word.
+    English only; it looks at words, not sense.
 
     >>> case = {"id": "q1", "query": "What is this?", "metadata": {"image_path": "cat.jpg"}}
     >>> MultimodalCoherenceMetric().evaluate(case, None, "The image shows a cat, while the question asks why.").value
@@ -43,6 +48,7 @@ class MultimodalCoherenceMetric(ItemMetric):
 
     info = multimodal_info(
         name="multimodal_coherence",
+        version="2",
         summary="Whether the answer refers to every kind of input it was given, and joins them.",
         inputs=(
             "case.query or case.metadata.image_path or case.metadata.image_paths or case.metadata.images "
@@ -85,8 +91,14 @@ class MultimodalCoherenceMetric(ItemMetric):
 
 def _modalities(item: Item) -> list[str]:
     """The kinds of input the case has, text last."""
-    present = [key.lower() for key, value in item.case_metadata.items() if isinstance(key, str) and value]
+    found = [_INPUT_KEY.fullmatch(key) for key, value in item.case_metadata.items() if _is_input(key, value)]
+    present = {match[1].lower() for match in found if match is not None}
     query = item.case.query
     if isinstance(query, str) and query.strip():
-        present.append("text")
-    return [kind for kind in KEYWORDS if any(key.startswith(kind) for key in present)]
+        present.add("text")
+    return [kind for kind in KEYWORDS if kind in present]
+
+
+def _is_input(key: object, value: object) -> bool:
+    """Whether an entry may be an input: a size, a count or a switch is none."""
+    return isinstance(key, str) and not isinstance(value, (int, float)) and bool(value)

@@ -29,7 +29,8 @@ class AudioTranscriptionMetric(ItemMetric):
 
     The answer is the transcript to judge. References are ``case.expected_output`` (a text, or a list of texts), else
     ``case.metadata["transcript"]`` or ``["references"]``. With ``normalize``, case, punctuation and spacing do not
-    count; without it the rates are jiwer's.
+    count, and each letter of a script without spaces (Chinese, Japanese, Thai) is a word; without it the rates are
+    jiwer's.
 
     ``recognizer`` is for cases without a reference: what it hears in ``case.metadata["audio_path"]`` becomes the
     reference, and the backend names it, since agreement with a machine is other evidence than agreement with a person.
@@ -48,6 +49,7 @@ class AudioTranscriptionMetric(ItemMetric):
 
     info = multimodal_info(
         name="audio_transcription_quality",
+        version="2",
         summary="How few words of a transcript are wrong, against reference transcripts.",
         inputs=("case.expected_output or case.metadata.transcript or case.metadata.references", "outcome.output"),
         metadata_inputs={"transcript": "answer_key", "references": "answer_key", "audio_path": "shared"},
@@ -87,7 +89,10 @@ class AudioTranscriptionMetric(ItemMetric):
         for text in (answer, *references):
             check_length("a transcript", text, LONGEST_TRANSCRIPT)
         hypothesis = self._prepared(answer)
-        compared = [(error_rates(self._prepared(reference), hypothesis), reference) for reference in references]
+        compared = [
+            (error_rates(self._prepared(reference), hypothesis, normalised=self.normalize), reference)
+            for reference in references
+        ]
         rates, reference = min(compared, key=lambda each: each[0])
         accuracy = max(0.0, 1.0 - rates.wer)
         detail: dict[str, Any] = {

@@ -6,12 +6,14 @@ from typing import Any, NamedTuple, Protocol
 
 PII_TYPES = (
     "email", "phone", "ssn", "credit_card", "name", "address", "iban", "ip_address", "mac_address", "passport",
-    "driver_license", "date_of_birth", "api_key", "private_key", "jwt", "password", "crypto_address", "medical_record",
-    "account",
+    "driver_license", "national_id", "date_of_birth", "api_key", "private_key", "jwt", "password", "crypto_address",
+    "medical_record", "account",
 )  # fmt: skip
 """The types of AgentUnit; the first six are the catalog's. An account has no form: only its field gives it away."""
 
-NUMBER_TYPES = frozenset(("phone", "ssn", "credit_card", "iban", "passport", "driver_license", "medical_record"))
+NUMBER_TYPES = frozenset(
+    ("phone", "ssn", "credit_card", "iban", "passport", "driver_license", "medical_record", "national_id")
+)
 """Types whose values are numbers, which separators do not change."""
 
 CATALOG_CONFIDENCE = {"email": 0.95, "phone": 0.90, "ssn": 0.98, "credit_card": 0.85, "name": 0.60}

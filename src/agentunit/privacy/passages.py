@@ -21,6 +21,8 @@ _USER_ROLES = frozenset({"user", "human", "customer"})
 # A name that a developer gave. Anything else in a place may be somebody's data, and is shown by its position.
 _PLAIN_NAME = re.compile(r"[A-Za-z_](?:[A-Za-z_.\-]|[0-9](?![0-9]{3})){0,39}")
 
+UNNAMED_TOOL = "a tool"
+
 
 class Passage(NamedTuple):
     """A text, the kind of place it stands in, and that place in words."""
@@ -75,11 +77,17 @@ def outputs(item: Item) -> Iterator[Passage]:
 def tool_arguments(item: Item) -> Iterator[Passage]:
     """What was passed to tools: each argument of each call, calls numbered from 1."""
     for number, call in enumerate(item.tool_calls, start=1):
-        name = call.get("name")
-        who = f" ({name})" if isinstance(name, str) and _PLAIN_NAME.fullmatch(name) else ""
+        name = tool_name(call)
+        who = f" ({name})" if name != UNNAMED_TOOL else ""
         yield from _at(
             "tool_argument", f"tool call {number}{who} argument", as_data(call.get("arguments")), between=" "
         )
+
+
+def tool_name(call: Mapping[str, Any]) -> str:
+    """The name of the tool of a call, where a developer gave it one."""
+    name = call.get("name")
+    return name if isinstance(name, str) and _PLAIN_NAME.fullmatch(name) else UNNAMED_TOOL
 
 
 def interactions(item: Item) -> Iterator[Passage]:

@@ -51,6 +51,11 @@ class Pseudonyms:
         """Each pseudonym, its type and its value, in the order of first use."""
         return [(known, type, self.values[known]) for (type, _), known in self._by_value.items()]
 
+    def forget(self) -> None:
+        """Keep no value any longer. With a salt, a value still has the same pseudonym afterwards."""
+        self._by_value.clear()
+        self.values.clear()
+
     def known(self, type: str, value: str) -> str:
         """The pseudonym of a value whose use is counted elsewhere."""
         key = (type, same_value(type, value))
@@ -93,9 +98,11 @@ def same_value(type: str, value: str) -> str:
     return value.strip().casefold() if type == "email" else value.strip()
 
 
+_LINE_ESCAPE = re.compile(r"\\[nrtbf]")
 _WORD = re.compile(r"[^\W\d_]+(?:['’](?!s\b)[^\W\d_]+)*")
 # How often a word may stand in a record for each time that it was taken for a name.
 _MOST_UNNOTICED = 20
+_SHORTEST_DISTINCTIVE = 8
 _BETWEEN = frozenset((" ", ".", "_", "-", ", ", "  "))
 
 Words = list[tuple[str, int, int]]
@@ -157,7 +164,9 @@ class People:
 
     def mentions(self, text: str) -> Iterator[Mention]:
         """Where a text names one of them, in order."""
-        words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(text)] if self else []
+        # In JSON text a line ends in two characters, of which the second is a letter.
+        read = _LINE_ESCAPE.sub("  ", text) if "\\" in text else text
+        words = [(found.group(), found.start(), found.end()) for found in _WORD.finditer(read)] if self else []
         position = 0
         while position < len(words):
             word, start, end = words[position]
@@ -202,6 +211,26 @@ def is_worth_repeating(name: str, n_found: int, everything: str) -> bool:
     if len(words) != 1 or lower not in everything:
         return True
     return len(re.findall(rf"(?<![^\W_]){re.escape(lower)}(?![^\W_])", everything)) < n_found
+
+
+def is_distinctive(type: str, value: str) -> bool:
+    """Whether a value means the same thing wherever it stands, in other records too.
+
+    >>> is_distinctive("name", "Mia Lindqvist"), is_distinctive("name", "Mia"), is_distinctive("account", "C1001")
+    (True, False, False)
+    """
+    n_digits = sum(letter.isdigit() for letter in value)
+    if type == "name":
+        kinds = [kinds_of(word) for word in _WORD.findall(value)]
+        plain = Kind.WORD | Kind.RARE_WORD | Kind.PLACE
+        return len(kinds) > 1 and all(kind & (Kind.FIRST | Kind.LAST) and not kind & plain for kind in kinds)
+    if type == "email":
+        return "@" in value
+    if type in ("date_of_birth", "ip_address"):
+        return False
+    if type == "address":
+        return n_digits > 0 and len(value.split()) > 2
+    return n_digits > 0 and len(value) >= _SHORTEST_DISTINCTIVE
 
 
 def _stands_alone(word: str) -> bool:

@@ -7,6 +7,7 @@ the record could no longer be scored.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
@@ -18,7 +19,7 @@ from agentunit.core.records import Record
 from agentunit.core.trace import TraceEvent, TraceLog
 from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.detection.name_evidence import AMBIGUOUS
-from agentunit.privacy.personal_fields import Leaf, counts_as
+from agentunit.privacy.personal_fields import Leaf, counts_as, plain_field
 
 STRUCTURE, OWN_NAME = "\0", "\0name"
 """What redaction takes for the fields of texts that hold the record together, and of names of its agents and tools."""
@@ -27,6 +28,7 @@ STRUCTURE_TYPES = frozenset(("email", "api_key", "private_key", "jwt"))
 """What is masked even there, since its form leaves no doubt."""
 
 DATA = "data"
+_LARGEST_NUMBER = 10**20  # longer ones are nobody's
 _PARTS = {
     ("record", "case"): "case",
     ("record", "trace"): "trace",
@@ -152,14 +154,42 @@ def texts_of(record: Any) -> Iterator[Leaf]:
             pending += ((part, field, child) for child in reversed(each))
 
 
-def replace_texts(record: Any, replaced: dict[Leaf, str]) -> None:
-    """Put new texts into plain data, in place."""
+def places_of(record: Any) -> Iterator[tuple[str, str]]:
+    """Every text and number of a record with the path to it, the names of fields among them."""
+    pending: list[tuple[str, Any]] = [("", record)]
+    while pending:
+        path, each = pending.pop()
+        if isinstance(each, dict):
+            for number, key in enumerate(each, start=1):
+                yield f"{path} (name of field {number})".strip(), key
+            pending += reversed([(f"{path}.{key}" if path else key, child) for key, child in each.items()])
+        elif isinstance(each, list):
+            pending += reversed([(f"{path}[{number}]", child) for number, child in enumerate(each)])
+        elif isinstance(each, str) or _is_number(each):
+            yield path, str(each)
+
+
+def numbers_of(record: Any) -> Iterator[Leaf]:
+    """The whole numbers of a record, written out, each with its field."""
+    pending: _Pending = [("record", "", record)]
+    while pending:
+        part, field, each = pending.pop()
+        if isinstance(each, dict):
+            pending += reversed(_children(part, each))
+        elif isinstance(each, list):
+            pending += ((part, field, child) for child in reversed(each))
+        elif _is_number(each):
+            yield Leaf(field, str(each))
+
+
+def replace_texts(record: Any, replaced: dict[Leaf, str], numbers: Mapping[Leaf, str] = MappingProxyType({})) -> None:
+    """Put new texts into plain data, in place; ``numbers`` are those that a text takes the place of."""
     pending: _Pending = [("record", "", record)]
     while pending:
         part, field, each = pending.pop()
         if isinstance(each, list):
             pending += ((part, field, child) for child in each if isinstance(child, (dict, list)))
-            each[:] = [_new(part, field, child, replaced) for child in each]
+            each[:] = [_new(part, field, child, replaced, numbers) for child in each]
         elif isinstance(each, dict):
             children = _children(part, each)
             keys = list(each)
@@ -167,7 +197,7 @@ def replace_texts(record: Any, replaced: dict[Leaf, str]) -> None:
             for key, (inner, role, child) in zip(keys, children, strict=True):
                 if isinstance(child, (dict, list)):
                     pending.append((inner, role, child))
-                each[_new_key(part, key, each, replaced)] = _new(inner, role, child, replaced)
+                each[_new_key(part, key, each, replaced)] = _new(inner, role, child, replaced, numbers)
 
 
 def _children(part: str, holder: dict[str, Any]) -> _Pending:
@@ -175,16 +205,16 @@ def _children(part: str, holder: dict[str, Any]) -> _Pending:
 
     A text, or a list of texts, belongs to the part that its field stands in.
     """
-    beside = {key.lower() for key in holder}
+    beside = {plain_field(key) for key in holder}
     children: _Pending = []
     for key, child in holder.items():
         if is_structure(part, key) and _is_text(child):
             children.append((part, key, child))
         else:
             inner = part_at(part, key, holder)
-            lowered = key.lower()
-            known_as = counts_as(lowered, beside)
-            children.append((inner, key if known_as == lowered else known_as, child))
+            field = plain_field(key)
+            known_as = counts_as(field, beside)
+            children.append((inner, key if known_as == field else known_as, child))
     return children
 
 
@@ -202,8 +232,14 @@ def _key(part: str, key: str) -> Leaf:
     return _leaf("role", "name", key) if part == "roles" else Leaf("", key)
 
 
-def _new(part: str, field: str, child: Any, replaced: dict[Leaf, str]) -> Any:
-    return replaced.get(_leaf(part, field, child), child) if isinstance(child, str) else child
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_NUMBER
+
+
+def _new(part: str, field: str, child: Any, replaced: dict[Leaf, str], numbers: Mapping[Leaf, str]) -> Any:
+    if isinstance(child, str):
+        return replaced.get(_leaf(part, field, child), child)
+    return numbers.get(Leaf(field, str(child)), child) if numbers and _is_number(child) else child
 
 
 def _new_key(part: str, key: str, taken: dict[str, Any], replaced: dict[Leaf, str]) -> str:

@@ -4,21 +4,40 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
+from agentunit.privacy.chunks import mask_across_pieces
 from agentunit.privacy.findings import Detector
-from agentunit.privacy.personal_fields import FIELD_TYPES, KnownField, Leaf, full_names, known_fields
-from agentunit.privacy.pseudonyms import PLACEHOLDER, People, Pseudonyms, is_worth_repeating
-from agentunit.privacy.record_texts import OWN_NAME, STRUCTURE, STRUCTURE_TYPES, replace_texts, texts_of
+from agentunit.privacy.personal_fields import (
+    FIELD_TYPES,
+    KnownField,
+    Leaf,
+    field_type,
+    full_names,
+    known_fields,
+    plain_field,
+    says_something,
+)
+from agentunit.privacy.pseudonyms import PLACEHOLDER, People, Pseudonyms, is_distinctive, is_worth_repeating
+from agentunit.privacy.record_texts import (
+    OWN_NAME,
+    STRUCTURE,
+    STRUCTURE_TYPES,
+    numbers_of,
+    places_of,
+    replace_texts,
+    texts_of,
+)
+from agentunit.privacy.spellings import KnownValues, decoded_text
 
 # A name that a developer gave a field. It tells the detector what the field holds; any other may be data itself. A
 # ``name`` tells nothing: tools, products and classes have one too.
-_PLAIN_FIELD = re.compile(r"(?!name$)[a-z_][A-Za-z0-9_]{0,39}")
+_PLAIN_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}(?: [A-Za-z0-9]{1,12}){0,3}")
 _SHORTEST_REPEATED = {"address": 4, "account": 4, "credit_card": 4}
 _SHORTEST_OF_OTHERS = 6
 _SHORTEST_CARD = 8
@@ -27,36 +46,55 @@ _BEFORE_LAST_DIGITS = re.compile(
     r"(?:\b(?:ending|ends|ended|last|final)\b[^\d\n]{0,24}|[*•xX.]{2,}[ -]?)$", re.IGNORECASE
 )
 _LONGEST_OWN_NAME = 80
+_SHORTEST_NUMBER = 7
+# In JSON a number stands without quotes, and what stands for it must not.
+_BARE_IN_JSON = re.compile(r"""(\\{0,3}["'])\s{0,3}:\s{0,3}\Z""")
+_ENDS_JSON_VALUE = ("", ",", "}", "]", " ", "\n", "\r")
 _STRUCTURE_FIELDS = (STRUCTURE, OWN_NAME)
 _MOST_ROUNDS = 10
 
 
 class _Span(NamedTuple):
-    """A place to replace; ``person`` is whom a mention means, where the text there is not the whole name."""
+    """A place to replace; ``known_as`` is the value that it means, where the text there is another spelling of it."""
 
     type: str
     start: int
     end: int
-    person: str = ""
+    known_as: str = ""
 
 
 _Spans = dict[Leaf, list[_Span]]
 _Fields = dict[Leaf, tuple[KnownField, ...]]
+_Values = dict[tuple[str, str], int]
+
+
+class Survivor(NamedTuple):
+    """A known value that is still there: its type, the record's id, and its place in the record."""
+
+    type: str
+    record: str
+    place: str
 
 
 class Redactor:
     """Replaces what a detector finds of these types in records.
 
     Every text counts, fields that AgentUnit does not know and names of fields as well. Numbers stay, so that counts,
-    costs and times are what they were, and so does what holds the record together, such as names of tools and agents.
-    A value that was found once is replaced wherever the record repeats it, and a first name or surname alone gets the
-    pseudonym of the full name that the record holds.
+    costs and times are what they were, unless their field or another place says that they are personal; and so does
+    what holds the record together, such as names of tools and agents. A value that was found once is replaced wherever
+    the record repeats it, however it is spelled or encoded there, and a first name or surname alone gets the pseudonym
+    of the full name that the record holds. With ``audits``, ``survivors`` tells what of it could not be replaced.
     """
 
-    def __init__(self, detector: Detector, types: Collection[str], pseudonyms: Pseudonyms) -> None:
-        self._detector = detector
+    def __init__(
+        self, detector: Detector, types: Collection[str], pseudonyms: Pseudonyms, *, audits: bool = True
+    ) -> None:
+        self._detector = self._detector_here = detector
         self._types = frozenset(types)
-        self._pseudonyms = pseudonyms
+        self.pseudonyms = pseudonyms
+        self._allows: Callable[[str], bool] = getattr(detector, "allows", None) or (lambda value: False)
+        self._audits = audits
+        self.survivors: list[Survivor] = []
 
     def redact(self, records: Sequence[Record]) -> list[Any]:
         """The records as plain data, in the shape they are written in; many at once is faster than one by one."""
@@ -67,31 +105,92 @@ class Redactor:
     def redact_data(self, plain: Sequence[Any]) -> int:
         """Replace in plain data in the shape of records, in place; returns how many texts changed."""
         leaves_of = [list(texts_of(each)) for each in plain]
+        for_record = getattr(self._detector, "for_record", None)
+        if for_record is not None:
+            if len(plain) > 1:
+                return sum(self.redact_data([each]) for each in plain)
+            self._detector_here = for_record(leaf for leaves in leaves_of for leaf in leaves)
         distinct = dict.fromkeys(leaf for leaves in leaves_of for leaf in leaves)
         fields = {leaf: tuple(known_fields(leaf)) for leaf in distinct if leaf.field not in _STRUCTURE_FIELDS}
+        hidden = {leaf: text for leaf in distinct if (text := decoded_text(leaf.text)) is not None}
+        inside = {Leaf(leaf.field, text): None for leaf, text in hidden.items()}
         found = self._find(distinct, fields)
+        found_inside = self._find(inside, {leaf: tuple(known_fields(leaf)) for leaf in inside})
         n_replaced = 0
         for data, leaves in zip(plain, leaves_of, strict=True):
-            replaced = self._replaced(leaves, fields, found)
-            if replaced:
-                replace_texts(data, replaced)
-            n_replaced += len(replaced)
+            here = [Leaf(leaf.field, hidden[leaf]) for leaf in leaves if leaf in hidden]
+            n_replaced += self._redact_one(data, leaves, here, fields, {**found_inside, **found} if here else found)
         return n_replaced
 
-    def _replaced(self, all_leaves: list[Leaf], fields: _Fields, found: _Spans) -> dict[Leaf, str]:
-        """The new text of each text of one record that changes."""
+    def _redact_one(self, data: Any, all_leaves: list[Leaf], hidden: list[Leaf], fields: _Fields, found: _Spans) -> int:
+        """Replace in one record; ``hidden`` are texts that stand in it escaped or encoded."""
         leaves = list(dict.fromkeys(all_leaves))
         own = _OwnNames(leaf.text for leaf in leaves if leaf.field == OWN_NAME)
-        values: dict[tuple[str, str], int] = {}
+        values: _Values = {}
         for leaf in leaves:
             for span in own.without(leaf, found[leaf]):
                 value = (span.type, leaf.text[span.start : span.end])
                 values[value] = values.get(value, 0) + 1
-        if not values:
-            return {}
-        everything = "\0".join(leaf.text for leaf in leaves)
-        people = People(self._names(all_leaves, fields, values, everything))
-        repeated = _repeated(values, everything)
+        encoded: _Values = {}
+        for leaf in hidden:
+            for span in own.without(leaf, found[leaf]):
+                encoded[span.type, leaf.text[span.start : span.end]] = 0
+        numbers = {
+            leaf: type
+            for leaf in numbers_of(data)
+            if (type := field_type(leaf.field)) in self._types
+            and len(leaf.text) > 2
+            and leaf.text.isdigit()
+            and says_something(plain_field(leaf.field), leaf.text)
+        }
+        personal = [(str(type), leaf.text) for leaf, type in numbers.items()]
+        everything = "\0".join(leaf.text for leaf in leaves) if values or encoded else ""
+        names = self._names(all_leaves, fields, values | encoded, everything)
+        others = (value for value in (*values, *encoded, *personal) if value[0] != "name")
+        known = KnownValues(dict.fromkeys([*others, *(("name", name) for name in names)]))
+        people = People(names)
+        replaced: dict[Leaf, str] = {}
+        if values or known:
+            replaced = self._replaced(leaves, found, _repeated(values, everything), people, own)
+            replaced |= self._respelled(leaves, replaced, known, people)
+        new_numbers = {leaf: self.pseudonyms.of(str(type), leaf.text) for leaf, type in numbers.items()}
+        new_numbers |= self._repeated_numbers(data, known, new_numbers)
+        if replaced or new_numbers:
+            replace_texts(data, replaced, new_numbers)
+        n_across = mask_across_pieces(data, lambda text: self._spans_across(text, known, people))
+        self._audit(data, known)
+        return len(replaced) + len(new_numbers) + n_across
+
+    def known_by_now(self) -> KnownValues:
+        """The values replaced so far that mean the same in every record, as a first name or a date does not."""
+        found = ((type, value) for _, type, value in self.pseudonyms.found() if type in self._types)
+        return KnownValues((type, value) for type, value in found if is_distinctive(type, value))
+
+    def redact_known(self, data: Any, known: KnownValues) -> int:
+        """Replace values that other records told, in plain data in the shape of a record; returns how many changed."""
+        leaves = list(dict.fromkeys(texts_of(data)))
+        replaced = self._respelled(leaves, {}, known, People(()))
+        numbers = self._repeated_numbers(data, known, ())
+        if replaced or numbers:
+            replace_texts(data, replaced, numbers)
+        self._audit(data, known)
+        return len(replaced) + len(numbers)
+
+    def _audit(self, data: Any, known: KnownValues) -> None:
+        """Note the known values that data still holds, in whatever place: nothing is left out here."""
+        if not known or not self._audits:
+            return
+        case = data.get("case") if isinstance(data, dict) else None
+        record = str(case.get("id")) if isinstance(case, dict) else ""
+        for place, text in places_of(data):
+            for type, _, start, end in known.places(text):
+                if type in self._types and not _is_in_placeholder(text, start, end):
+                    self.survivors.append(Survivor(type, record, place))
+
+    def _replaced(
+        self, leaves: list[Leaf], found: _Spans, repeated: list[tuple[str, str]], people: People, own: _OwnNames
+    ) -> dict[Leaf, str]:
+        """The new text of each text of one record that changes."""
         replaced = {}
         for leaf in leaves:
             more: list[_Span] = []
@@ -106,6 +205,40 @@ class Redactor:
             if spans:
                 replaced[leaf] = self._masked(leaf.text, spans, people)
         return self._until_nothing_is_found(replaced, people, own)
+
+    def _respelled(
+        self, leaves: list[Leaf], replaced: dict[Leaf, str], known: KnownValues, people: People
+    ) -> dict[Leaf, str]:
+        """The new text of each text that holds a known value in another spelling, or encoded."""
+        new = {}
+        for leaf in leaves:
+            text = replaced.get(leaf, leaf.text)
+            types = self._types & STRUCTURE_TYPES if leaf.field in _STRUCTURE_FIELDS else self._types
+            spans = [_Span(type, start, end, value) for type, value, start, end in known.places(text) if type in types]
+            spans = list(_outside_placeholders(text, spans))
+            if spans:
+                new[leaf] = self._masked(text, spans, people)
+        return new
+
+    def _repeated_numbers(self, data: Any, known: KnownValues, already: Collection[Leaf]) -> dict[Leaf, str]:
+        """Numbers that are a known value written without its separators."""
+        new = {}
+        for leaf in numbers_of(data) if known else ():
+            if leaf not in already and len(leaf.text) >= _SHORTEST_NUMBER:
+                for type, value, start, end in known.places(leaf.text):
+                    if (start, end) == (0, len(leaf.text)) and type in self._types:
+                        new[leaf] = self.pseudonyms.of(type, value)
+        return new
+
+    def _spans_across(self, text: str, known: KnownValues, people: People) -> list[tuple[int, int, str]]:
+        """What a text that was recorded in pieces holds, with what stands for each."""
+        found = [_Span(*each[:3]) for each in self._detector_here.find([text])[0] if each.type in self._types]
+        more = [_Span(type, start, end, value) for type, value, start, end in known.places(text) if type in self._types]
+        spans = _outside_placeholders(text, _apart(found, more))
+        return [
+            (span.start, span.end, self._masked(text[span.start : span.end], [_at_start(span)], people))
+            for span in spans
+        ]
 
     def _names(
         self, leaves: list[Leaf], fields: _Fields, values: dict[tuple[str, str], int], everything: str
@@ -127,9 +260,12 @@ class Redactor:
 
     def _masked(self, text: str, spans: list[_Span], people: People) -> str:
         parts, position = [], 0
-        for type, start, end, person in spans:
-            value = person or text[start:end]
-            parts += [text[position:start], self._pseudonyms.of(type, people.named(value) if type == "name" else value)]
+        for type, start, end, known_as in spans:
+            value = known_as or text[start:end]
+            mark = self.pseudonyms.of(type, people.named(value) if type == "name" else value)
+            quote = _BARE_IN_JSON.search(text, max(0, start - 8), start)
+            is_bare = quote is not None and text[start:end].isdigit() and text[end : end + 1] in _ENDS_JSON_VALUE
+            parts += [text[position:start], f"{quote[1]}{mark}{quote[1]}" if quote and is_bare else mark]
             position = end
         return "".join(parts) + text[position:]
 
@@ -154,15 +290,15 @@ class Redactor:
     def _find(self, leaves: dict[Leaf, None], fields: _Fields) -> _Spans:
         """What is personal in each text: by itself, and with the name of its field before it, which tells much."""
         texts = dict.fromkeys(leaf.text for leaf in leaves)
-        named = dict.fromkeys(_with_field(leaf) for leaf in leaves if _PLAIN_FIELD.fullmatch(leaf.field))
+        named = dict.fromkeys(_with_field(leaf) for leaf in leaves if _tells(leaf.field))
         both = list(dict.fromkeys([*texts, *named]))
-        findings = dict(zip(both, self._detector.find(both), strict=True))
+        findings = dict(zip(both, self._detector_here.find(both), strict=True))
         spans = {}
         for leaf in leaves:
             plain = [_Span(each.type, each.start, each.end) for each in findings[leaf.text]]
             more = [_Span(FIELD_TYPES[field], start, end) for field, start, end in fields.get(leaf, ())]
-            if _PLAIN_FIELD.fullmatch(leaf.field):
-                before = len(leaf.field) + 2
+            if _tells(leaf.field):
+                before = len(_with_field(leaf)) - len(leaf.text)
                 more += [
                     _Span(each.type, max(each.start - before, 0), each.end - before)
                     for each in findings[_with_field(leaf)]
@@ -170,12 +306,22 @@ class Redactor:
                 ]
             types = self._types & STRUCTURE_TYPES if leaf.field in _STRUCTURE_FIELDS else self._types
             wanted = [[span for span in group if span.type in types] for group in (plain, more)]
-            spans[leaf] = list(_outside_placeholders(leaf.text, _apart(*wanted)))
+            outside = _outside_placeholders(leaf.text, _apart(*wanted))
+            spans[leaf] = [span for span in outside if not self._allows(leaf.text[span.start : span.end])]
         return spans
 
 
+def _tells(field: str) -> bool:
+    """Whether a field has a name that tells the detector what it holds."""
+    return bool(_PLAIN_FIELD.fullmatch(field)) and plain_field(field) != "name"
+
+
 def _with_field(leaf: Leaf) -> str:
-    return f"{leaf.field}: {leaf.text}"
+    return f"{plain_field(leaf.field)}: {leaf.text}"
+
+
+def _at_start(span: _Span) -> _Span:
+    return span._replace(start=0, end=span.end - span.start)
 
 
 def _apart(first: list[_Span], more: list[_Span]) -> list[_Span]:
@@ -195,11 +341,15 @@ def _apart(first: list[_Span], more: list[_Span]) -> list[_Span]:
 def _outside_placeholders(text: str, spans: list[_Span]) -> Iterator[_Span]:
     """The parts of spans that are not pseudonyms already, as far as they say anything."""
     taken = [found.span() for found in PLACEHOLDER.finditer(text)] if spans else []
-    for type, start, end, _ in spans:
+    for type, start, end, known_as in spans:
         pieces = [start, *(edge for place in taken if place[0] < end and start < place[1] for edge in place), end]
         for left, right in zip(pieces[::2], pieces[1::2], strict=True):
             if left < right and any(letter.isalnum() for letter in text[left:right]):
-                yield _Span(type, left, right)
+                yield _Span(type, left, right, known_as if (left, right) == (start, end) else "")
+
+
+def _is_in_placeholder(text: str, start: int, end: int) -> bool:
+    return any(found.start() < end and start < found.end() for found in PLACEHOLDER.finditer(text))
 
 
 def _repeated(values: dict[tuple[str, str], int], everything: str) -> list[tuple[str, str]]:
@@ -234,7 +384,7 @@ class _OwnNames:
 
     def without(self, leaf: Leaf, spans: list[_Span]) -> list[_Span]:
         """The spans of a text that are not one of these names, nor a word of one that has several."""
-        if leaf.field in FIELD_TYPES or not any(span.type == "name" for span in spans):
+        if field_type(leaf.field) or not any(span.type == "name" for span in spans):
             return spans
         return [span for span in spans if span.type != "name" or not self._holds(leaf.text[span.start : span.end])]
 

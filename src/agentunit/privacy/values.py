@@ -11,7 +11,7 @@ from unicodedata import combining, normalize
 from urllib.parse import unquote
 
 from agentunit.metrics.inputs import Item
-from agentunit.privacy.passages import as_data, leaves
+from agentunit.privacy.passages import as_data, leaves, tool_name
 
 _WORD = re.compile(r"[^\W_]+")
 _NO_WORD = re.compile(r"[\W_]+")
@@ -63,6 +63,8 @@ class SearchedText:
 class KnownValue:
     """A value of a field, which is looked for in texts. ``parts`` are those of an address; one part is the rule.
 
+    ``source`` says where it was held: the name of a tool, or ``case.metadata``.
+
     It matches on boundaries: 1 does not stand in 21. Of a value in several parts, half of them (or one that is a
     street line) gives it away.
 
@@ -71,8 +73,10 @@ class KnownValue:
     [True, True, False]
     """
 
-    def __init__(self, field: str, *parts: str) -> None:
+    def __init__(self, field: str, *parts: str, source: str = "") -> None:
         self.field = field
+        self.source = source
+        self._parts = parts
         self._patterns = [each for each in (_Pattern(part, field) for part in parts) if each.usable]
         self.identity = tuple(pattern.squeezed for pattern in self._patterns)
 
@@ -87,6 +91,15 @@ class KnownValue:
         if len(self._patterns) < 2:
             return bool(found)
         return 2 * len(found) >= len(self._patterns) or any(pattern.street_line for pattern in found)
+
+    @property
+    def text(self) -> str:
+        """The value as it was written."""
+        return ", ".join(self._parts)
+
+    def is_verbatim_in(self, text: str) -> bool:
+        """Whether it stands in the text as it was written, and not only in another spelling."""
+        return any(part.strip() in text for part in self._parts if part.strip())
 
 
 class _Pattern:
@@ -162,6 +175,9 @@ _NOT_DATA = frozenset((
     "consent", "necessary", "sensitive", "expected_tool_calls", "expected_state", "check", "contains", "regex",
     "json_schema",
 ))  # fmt: skip
+OF_THE_CASE = "case.metadata"
+"""The source of a value that the case itself holds."""
+
 _ADDRESS_WORDS = frozenset({"address", "location"})
 _OTHER_ADDRESSES = frozenset({"ip", "mac", "web", "url", "wallet"})
 _OWNERS = """
@@ -219,18 +235,26 @@ def held_values(item: Item, names: Sequence[str], *, of_the_case: Sequence[str] 
 
 def _held(item: Item, wanted: FieldNames, wanted_of_the_case: FieldNames) -> Iterator[KnownValue]:
     metadata = {key: value for key, value in item.case_metadata.items() if key not in _NOT_DATA}
-    yield from _named_values(metadata, wanted_of_the_case)
+    yield from _named_values(metadata, wanted_of_the_case, OF_THE_CASE)
     for call in item.tool_calls:
-        result = as_data(call.get("result"))
+        result, source = as_data(call.get("result")), tool_name(call)
         if isinstance(result, str):
             for key, text in _NAMED_LINE.findall(result):
                 if name := wanted.matching(key):
-                    yield _value(name, text)
+                    yield _value(name, text, source)
         else:
-            yield from _named_values(result, wanted)
+            yield from _named_values(result, wanted, source)
 
 
-def _named_values(data: Any, wanted: FieldNames) -> Iterator[KnownValue]:
+def data_of(item: Item) -> Iterator[tuple[str, Any]]:
+    """What a run holds, with its source: the case's metadata without answer keys, and the result of each tool call."""
+    metadata = {key: value for key, value in item.case_metadata.items() if key not in _NOT_DATA}
+    yield OF_THE_CASE, metadata
+    for call in item.tool_calls:
+        yield tool_name(call), as_data(call.get("result"))
+
+
+def _named_values(data: Any, wanted: FieldNames, source: str) -> Iterator[KnownValue]:
     pending: list[tuple[str, Any]] = [("", data)]
     while pending:
         parent, each = pending.pop()
@@ -240,7 +264,7 @@ def _named_values(data: Any, wanted: FieldNames) -> Iterator[KnownValue]:
                 if name is None or not _of_a_person(key, parent, each):
                     pending.append((str(key), value))
                 else:
-                    yield from values_of(name, value)
+                    yield from values_of(name, value, source)
         elif isinstance(each, (list, tuple)):
             pending += [(parent, child) for child in each]
 
@@ -257,7 +281,7 @@ def _of_a_person(key: str, parent: str, siblings: Mapping[Any, Any]) -> bool:
     return parent == "" or bool(owner & _PERSON_WORDS) or bool(beside & _PERSONAL_WORDS)
 
 
-def values_of(field: str, value: Any) -> Iterator[KnownValue]:
+def values_of(field: str, value: Any, source: str = "") -> Iterator[KnownValue]:
     """The values of a field: a list holds several, an object's texts are the parts of one."""
     pending = [value]
     while pending:
@@ -267,11 +291,11 @@ def values_of(field: str, value: Any) -> Iterator[KnownValue]:
             continue
         texts = [text for _, _, text in leaves(each)]
         if isinstance(each, Mapping):
-            yield KnownValue(field, *texts)
+            yield KnownValue(field, *texts, source=source)
         elif texts:
-            yield _value(field, texts[0])
+            yield _value(field, texts[0], source)
 
 
-def _value(field: str, text: str) -> KnownValue:
+def _value(field: str, text: str, source: str) -> KnownValue:
     of_an_address = field_words(field)[-1:] and field_words(field)[-1] in _ADDRESS_WORDS
-    return KnownValue(field, *(text.split(",") if of_an_address else [text]))
+    return KnownValue(field, *(text.split(",") if of_an_address else [text]), source=source)

@@ -22,7 +22,6 @@ from agentunit.engine.decision import decide_tests
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.pytest_support.gathering import Evaluated, FailedCheck, decode_payload
 from agentunit.reports.figures import INTERVAL_HEADING, counted, describe_judge_spend, describe_value, quantity
-from agentunit.reports.html import write_html
 from agentunit.reports.json_report import decision_as_data
 from agentunit.reports.markdown import code, inline, run_markdown
 from agentunit.reports.printable import printable, printable_line
@@ -116,6 +115,9 @@ class SessionReport(ReportedRun):
         """Write the report; the ending of the file decides its form."""
         ending = os.path.splitext(path)[1].lower()
         if ending == ".html":
+            # Loaded only for a report: sessions without one begin sooner.
+            from agentunit.viewer.html_file import write_html
+
             write_html(self, path)
             return
         content = self._markdown().encode() if ending == ".md" else encode_json(self._as_data()) + b"\n"

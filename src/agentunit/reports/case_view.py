@@ -181,7 +181,7 @@ def view_case(case: ReportedCase, *, brief: bool = False) -> CaseView:
     answer = outcome_text(record.outcome)
     expected = acceptable_answers(record.case.expected_output) if record.case.expected_output is not None else []
     context = _context(record)
-    calls = [_tool_call(event.payload) for event in record.trace.events if event.type == "tool_call"]
+    calls = [tool_call_of(event.payload) for event in record.trace.events if event.type == "tool_call"]
     shown_elsewhere = _shown_elsewhere(record, answer, context)
     metadata = dict(record.trace.metadata)
     outcome = record.outcome if isinstance(record.outcome, Outcome) else Outcome()
@@ -304,7 +304,7 @@ def _turns(record: Record, answer: str | None) -> list[TurnView]:
             turn.query,
             turn.answer,
             acceptable_answers(script[turn.number - 1].expected_output) if turn.number <= len(script) else [],
-            [_tool_call(event.payload) for event in turn.events if event.type == "tool_call"],
+            [tool_call_of(event.payload) for event in turn.events if event.type == "tool_call"],
         )
         for turn in turns
     ]
@@ -334,7 +334,8 @@ def _read_or_none(read: Callable[[Record], _View], record: Record) -> _View | No
         return None
 
 
-def _tool_call(payload: dict[str, Any]) -> ToolCallView:
+def tool_call_of(payload: dict[str, Any]) -> ToolCallView:
+    """A call of a tool, from the payload of its event."""
     status = _text_or_none(tool_status(payload))
     error = _text_or_none(payload.get("error"))
     return ToolCallView(

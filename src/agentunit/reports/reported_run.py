@@ -97,7 +97,7 @@ class Mask:
         from agentunit.privacy.pseudonyms import Pseudonyms
         from agentunit.privacy.redaction import Redactor
 
-        return Redactor(StructuredDetector(), set(PII_TYPES) - _NOT_MASKED, Pseudonyms())
+        return Redactor(StructuredDetector(), set(PII_TYPES) - _NOT_MASKED, Pseudonyms(), audits=False)
 
     def case(self, case: ReportedCase) -> ReportedCase:
         """A case with its record and the details of its scores masked; its id stays, or it could not be found again."""
@@ -206,7 +206,7 @@ class ReportedRun:
 
     Personal data in its cases is masked, unless ``show_personal_data``. ``slices`` are its tables by slice. ``others``
     are further runs of the same report, compared with the same baseline; ``label`` is what tells this run from them,
-    and ``baseline_label`` what they call the baseline.
+    ``baseline_label`` what they call the baseline, and ``baseline`` that run itself.
     """
 
     def __init__(
@@ -220,13 +220,14 @@ class ReportedRun:
     ) -> None:
         self.run = run
         self.mask = Mask(show_all=show_personal_data)
-        self._store = store
-        self._path = path
+        self.store = store
+        self.path = path
         self._decision = None if decision is None else self.mask.decision(decision)
         self.slices: tuple[SliceTable, ...] = ()
         self.others: tuple[ReportedRun, ...] = ()
         self.label = run.header.label
         self.baseline_label = ""
+        self.baseline: ScoredRun | None = None
 
     @property
     def runs(self) -> tuple[ReportedRun, ...]:
@@ -252,8 +253,8 @@ class ReportedRun:
 
     def close(self) -> None:
         """Let go of the store, if the run is of one."""
-        if self._store is not None:
-            self._store.close()
+        if self.store is not None:
+            self.store.close()
 
     @cached_property
     def summary(self) -> RunSummary:
@@ -300,10 +301,14 @@ class ReportedRun:
         if not self.run.n_failed or self._is_table:
             return []
         failed: Iterable[StoredRecord | ReportedCase] = (case for case in self._cases() if case.failed)
-        if self._store is not None:
-            failed = self._store.records(self.run.header.id, failed=True)
-        reference = self._path or self.run.header.id
+        if self.store is not None:
+            failed = self.store.records(self.run.header.id, failed=True)
+        reference = self.path or self.run.header.id
         return failure_groups(((case.case_id, case.record) for case in failed), reference, self.mask.data)
+
+    def recorded_cases(self) -> Iterator[ReportedCase]:
+        """Every finished case in dataset order, streamed and not masked: for what is kept, or masked afterwards."""
+        return self._cases()
 
     def cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed."""
@@ -319,27 +324,27 @@ class ReportedRun:
         return places_of(self.run.labels)
 
     def _cases(self) -> Iterator[ReportedCase]:
-        if self._store is not None:
+        if self.store is not None:
             run_id = self.run.header.id
-            yield from _joined(self._store.records(run_id), self._store.scores(run_id))
-        elif self._path is not None:
-            yield from _from_table(self._path) if self._is_table else _from_file(self._path)
+            yield from _joined(self.store.records(run_id), self.store.scores(run_id))
+        elif self.path is not None:
+            yield from _from_table(self.path) if self._is_table else _from_file(self.path)
 
     def case(self, case_id: str) -> list[ReportedCase]:
         """All repeats of one case."""
-        if self._store is not None:
+        if self.store is not None:
             run_id = self.run.header.id
-            found = _joined(self._store.case(run_id, case_id), self._store.scores(run_id, case_id=case_id))
-        elif self._path is not None and self._is_table:
-            found = _from_table(self._path, case_id)
+            found = _joined(self.store.case(run_id, case_id), self.store.scores(run_id, case_id=case_id))
+        elif self.path is not None and self._is_table:
+            found = _from_table(self.path, case_id)
         else:
             found = (case for case in self._cases() if case.case_id == case_id)
         return list(map(self._reported, found))
 
     def case_ids(self) -> list[str]:
         """The ids of the finished cases, in dataset order."""
-        if self._store is not None:
-            return self._store.case_ids(self.run.header.id)
+        if self.store is not None:
+            return self.store.case_ids(self.run.header.id)
         return list(dict.fromkeys(record.case_id for record in self.run.records))
 
     @property

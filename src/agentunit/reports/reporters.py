@@ -128,7 +128,7 @@ _OWN_REPORTERS = {
     "markdown": "agentunit.reports.reporters:MARKDOWN",
     "csv": "agentunit.reports.reporters:CSV",
     "parquet": "agentunit.reports.reporters:PARQUET",
-    "html": "agentunit.reports.reporters:HTML",
+    "html": "agentunit.viewer.html_file:HTML",
     "otel": "agentunit.reports.reporters:OTEL",
 }
 
@@ -220,12 +220,6 @@ def _write_parquet(reported: ReportedRun, target: str) -> str:
     return f"{write_parquet(reported, target):,} rows"
 
 
-def _write_html(reported: ReportedRun, target: str) -> str:
-    from agentunit.reports.html import write_html
-
-    return _counted(reported, write_html(reported, target))
-
-
 def _send_events(reported: ReportedRun, target: str) -> str:
     from agentunit.reports.otel_events import send_scores
 
@@ -244,5 +238,4 @@ CSV = RunReporter("a table: one row a case, repeat and metric", (".csv",), _writ
 PARQUET = RunReporter(
     "the score table, which gate, compare and show read again (extra parquet)", (".parquet",), _write_parquet
 )
-HTML = RunReporter("one self-contained page for people", (".html", ".htm"), _write_html, several=True)
 OTEL = RunReporter("every score as an OpenTelemetry event, sent to an address (extra otel)", (), _send_events)

@@ -14,6 +14,8 @@ from agentunit.metrics.usage import read_tokens
 from agentunit.reports.printable import printable_line
 
 _LABEL_LENGTH = 300
+FAULTS = ("error", "failed", "failure", "timeout")
+"""The statuses of an event that went wrong."""
 
 
 class TimelineEntry(Struct, omit_defaults=True):
@@ -34,7 +36,7 @@ def timeline_of(trace: TraceLog) -> list[TimelineEntry]:
     >>> [(entry.kind, entry.label, entry.offset_s, entry.failed) for entry in timeline_of(trace)]
     [('tool_call', 'find() → error: down', 0.0, True)]
     """
-    happened = [(event.timestamp, _of_event(event)) for event in trace.events]
+    happened = [(event.timestamp, entry_of_event(event)) for event in trace.events]
     happened += [(each.timestamp, _of_interaction(each)) for each in trace.interactions]
     happened += [(each.timestamp, _of_handoff(each)) for each in trace.handoffs]
     happened += [(each.timestamp, _of_conflict(each)) for each in trace.conflicts]
@@ -50,11 +52,12 @@ def timeline_of(trace: TraceLog) -> list[TimelineEntry]:
     return [entry for _, entry in sorted(keyed, key=lambda pair: pair[0])]
 
 
-def _of_event(event: TraceEvent) -> TimelineEntry:
+def entry_of_event(event: TraceEvent) -> TimelineEntry:
+    """One event in one line, without its time."""
     payload = event.payload
     error = payload.get("error")
     status = tool_status(payload) if event.type == "tool_call" else payload.get("status")
-    failed = bool(error) or status in ("error", "failed", "failure", "timeout")
+    failed = bool(error) or status in FAULTS
     describe = _LABELS.get(event.type, _describe_any)
     return TimelineEntry(event.type, printable_line(describe(payload), _LABEL_LENGTH), failed=failed)
 

@@ -47,6 +47,9 @@ class Database(Protocol):
     def lock_scores(self, run_id: str) -> None:
         """In a transaction: let no other one change the scores of a run until this one ends."""
 
+    def compact(self) -> None:
+        """Leave nothing of deleted rows in the files."""
+
     def reading(self) -> AbstractContextManager[Reader]:
         """A reader that sees everything as it was when it began, whatever is written meanwhile."""
 

@@ -118,6 +118,11 @@ class PostgresDatabase:
         # Records may be added meanwhile: they only need the run to stay.
         self.execute("SELECT 1 FROM runs WHERE id = ? FOR NO KEY UPDATE", (run_id,))
 
+    def compact(self) -> None:
+        """Write the tables anew without what was deleted; what the server keeps elsewhere is its own affair."""
+        for table in ("records", "score_blocks", "labels", "runs"):
+            self.execute(f"VACUUM (FULL) {table}")
+
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """A connection of its own for a long read."""

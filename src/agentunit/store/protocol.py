@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Protocol
 
 from agentunit.core.records import Record
 from agentunit.core.results import Score
+from agentunit.store.erasure import Erasure, Whom
 from agentunit.store.labels import StoredLabel
 from agentunit.store.runs import (
     RecordRow,
@@ -20,7 +21,7 @@ from agentunit.store.runs import (
     StoredScore,
     WrittenRecord,
 )
-from agentunit.store.score_blocks import ScoreColumns, WrittenScore
+from agentunit.store.score_blocks import Place, ScoreColumns, WrittenScore
 
 
 class RunStore(Protocol):
@@ -81,6 +82,21 @@ class RunStore(Protocol):
     def delete_run(self, run_id: str) -> None:
         """Remove a run with its records and scores."""
 
+    # Forgetting
+
+    @property
+    def keeps_masked(self) -> bool:
+        """Whether every record is masked before it is kept."""
+
+    def keep_masked(self) -> None:
+        """Keep masked text only, from now on and for good; a store with runs of plain text is refused."""
+
+    def erase(self, which: Whom) -> Erasure:
+        """Erase records with their scores and labels, so that nothing of them is left in the files; and log it."""
+
+    def erasures(self) -> list[Erasure]:
+        """What was erased so far, the last first; nobody is named."""
+
     # Records
 
     def add_record(
@@ -117,6 +133,12 @@ class RunStore(Protocol):
     def record_rows(self, run_id: str) -> Iterator[RecordRow]:
         """Every finished case in dataset order, without its record."""
 
+    def bounds(self, run_id: str) -> Place | None:
+        """The first and the last position of a run; ``None`` where nothing is done yet."""
+
+    def lines(self, run_id: str, places: Iterable[Place] | None = None) -> Iterator[WrittenRecord]:
+        """The finished cases as they were written, in dataset order, or those of these places."""
+
     def case(self, run_id: str, case_id: str) -> list[StoredRecord]:
         """All repeats of one case."""
 
@@ -134,10 +156,19 @@ class RunStore(Protocol):
     def metrics_scored(self, run_id: str) -> list[str]:
         """The metrics of which a run has scores, by name."""
 
-    def score_columns(self, run_id: str, metric: str, amount_key: str | None = None) -> Iterator[ScoreColumns]:
+    def n_blocks(self, run_id: str) -> int:
+        """In how many pieces the scores of a run are kept: another number where scores were added."""
+
+    def is_pass_fail(self, run_id: str, metric: str) -> bool:
+        """Whether all values of a metric are 0 or 1."""
+
+    def score_columns(
+        self, run_id: str, metric: str, amount_key: str | None = None, within: Place | None = None
+    ) -> Iterator[ScoreColumns]:
         """The scores of a metric in dataset order, column by column, without their details.
 
-        ``amount_key`` names the number in the details that is wanted too.
+        ``amount_key`` names the number in the details that is wanted too; ``within`` a first and a last position, and
+        only the blocks that hold some between them.
         """
 
     def metric_rows(self, run_id: str, metric: str, amount_key: str | None = None) -> Iterator[ScoreRow]:
@@ -154,6 +185,9 @@ class RunStore(Protocol):
 
     def scores(self, run_id: str, *, case_id: str | None = None) -> Iterator[StoredScore]:
         """The scores of a run (or of one of its cases), in dataset order."""
+
+    def scores_at(self, run_id: str, position: int, repeat: int) -> list[StoredScore]:
+        """The scores of one record."""
 
     # Labels
 

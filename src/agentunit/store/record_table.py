@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from agentunit.core.codec import decode_record, encode_record
@@ -133,6 +133,35 @@ class RecordTable(ScoreTable):
         with self.database.reading() as reader:
             for position, repeat, case_id, failed in reader.stream(query, (run_id,)):
                 yield RecordRow(position, repeat, case_id, bool(failed))
+
+    def bounds(self, run_id: str) -> Place | None:
+        """The first and the last position of a run; ``None`` where nothing is done yet."""
+        ends = (f"(SELECT {end}(position) FROM records WHERE run_id = ?)" for end in ("min", "max"))
+        ((first, last),) = self.database.execute(f"SELECT {', '.join(ends)}", (run_id, run_id))
+        return None if first is None else (first, last)
+
+    def lines(self, run_id: str, places: Iterable[Place] | None = None) -> Iterator[WrittenRecord]:
+        """The finished cases as they were written, in dataset order, or those of these places."""
+        query = "SELECT run_id, position, repeat, case_id, failed, elapsed_s, record FROM records WHERE run_id = ?"
+        with self.database.reading() as reader:
+            for *facts, line in self._lines(reader, query, run_id, places):
+                yield (*facts, unpacked(line))
+
+    @staticmethod
+    def _lines(reader: Reader, query: str, run_id: str, places: Iterable[Place] | None) -> Iterator[Row]:
+        if places is None:
+            yield from reader.stream(f"{query} ORDER BY position, repeat", (run_id,))
+            return
+        wanted = list(places)
+        first, last = (end((position for position, _ in wanted), default=0) for end in (min, max))
+        if last - first < 2 * len(wanted):
+            # Neighbors are one question.
+            between = reader.execute(f"{query} AND position >= ? AND position <= ?", (run_id, first, last))
+            found = {(row[1], row[2]): row for row in between}
+            yield from (found[place] for place in wanted if place in found)
+            return
+        for place in wanted:
+            yield from reader.execute(f"{query} AND position = ? AND repeat = ?", (run_id, *place))
 
     def case(self, run_id: str, case_id: str) -> list[StoredRecord]:
         """All repeats of one case."""

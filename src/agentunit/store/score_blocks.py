@@ -7,6 +7,7 @@ are decoded only for whoever asks. Columns are JSON: ``json_each`` and ``jsonb_a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from itertools import repeat as repeated
 from operator import lt
 from typing import Any
@@ -68,13 +69,14 @@ def written_scores(
     """The scores of one case as the store keeps them; ``amounts`` names the key of some metrics' amounts."""
     written = []
     for metric, score in scores.items():
-        detail, value, backend = score.result.detail, score.result.value, score.backend
+        result, backend = score.result, score.backend
+        detail, value = result.detail, result.value
         row = WrittenScore(
             run_id,
             metric,
             position,
             repeat,
-            None if value is None else float(value),
+            value if value is None or value.__class__ is float else float(value),
             (score.status, backend, score.version),
             score.elapsed,
             encode_json(detail),
@@ -214,7 +216,9 @@ def block_values(rows: Sequence[WrittenScore]) -> tuple[Any, ...]:
     _, _, positions, repeats, values, producers, elapsed_s, details, reasons, keys, amounts, judged = zip(
         *map(astuple, rows), strict=True
     )
-    numbered = {producer: number for number, producer in enumerate(dict.fromkeys(producers))}
+    numbered = {producers[0]: 0}
+    if producers.count(producers[0]) < len(rows):
+        numbered = {producer: number for number, producer in enumerate(dict.fromkeys(producers))}
     by_reason: dict[str, list[int]] = {}
     for number, reason in enumerate(reasons) if any(reasons) else ():
         if reason is not None:
@@ -238,8 +242,13 @@ def block_values(rows: Sequence[WrittenScore]) -> tuple[Any, ...]:
         first.amount_key if same_amount else None,
         _text(amounts) if same_amount else None,
         _text(of_judge) if of_judge else None,
-        packed(b"[%b,[%b]]" % (encode_json(elapsed_s), b",".join(details)), _COMPRESSED_FROM_BYTES * len(rows)),
+        packed(_detail_text(elapsed_s, details), _COMPRESSED_FROM_BYTES * len(rows)),
     )
+
+
+def _detail_text(elapsed_s: Sequence[float], details: Sequence[bytes | msgspec.Raw]) -> bytes:
+    """What ``_detail_lists`` reads, put together at once: it is long, and every copy of it takes its time."""
+    return b"".join((b"[", encode_json(elapsed_s), b",[", details[0], *chain(*zip(repeated(b","), details[1:])), b"]]"))
 
 
 def _text(value: Any) -> str:
@@ -250,7 +259,11 @@ def by_metric(rows: Iterable[WrittenScore]) -> dict[tuple[str, str], list[Writte
     """Scores by run and metric, each in dataset order; of two at one place the later counts."""
     found: dict[tuple[str, str], list[WrittenScore]] = {}
     for row in rows:
-        found.setdefault((row.run_id, row.metric), []).append(row)
+        key = (row.run_id, row.metric)
+        if key in found:
+            found[key].append(row)
+        else:
+            found[key] = [row]
     return {key: in_order(of_metric) for key, of_metric in found.items()}
 
 

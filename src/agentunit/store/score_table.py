@@ -140,16 +140,38 @@ class ScoreTable:
         for block in self._blocks(reader, run_id, metric):
             yield from block.columns.places()
 
-    def score_columns(self, run_id: str, metric: str, amount_key: str | None = None) -> Iterator[ScoreColumns]:
+    def n_blocks(self, run_id: str) -> int:
+        """In how many pieces the scores of a run are kept: another number where scores were added."""
+        table = "score_blocks" if self._in_blocks else "scores"
+        ((found,),) = self.database.execute(f"SELECT count(*) FROM {table} WHERE run_id = ?", (run_id,))
+        return int(found)
+
+    def is_pass_fail(self, run_id: str, metric: str) -> bool:
+        """Whether all values of a metric are 0 or 1; the database looks, so that a long run is answered at once."""
+        if not self._in_blocks:
+            return all(
+                value in (None, 0.0, 1.0) for each in self.score_columns(run_id, metric) for value in each.values
+            )
+        left = "score_values"
+        for part in ("null", "0.0", "1.0", ",", "[", "]"):
+            left = f"replace({left}, '{part}', '')"
+        return not self.database.execute(f"SELECT 1 {_OF_METRIC} AND {left} <> '' LIMIT 1", (run_id, metric))
+
+    def score_columns(
+        self, run_id: str, metric: str, amount_key: str | None = None, within: Place | None = None
+    ) -> Iterator[ScoreColumns]:
         """The scores of a metric in dataset order, column by column, without their details.
 
-        ``amount_key`` names the number in the details that is wanted too.
+        ``amount_key`` names the number in the details that is wanted too; ``within`` a first and a last position, and
+        only the blocks that hold some between them.
         """
         with self.database.reading() as reader:
-            yield from self._columns(reader, run_id, metric, amount_key)
+            yield from self._columns(reader, run_id, metric, amount_key, within)
 
-    def _columns(self, reader: Reader, run_id: str, metric: str, amount_key: str | None) -> Iterator[ScoreColumns]:
-        for block in self._blocks(reader, run_id, metric):
+    def _columns(
+        self, reader: Reader, run_id: str, metric: str, amount_key: str | None, within: Place | None = None
+    ) -> Iterator[ScoreColumns]:
+        for block in self._blocks(reader, run_id, metric, within=within):
             columns = block.columns
             if amount_key != block.amount_key:
                 columns.amounts = None
@@ -205,6 +227,16 @@ class ScoreTable:
             for each in merge(*of_metrics, key=attrgetter("position", "repeat")):
                 if case_id is None or each.case_id == case_id:
                     yield each
+
+    def scores_at(self, run_id: str, position: int, repeat: int) -> list[StoredScore]:
+        """The scores of one record."""
+        with self.database.reading() as reader:
+            return [
+                each
+                for metric in self.metrics_scored(run_id)
+                for each in self._stored(reader, run_id, metric, (position, position))
+                if each.repeat == repeat
+            ]
 
     def _stored(self, reader: Reader, run_id: str, metric: str, within: Place | None) -> Iterator[StoredScore]:
         for block in self._blocks(reader, run_id, metric, details=True, within=within):

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
 
 from agentunit.store.database import Database
+from agentunit.store.erasure import ErasureTable
 from agentunit.store.label_table import LabelTable
+from agentunit.store.masking import Masking
 from agentunit.store.record_table import RecordTable
 from agentunit.store.run_table import RunTable
+from agentunit.store.runs import WrittenRecord
 from agentunit.store.score_table import ScoreTable
 
 
-class SqlStore(RunTable, RecordTable, LabelTable):
+class SqlStore(RunTable, RecordTable, LabelTable, ErasureTable):
     """Runs in a database (``protocol.RunStore``). Every ``add_*`` is durable when it returns."""
 
     def __init__(self, database: Database) -> None:
         RunTable.__init__(self, database)
         ScoreTable.__init__(self, database)
         LabelTable.__init__(self, database)
+        self.masking = Masking(database)
 
     def __enter__(self) -> SqlStore:
         return self
@@ -35,6 +40,19 @@ class SqlStore(RunTable, RecordTable, LabelTable):
     def reopened(self) -> SqlStore:
         """The same store once more, to read; it outlives this one."""
         return SqlStore(self.database.reopened())
+
+    @property
+    def keeps_masked(self) -> bool:
+        """Whether every record is masked before it is kept."""
+        return self.masking.is_on
+
+    def keep_masked(self) -> None:
+        """Keep masked text only, from now on and for good; a store with runs of plain text is refused."""
+        self.masking.turn_on()
+
+    def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
+        """Keep finished cases that are written already, masked where the store keeps masked text only."""
+        super().add_lines(self.masking.masked(rows))
 
     def transaction(self) -> AbstractContextManager[None]:
         """All that is written within it, or nothing; one within another is part of it."""

@@ -88,6 +88,14 @@ class SqliteDatabase:
     def lock_scores(self, run_id: str) -> None:
         """Nothing to do: a transaction has the whole file for itself."""
 
+    def compact(self) -> None:
+        """Write the file anew without what was deleted, and empty its log."""
+        try:
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise self._not_written(error) from error
+
     @contextmanager
     def reading(self) -> Iterator[Reader]:
         """A connection of its own for a long read."""

@@ -101,6 +101,9 @@ def _skip_blank_lines(stream: io.BufferedReader) -> int:
 
 def replayed(start: bytes, rest: io.BufferedIOBase) -> io.BufferedIOBase:
     """A stream whose first bytes were taken already, from the start again."""
+    if isinstance(rest, io.BufferedReader) and isinstance(rest.raw, io.FileIO) and rest.seekable():
+        rest.seek(-len(start), io.SEEK_CUR)
+        return rest
     return io.BufferedReader(_Replayed(start, rest), _CHUNK_BYTES)
 
 

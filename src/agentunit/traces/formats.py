@@ -177,7 +177,9 @@ def opening_of(path: str, start: bytes) -> Opening:
         return Opening(path, head, None, frozenset())
     if head.startswith(_OWN_START):
         return Opening(path, head, None, _NATIVE_KEYS)
-    value = _first_value(start)
+    # A document that goes on beyond what was looked at has no end to be found.
+    is_cut = head[:1] == b"{" and len(start) >= _OPENING_BYTES and b"\n" not in start
+    value = None if is_cut else _first_value(start)
     keys = frozenset(value) if isinstance(value, dict) else _leading_keys(head)
     return Opening(path, head, value, keys)
 

@@ -15,7 +15,7 @@ from agentunit.core.results import InputError
 from agentunit.traces.compressed import ZstandardMissing, bounded_lines, decompressed
 from agentunit.traces.formats_base import cannot_be_read
 from agentunit.traces.limits import LimitExceeded, check_nodes, read_limits
-from agentunit.traces.remote import RemoteError
+from agentunit.traces.remote import RemoteError, shown_source
 
 STDIN = "-"
 NATIVE_FORMAT = "records"
@@ -29,7 +29,7 @@ class RecordFile:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self.name = "standard input" if self.path == STDIN else self.path
+        self.name = "standard input" if self.path == STDIN else shown_source(self.path)
         self.size = 0
         self._raw: BinaryIO | None = None
 

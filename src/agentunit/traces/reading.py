@@ -21,7 +21,7 @@ from agentunit.traces.grouping import GroupBy, SessionRecords, SpanGroup, SpanGr
 from agentunit.traces.limits import raised_by, read_limits
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.native import NATIVE_FORMAT, STDIN, RecordFile, spoken_os_error
-from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder
+from agentunit.traces.remote import is_remote, open_binary, remote_files, remote_folder, shown_source
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 from agentunit.traces.vocabularies import facts_of
 
@@ -98,13 +98,13 @@ class TraceFiles:
         seen: set[int] | None = set() if len(self.files) > 1 else None
         records = self._records()
         for found in records if self._group_by == "trace" else _by_session(records):
-            if isinstance(found, Record) and seen is not None:
+            if seen is not None and isinstance(found, Record):
                 note_repeated(found.case.id, seen, self.notes)
             yield self.completed(found)
 
     def completed(self, found: Record | InputError) -> Record | InputError:
         """A record that was read, with what is known of its case beside its file."""
-        if isinstance(found, Record):
+        if found.__class__ is Record:
             if origin_of(found.case) is None:
                 # Put together from several files: paths in it are looked up beside the first of them.
                 set_origin(found.case, _folder_of(self.files[0][0]))
@@ -135,7 +135,7 @@ class TraceFiles:
     def _file(
         self, path: str, named: bool, groups: SpanGroups, lines: LineRange | None = None, bad_before: int = 0
     ) -> Iterator[Record | InputError]:
-        name = "standard input" if path == STDIN else path
+        name = "standard input" if path == STDIN else shown_source(path)
         if not named and os.path.exists(path) and not os.path.isfile(path):
             # Opening a pipe without a writer would wait for ever.
             self._pass_over("pipes, devices and links to folders", name)
@@ -170,8 +170,10 @@ class TraceFiles:
         limit = read_limits().bad_items
         folder = _folder_of(path)
         for each in found:
-            if isinstance(each, Record):
+            if each.__class__ is Record:
                 set_origin(each.case, folder)
+                yield each
+                continue
             n_errors += isinstance(each, InputError)
             if n_errors > limit:
                 reason = f"more than {limit:,.0f} parts of the file cannot be read; the rest is left out"
@@ -213,8 +215,8 @@ class TraceFiles:
 
     def _native(self, path: str, stream: io.BufferedIOBase) -> Iterator[Record | InputError]:
         for each in RecordFile(path).read_from(stream):
-            if isinstance(each, Record):
-                self._note_scopes(each.trace.metadata.get("instrumentation"))
+            if each.__class__ is Record and "instrumentation" in each.trace.metadata:
+                self._note_scopes(each.trace.metadata["instrumentation"])
             yield each
 
     def _note_scopes(self, scopes: object) -> None:

@@ -79,7 +79,7 @@ def open_binary(path: str | os.PathLike[str]) -> BinaryIO:
     """A file to read, local or by URL, streamed: of a remote one a few MiB are held at a time."""
     name = os.fspath(path)
     if not is_remote(name):
-        return open(name, "rb")
+        return open(name, "rb", buffering=_BUFFER_BYTES)
     with _explained():
         system, inner = _resolved(name)
         opened = system.open(inner, "rb", block_size=_READ_BYTES)

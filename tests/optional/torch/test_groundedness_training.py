@@ -230,3 +230,18 @@ def test_distances_fall_into_buckets_as_in_mpnet():
     assert buckets[2, 5] == 16 + 3
     assert buckets[199, 0] == 15
     assert buckets[0, 199] == 31
+
+
+def test_a_negation_is_also_true_where_the_source_has_it():
+    import random
+
+    from training.groundedness.edits import Editor, Source
+
+    editor = Editor({part: {} for part in "nvar"}, random.Random(1), [])
+    source = Source.of(["Visitors can take photographs in the main hall."])
+    denied, affirmed, said = editor.denied(source, 0)
+    assert " not " in denied.text
+    assert not any(denied.wrong)
+    assert " not " not in affirmed.text
+    assert any(affirmed.wrong)
+    assert "can not take" in said or "can never take" in said

@@ -1,4 +1,4 @@
-"""The larger groundedness model for AgentUnit: its weights, and the backends that run them by ``agentunit-local``."""
+"""The larger groundedness model for AgentUnit: its weights, and the backends that ``agentunit-local`` runs."""
 
 from __future__ import annotations
 

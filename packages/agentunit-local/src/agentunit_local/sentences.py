@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agentunit_local.held_models import open_text_model
 from agentunit_local.onnx_text import OnnxTextModel
-from agentunit_local.text_model import ModelFilesError, Outputs, TextModel
+from agentunit_local.text_model import ModelFilesError, Outputs, TextModel, Tokens
 
 SHIPPED = "all-MiniLM-L6-v2"
 MAX_TOKENS = 256
@@ -46,19 +46,37 @@ class SentenceEncoder:
     def start(self, texts: Sequence[str]) -> Callable[[], Vectors]:
         """The same without waiting for a device; what is returned waits."""
         said = [place for place, text in enumerate(texts) if text.strip()]
-        found = self._model.all_windows([texts[place] for place in said], self.max_tokens)
-        windows = [window for parts in found for window in parts]
-        owners = [place for place, parts in zip(said, found, strict=True) for _ in parts]
-        results = self._model.start_tokens(windows)
+        at = 0
+        started = []
+        for found in self._model.windows_ahead([texts[place] for place in said], self.max_tokens):
+            windows = [window for parts in found for window in parts]
+            owners = [place for place, parts in zip(said[at:], found, strict=False) for _ in parts]
+            started.append((owners, [len(window.ids) for window in windows], self._started(windows)))
+            at += len(found)
 
         def wait() -> Vectors:
             vectors = np.zeros((len(texts), self.width), np.float32)
-            for place, window, outputs in zip(owners, windows, results(), strict=True):
-                vectors[place] += len(window.ids) * self._pooled(outputs)
-            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-            return np.asarray(vectors / np.where(lengths > 0, lengths, 1), np.float32)
+            for owners, lengths, rows in started:
+                weighted = np.array(lengths, np.float32)[:, None] * rows()
+                if len(set(owners)) == len(owners):
+                    vectors[owners] = weighted
+                else:
+                    np.add.at(vectors, owners, weighted)
+            norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+            return np.asarray(vectors / np.where(norms > 0, norms, 1), np.float32)
 
         return wait
+
+    def _started(self, windows: Sequence[Tokens]) -> Callable[[], NDArray[Any]]:
+        """A row for each window, to come."""
+        if not windows:
+            return lambda: np.zeros((0, self.width), np.float32)
+        in_rows = getattr(self._model, "start_rows", None)
+        if in_rows is not None:
+            rows: Callable[[], NDArray[Any]] = in_rows(windows)
+            return rows
+        results = self._model.start_tokens(windows)
+        return lambda: np.stack([self._pooled(outputs) for outputs in results()])
 
     def _pooled(self, outputs: Outputs) -> NDArray[Any]:
         found = outputs[self._output]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +22,7 @@ Later = Callable[[], list[Outputs]]
 _PADDING_NAMES = ("[PAD]", "<pad>")
 # For fewer, threads cost more than they save; and a process that forks should not have started them for a few.
 _MANY_TEXTS = 256
+_TEXTS_TOGETHER = 4_096
 
 
 class ModelFilesError(ValueError):
@@ -73,12 +76,23 @@ class TextModel(ABC):
         """
         return self._windows(text, self._tokenizer.encode(readable(text)), max_tokens)
 
-    def all_windows(self, texts: Sequence[str], max_tokens: int | None = None) -> list[list[Tokens]]:
-        """The windows of many texts, which are cut into tokens by several threads."""
+    def windows_ahead(self, texts: Sequence[str], max_tokens: int | None = None) -> Iterator[list[list[Tokens]]]:
+        """The windows of many texts, some thousand texts at a time; the next are cut into tokens meanwhile."""
         if len(texts) < _MANY_TEXTS:
-            return [self.windows(text, max_tokens) for text in texts]
-        encodings = self._tokenizer.encode_batch([readable(text) for text in texts])
-        return [self._windows(*each, max_tokens) for each in zip(texts, encodings, strict=True)]
+            yield [self.windows(text, max_tokens) for text in texts]
+            return
+        chunks = [texts[at : at + _TEXTS_TOGETHER] for at in range(0, len(texts), _TEXTS_TOGETHER)]
+        with ThreadPoolExecutor(1) as beside:
+            following = beside.submit(self._encoded, chunks[0])
+            for chunk, after in zip_longest(chunks, chunks[1:]):
+                encodings = following.result()
+                if after is not None:
+                    following = beside.submit(self._encoded, after)
+                yield [self._windows(*each, max_tokens) for each in zip(chunk, encodings, strict=True)]
+
+    def _encoded(self, texts: Sequence[str]) -> list[Any]:
+        encodings: list[Any] = self._tokenizer.encode_batch([readable(text) for text in texts])
+        return encodings
 
     def _windows(self, text: str, whole: Any, max_tokens: int | None) -> list[Tokens]:
         limit = min(max_tokens or self.max_tokens, self.max_tokens)

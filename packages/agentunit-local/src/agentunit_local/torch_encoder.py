@@ -239,9 +239,9 @@ class _Weights:
             return self["words.weight"]
         packed, scale = self["words.packed"], self["words.scale"].astype(np.float32)
         numbers = np.concatenate([packed >> 4, packed & 15], axis=1).astype(np.float32) - 7.5
-        rows: NDArray[Any] = (numbers.reshape(*scale.shape, -1) * scale[..., None]).reshape(numbers.shape)
-        rows *= self["words.columns"]
-        return rows
+        rows = (numbers.reshape(*scale.shape, -1) * scale[..., None]).reshape(numbers.shape)
+        words: NDArray[Any] = rows * self["words.columns"]
+        return words
 
     def evened(self, name: str) -> NDArray[Any]:
         """A matrix whose inputs were evened out for 8 bits, as it was before."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
 from itertools import chain
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agentunit.installation import install_command
 from agentunit_local.onnx_weights import read_weights
 from agentunit_local.text_model import Later, ModelFilesError, Outputs, TextModel, Tokens
 from agentunit_local.torch_encoder import TorchEncoder, cross_encoder, sentence_encoder
@@ -36,7 +37,7 @@ def why_no_device(device: str) -> str | None:
     if device == CLUSTER:
         return None
     if find_spec("torch") is None:
-        return "torch is not installed; pip install torch adds it"
+        return f"torch is not installed; {install_command('gpu')} adds it"
     import torch
 
     try:
@@ -100,20 +101,41 @@ class TorchTextModel(TextModel):
         return {"claim": ["rows"], "tokens": ["rows", "length"]}
 
     def _started(self, sequences: Sequence[Tokens]) -> Later:
-        lengths = [len(sequence.ids) for sequence in sequences]
-        under_way = []
-        for places in self._batches(lengths):
-            under_way += self._launched([sequences[place] for place in places], places)
+        batches = self._begun(sequences)
 
         def wait() -> list[Outputs]:
             found: list[Outputs] = [{} for _ in sequences]
+            for places, rows in batches():
+                for place, row in zip(places, rows, strict=True):
+                    found[place] = self._outputs(row, len(sequences[place].ids))
+            return found
+
+        return wait
+
+    def start_rows(self, sequences: Sequence[Tokens]) -> Callable[[], NDArray[Any]]:
+        """For a model with one row a text: all rows as one array, to come."""
+        batches = self._begun(sequences)
+
+        def wait() -> NDArray[Any]:
+            found = np.empty((len(sequences), self._width or 0), np.float32)
+            for places, rows in batches():
+                found[places] = rows
+            return found
+
+        return wait
+
+    def _begun(self, sequences: Sequence[Tokens]) -> Callable[[], Iterator[tuple[list[int], NDArray[Any]]]]:
+        """All batches under way; what is returned waits for one after the other."""
+        under_way = []
+        for places in self._batches([len(sequence.ids) for sequence in sequences]):
+            under_way += self._launched([sequences[place] for place in places], places)
+
+        def wait() -> Iterator[tuple[list[int], NDArray[Any]]]:
             for places, fetched in under_way:
                 rows = fetched()
                 if not np.isfinite(rows).all():
                     rows = self._in_full_precision([sequences[place] for place in places])
-                for place, row in zip(places, rows, strict=True):
-                    found[place] = self._outputs(row, lengths[place])
-            return found
+                yield places, rows
 
         return wait
 

@@ -147,9 +147,9 @@ def _may_download() -> bool:
 
 def _no_weights(name: str, hub: str) -> str:
     return (
-        f"no weights for CLIP {name!r} here: 'pip install torch transformers Pillow' and "
-        f"'export {DOWNLOAD_VARIABLE}=1' fetch them ({hub}), or 'export {PLACE_VARIABLE}=FOLDER' names a checkpoint or "
-        f"an ONNX pair ('python -m agentunit.backends.clip.export {hub} FOLDER' makes one)"
+        f"no weights for CLIP {name!r} here; 'pip install torch transformers Pillow && export {DOWNLOAD_VARIABLE}=1' "
+        f"lets the next run fetch {hub} (where no hub can be reached, 'export {PLACE_VARIABLE}=FOLDER' names a "
+        "checkpoint or an ONNX pair)"
     )
 
 

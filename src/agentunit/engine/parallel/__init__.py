@@ -3,6 +3,20 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
+
+from agentunit.installation import install_command
+
+
+def engine_problem(engine: object) -> str | None:
+    """What is wrong with the name of an engine, or lacks here to use it; ``None`` when nothing is.
+
+    >>> engine_problem("spark")
+    "must be ray, or ray://HOST:PORT; received 'spark'"
+    """
+    if engine != "ray" and not (isinstance(engine, str) and engine.startswith("ray://") and engine != "ray://"):
+        return f"must be ray, or ray://HOST:PORT; received {engine!r}"
+    return f"needs the extra ray: {install_command('ray')}" if find_spec("ray") is None else None
 
 
 def usable_processors() -> int:

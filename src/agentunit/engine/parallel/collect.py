@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agentunit.core.judged import Judged, judged_of
-from agentunit.core.results import CaseScores, InputError, Score, Status, encode_scores
+from agentunit.core.results import CaseScores, InputError, Score, Status, append_scores
 from agentunit.engine.aggregate import amount_of, reason_of, reason_text
 from agentunit.engine.case_fields import field_values
 from agentunit.engine.columns import Block, MetricColumns, ReasonColumn, SliceColumns, SliceScores, ValueColumn
 from agentunit.engine.slices import MOST_FIELDS, other_fields
 from agentunit.engine.worst_cases import CASES_NAMED, WorstCases
 from agentunit.metrics.base import MetricInfo
-
-LINE_START = b'{"index":0'
-"""What every line begins with here; who knows how many records came before puts the right number in its place."""
 
 # The ids that records without one get: another record may have the same as its own.
 _GIVEN_ID = "case-"
@@ -53,6 +50,7 @@ class _Metric:
 
     def __init__(self, info: MetricInfo) -> None:
         self._info = info
+        self._amount = info.amount
         self._composite = info.family == "composite"
         self._n_errors = 0
         self._values: dict[tuple[str, Status], _Values] = {}
@@ -62,11 +60,12 @@ class _Metric:
     def add(self, place: int, case_id: str, score: Score) -> None:
         result, status = score.result, score.status
         value, detail = result.value, result.detail
-        key = None if value is None else (score.backend, status)
-        judged = judged_of(detail, nested=self._composite)
-        if judged is not None:
-            self._judged.append((key, value, judged, status == "error"))
-        if value is None or key is None:
+        key = (score.backend, status)
+        if self._composite or "judge" in detail:
+            judged = judged_of(detail, nested=self._composite)
+            if judged is not None:
+                self._judged.append((None if value is None else key, value, judged, status == "error"))
+        if value is None:
             self._n_errors += status == "error"
             why = (status, reason_text(reason_of(detail)))
             reason = self._reasons.get(why)
@@ -81,10 +80,15 @@ class _Metric:
             column = self._values[key] = _Values(self._info)
         column.values.append(value)
         column.elapsed_s += score.elapsed
-        if self._info.amount is not None and (amount := amount_of(self._info, detail)) is not None:
+        if self._amount is not None and (amount := amount_of(self._info, detail)) is not None:
             column.amounts.append(amount)
-        if column.worst.sign * value > column.worst.best:
-            column.consider(place, case_id, value)
+        worst = column.worst
+        badness = worst.sign * value
+        if badness > worst.best:
+            if badness > worst.floor:
+                column.consider(place, case_id, value)
+            else:
+                worst.n_below_best += 1
 
     def columns(self) -> MetricColumns:
         places = {key: place for place, key in enumerate(self._values)}
@@ -117,7 +121,7 @@ class _Sliced:
         self._other_fields: list[list[str]] = []
         self._scores: dict[tuple[int, str, Status, int], array[float]] = {}
 
-    def add(self, metadata: Any, scores: Sequence[Score]) -> None:
+    def add(self, metadata: Any, scores: Iterable[Score]) -> None:
         values = field_values(metadata, self._field)
         if not values and len(self._other) < MOST_FIELDS and (fields := other_fields(metadata)):
             self._other.update(dict.fromkeys(fields))
@@ -141,41 +145,45 @@ class _Sliced:
 
 
 class Collector:
-    """Takes cases with their scores; ``block`` is what they add up to, and ``lines`` their score lines."""
+    """Takes cases with their scores, from place ``first`` of the input on; ``block`` is what they add up to."""
 
-    def __init__(self, infos: Sequence[MetricInfo], *, by: str | None, with_lines: bool, with_ids: bool) -> None:
+    def __init__(
+        self, infos: Sequence[MetricInfo], first: int, *, by: str | None, with_lines: bool, with_ids: bool
+    ) -> None:
         self._metrics = [_Metric(info) for info in infos]
+        self._add_to_metrics = [metric.add for metric in self._metrics]
+        self._first = first
         self._slices = None if by is None else _Sliced(by)
-        self._lines: list[bytes] | None = [] if with_lines else None
+        self._lines: bytearray | None = bytearray() if with_lines else None
         self._case_ids: list[str] | None = [] if with_ids else None
         self._missing_ids: list[int] = []
         self.n_records = 0
-        self.n_line_bytes = 0
 
-    def add(self, case: CaseScores, has_id: bool, metadata: Any) -> None:
+    @property
+    def n_line_bytes(self) -> int:
+        """How long the lines are so far."""
+        return 0 if self._lines is None else len(self._lines)
+
+    def add(self, case: CaseScores, own_id: str, metadata: Any) -> None:
         """Take the scores of the next record."""
         place = self.n_records
         self.n_records += 1
-        if not has_id:
-            case.case_id = ""
+        if not own_id:
             self._missing_ids.append(place)
-        case_id = case.case_id
-        scores = list(case.scores.values())
-        for metric, score in zip(self._metrics, scores, strict=True):
-            metric.add(place, case_id, score)
+        for add, score in zip(self._add_to_metrics, case.scores.values(), strict=True):
+            add(place, own_id, score)
         if self._slices is not None:
-            self._slices.add(metadata, scores)
+            self._slices.add(metadata, case.scores.values())
         if self._case_ids is not None:
-            self._case_ids.append(case_id)
+            self._case_ids.append(own_id)
         if self._lines is not None:
-            case.index = 0
-            line = encode_scores(case)[len(LINE_START) :] + b"\n"
-            self._lines.append(line)
-            self.n_line_bytes += len(line)
+            case.index = self._first + place
+            case.case_id = own_id or f"case-{case.index + 1}"
+            append_scores(case, self._lines)
 
-    def block(self, errors: list[InputError], n_without_content: int, n_user_failed: int) -> tuple[Block, bytes]:
-        """What the records add up to, and their lines, without the start that numbers them."""
-        lines = b"".join(self._lines or ())
+    def block(self, errors: list[InputError], n_without_content: int, n_user_failed: int) -> tuple[Block, bytearray]:
+        """What the records add up to, and their lines."""
+        lines = self._lines or bytearray()
         found = Block(
             self.n_records,
             [metric.columns() for metric in self._metrics],
@@ -186,5 +194,6 @@ class Collector:
             len(lines),
             self._case_ids,
             None if self._slices is None else self._slices.columns(),
+            first=self._first,
         )
         return found, lines

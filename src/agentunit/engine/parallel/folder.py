@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from agentunit.engine.columns import Block
-from agentunit.engine.parallel.work import UnitEnd
+from agentunit.engine.parallel.work import Lines, UnitEnd
 
 _IDENTITY = "job.json"
 _LENGTH_BYTES = 8
@@ -114,7 +114,7 @@ class JobFolder:
         """Whether a unit's results were whole when this job began."""
         return self._name(number, "columns") in self._kept
 
-    def write(self, number: int, make: Callable[[IO[bytes]], Iterator[tuple[Block, bytes] | UnitEnd]]) -> None:
+    def write(self, number: int, make: Callable[[IO[bytes]], Iterator[tuple[Block, Lines] | UnitEnd]]) -> None:
         """Keep what a unit comes to; ``make`` gets the file for its spans.
 
         Whoever else does the same unit at the same time writes the same.
@@ -207,6 +207,21 @@ class JobFolder:
     def _delete(self, names: Sequence[str]) -> None:
         for name in names:
             Path(self.path, name).unlink(missing_ok=True)
+
+
+def discard_job(path: str) -> int:
+    """Remove what a job that was stopped has left in a folder, if it is there; how many blocks that were."""
+    try:
+        ours = [name for name in os.listdir(path) if name == _IDENTITY or _is_ours(name)]
+    except OSError:
+        return 0
+    if _IDENTITY not in ours:
+        return 0
+    for name in ours:
+        Path(path, name).unlink(missing_ok=True)
+    with suppress(OSError):
+        os.rmdir(path)
+    return sum(name.endswith(".columns") for name in ours)
 
 
 def _is_ours(name: str) -> bool:

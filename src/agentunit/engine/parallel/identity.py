@@ -36,7 +36,7 @@ def identity_of(files: Sequence[InputFile], job: ScoringJob, block_bytes: int, e
         "--by": job.by,
         "--expected": None if expected_path is None else [expected_path, *_state(expected_path)],
         "--media-root": None if (root := configured_media_root()) is None else os.path.abspath(root),
-        "score lines": job.with_lines,
+        "score lines": "numbered" if job.with_lines else None,
         "block size": block_bytes,
         "limits on reading": [str(limit) for limit in read_limits()],
         "version of AgentUnit": agentunit.__version__,

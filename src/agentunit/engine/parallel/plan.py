@@ -167,7 +167,7 @@ class _Sample:
     def _read(self, unit: FileUnit) -> Iterator[Any]:
         if unit.lines is not None:
             end = min(unit.lines.end, unit.lines.start + _PLACE_BYTES)
-            with open(unit.path, "rb") as raw:
+            with open_binary(unit.path) as raw:
                 data = LineRange(unit.lines.start, end).stream(raw).read()
             self._n_sampled_bytes += len(data)
         else:

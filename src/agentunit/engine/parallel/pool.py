@@ -29,7 +29,13 @@ Result = TypeVar("Result")
 MOST_DEATHS = 2
 _ENDING_S = 1.0
 # Numerical libraries that a worker loads later read these; many threads in each of many processes only wait.
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "AGENTUNIT_LOCAL_THREADS")
+THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+    "AGENTUNIT_LOCAL_THREADS",
+)
 
 
 class WorkFailed(RuntimeError):

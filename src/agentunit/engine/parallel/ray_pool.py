@@ -52,6 +52,7 @@ _OBJECT_STORE_BYTES = 80 << 20
 _MOST_SAID = 300
 _MOST_NODE_DEATHS = 5
 _MOST_WAIT_S = 60.0
+_MOST_CONNECTIONS = 3
 
 
 class _Surroundings(Struct):
@@ -154,7 +155,7 @@ class RayPool(Generic[Task, Result]):
             stack.callback(ray.shutdown)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # what fails is raised, too
-                ray.init(self._address, **quiet)
+                _connect(ray, self._address, quiet)
             self._n_workers = self._n_workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         surroundings = _Surroundings.here()
         names = held_backends(self._metrics)
@@ -230,6 +231,18 @@ class RayPool(Generic[Task, Result]):
             ray.get(ray.remote(num_cpus=0, max_retries=0)(_versions).remote(), timeout=_MOST_WAIT_S)
         except Exception as error:
             raise WorkFailed(f"Ray: {_said(error)}") from error
+
+
+def _connect(ray: ModuleType, address: str, options: dict[str, Any]) -> None:
+    """Become a client of a cluster. The process that is to serve it may die as Ray starts it (Ray's issue 63202)."""
+    for attempt in range(_MOST_CONNECTIONS):
+        try:
+            ray.init(address, **options)
+            return
+        except ConnectionAbortedError as error:
+            if attempt == _MOST_CONNECTIONS - 1 or "Ray client server failed" not in str(error):
+                raise
+            ray.shutdown()
 
 
 _latest: tuple[str, Callable[[Any], Any]] | None = None

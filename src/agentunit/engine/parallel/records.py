@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agentunit.core.results import Score
 from agentunit.engine.parallel.pool import WorkerDied, WorkerPool
 from agentunit.engine.scoring import Run
 from agentunit.metrics.inputs import Item
+
+if TYPE_CHECKING:
+    from agentunit.engine.parallel.ray_pool import RayPool
 
 Scores = dict[str, Score]
 T = TypeVar("T")
@@ -21,11 +24,12 @@ RECORDS_A_TASK = 32
 
 
 def score_items(
-    items: Iterable[Item], metrics: Sequence[Any], *, jobs: int, batch_size: int
+    items: Iterable[Item], metrics: Sequence[Any], *, jobs: int | None, batch_size: int, engine: str | None = None
 ) -> Iterator[tuple[Item, Scores | WorkerDied]]:
     """Each item with its scores, in order. Items that cannot be sent to another process are scored here.
 
-    An item that kills the processes that score it has no scores; those beside it have.
+    They are scored by ``jobs`` processes, or so many tasks of an ``engine``, by default one a processor of it. An item
+    that kills the processes that score it has no scores; those beside it have.
     """
     work = partial(score_pickled, metrics, batch_size)
     wanted = [0, *(int(getattr(metric, "batch_items", 0)) for metric in metrics)]
@@ -36,8 +40,8 @@ def score_items(
             waiting.append(some)
             yield _pickled([(item.case, item.trace, item.outcome) for item in some])
 
-    with WorkerPool(jobs, work) as pool:
-        for task, result in pool.in_order(tasks(), ahead=4 * jobs):
+    with pool_of(engine, jobs, work, metrics) as pool:
+        for task, result in pool.in_order(tasks(), ahead=4 * jobs if jobs else None):
             some = waiting.pop(0)
             if isinstance(result, WorkerDied):
                 yield from zip(some, _one_by_one(work, some, result), strict=True)
@@ -45,6 +49,17 @@ def score_items(
                 yield from zip(some, score_parts(metrics, batch_size, some), strict=True)
             else:
                 yield from zip(some, pickle.loads(result), strict=True)
+
+
+def pool_of(
+    engine: str | None, jobs: int | None, work: Callable[[Any], Any], metrics: Sequence[Any]
+) -> WorkerPool[Any, Any] | RayPool[Any, Any]:
+    """What does work at once: processes of this machine, or tasks of an engine."""
+    if engine is None:
+        return WorkerPool(jobs or 1, work)
+    from agentunit.engine.parallel.ray_pool import RayPool
+
+    return RayPool(engine, jobs, work, metrics)
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from agentunit.core.results import InputError
 from agentunit.engine.columns import Block
 from agentunit.engine.parallel.folder import JobFolder
+from agentunit.engine.parallel.numbering import Forecast
 from agentunit.engine.parallel.pool import WorkerDied, WorkerPool, WorkFailed, leave_if_orphaned
+from agentunit.engine.parallel.records import pool_of
 from agentunit.engine.parallel.units import BLOCK_BYTES, FileUnit, Unit, file_units, trace_units
-from agentunit.engine.parallel.work import Job, SpoolFiles, UnitEnd, notes_from_data, work_on_unit
+from agentunit.engine.parallel.work import Job, Lines, SpoolFiles, UnitEnd, notes_from_data, work_on_unit
 from agentunit.traces.limits import read_limits
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.reading import TraceFiles, note_repeated
-from agentunit.traces.remote import is_remote
+from agentunit.traces.remote import is_remote, open_binary, shown_source
 from agentunit.traces.spools import Spool
 
 if TYPE_CHECKING:
@@ -31,9 +33,10 @@ class StrictJobRefused(Exception):
 
 
 class UnitsInOrder:
-    """A job on the files of a source: ``take`` gets every block with its lines, ``take_error`` what cannot be read.
+    """A job on the files of a source: ``take`` gets every block, ``take_error`` what cannot be read.
 
-    What is noticed on the way is added to the notes of the source.
+    Beside the block it gets a file that stands at its lines, all of which it must read. What is noticed on the way is
+    added to the notes of the source.
     """
 
     def __init__(
@@ -44,7 +47,7 @@ class UnitsInOrder:
         *,
         jobs: int | None,
         engine: str | None = None,
-        take: Callable[[Block, bytes], None],
+        take: Callable[[Block, IO[bytes]], None],
         take_error: Callable[[InputError], None],
         block_bytes: int = BLOCK_BYTES,
     ) -> None:
@@ -59,6 +62,8 @@ class UnitsInOrder:
         self._spools: dict[int, Spool] = {}
         self._seen: set[int] | None = set() if job.with_ids else None
         self._file = _FileSoFar()
+        self._forecast = Forecast(block_bytes)
+        self._n_records = 0
         self._n_bytes = self._n_bytes_done = 0
 
     def fraction(self) -> float | None:
@@ -78,26 +83,28 @@ class UnitsInOrder:
             yield from self._accepted(pool, len(files), traces)
 
     def _pool(self) -> _Pool:
-        if self._engine is None:
-            return WorkerPool(self._jobs or 1, partial(do_unit, self._job, self._folder))
-        from agentunit.engine.parallel.ray_pool import RayPool
-
-        return RayPool(
-            self._engine, self._jobs, partial(do_unit_there, self._job, self._folder), getattr(self._job, "metrics", ())
-        )
+        work = partial(do_unit if self._engine is None else do_unit_there, self._job, self._folder)
+        return pool_of(self._engine, self._jobs, work, getattr(self._job, "metrics", ()))
 
     def _accepted(self, pool: _Pool, first: int, units: Sequence[Unit]) -> Iterator[None]:
         """Have units done, unless they are already, and take each result once, in order."""
         numbered = list(enumerate(units, first))
         to_do = [(number, unit) for number, unit in numbered if not self._folder.is_done(number)]
         waiting = {number for number, _ in to_do}
-        tasks = ((number, unit, self._spools_of(unit)) for number, unit in to_do)
-        results = pool.in_order(tasks)
+        results = pool.in_order(self._tasks(numbered, waiting))
         for number, unit in numbered:
             result = next(results)[1] if number in waiting else None
+            n_before = self._n_records
             self._accept(number, unit, result)
+            self._forecast.finish(number, self._n_records - n_before)
             self._n_bytes_done += unit.n_bytes
             yield
+
+    def _tasks(self, units: Iterable[tuple[int, Unit]], to_do: set[int]) -> Iterator[UnitTask]:
+        for number, unit in units:
+            first = self._forecast.begin(number, unit)
+            if number in to_do:
+                yield UnitTask(number, unit, self._spools_of(unit), first)
 
     def _spools_of(self, unit: Unit) -> dict[int, Spool]:
         return {} if isinstance(unit, FileUnit) else {number: self._spools[number] for number in unit.spools}
@@ -118,17 +125,18 @@ class UnitsInOrder:
             ) from None
         if self._file.n_bad and self._file.n_bad + end.n_bad > read_limits().bad_items:
             # Too much of the file is bad: the unit is read again up to where one process would have stopped.
-            do_unit(self._job, self._folder, (number, unit, {}), self._file.n_bad)
+            do_unit(self._job, self._folder, UnitTask(number, unit, {}, self._n_records), self._file.n_bad)
             end = self._folder.end(number)
         self._file.n_bad += end.n_bad
         self._file.is_cut_off = end.is_cut_off
         with self._folder.open(number, "lines") as lines:
             for part in self._folder.blocks(number):
                 if isinstance(part, Block):
-                    self._take_block(part, lines.read(part.n_line_bytes))
+                    self._take_block(part, lines)
         self._finish_unit(number, end)
 
-    def _take_block(self, block: Block, lines: bytes) -> None:
+    def _take_block(self, block: Block, lines: IO[bytes]) -> None:
+        self._n_records += block.n_records
         if self._seen is not None:
             for each in block.case_ids or ():
                 note_repeated(each, self._seen, self._source.notes)
@@ -175,29 +183,38 @@ class _FileSoFar:
         if error.line is None or not isinstance(unit, FileUnit) or unit.lines is None:
             return error
         if self._counted < unit.lines.start:
-            with open(unit.path, "rb") as raw:
+            with open_binary(unit.path) as raw:
                 self._n_lines += LineRange(self._counted, unit.lines.start).n_lines(raw)
             self._counted = unit.lines.start
         return InputError(error.source, error.line + self._n_lines, error.reason)
 
 
-def do_unit(job: Job, folder: JobFolder, task: tuple[int, Unit, dict[int, Spool]], bad_before: int = 0) -> None:
+class UnitTask(NamedTuple):
+    """A unit to do: its number, where the spans are that it needs, and where its first record will stand."""
+
+    number: int
+    unit: Unit
+    spools: dict[int, Spool]
+    first: int
+
+
+def do_unit(job: Job, folder: JobFolder, task: UnitTask, bad_before: int = 0) -> None:
     """In a worker: do a job on a unit, and keep what it comes to in the folder."""
-    number, unit, spools = task
+    number, unit, spools, first = task
     with ExitStack() as stack:
         others = {each: (stack.enter_context(folder.open(each, "spans")), spool) for each, spool in spools.items()}
 
-        def parts(own: IO[bytes]) -> Iterator[tuple[Block, bytes] | UnitEnd]:
-            for part in work_on_unit(job, unit, SpoolFiles(own, others), bad_before):
+        def parts(own: IO[bytes]) -> Iterator[tuple[Block, Lines] | UnitEnd]:
+            for part in work_on_unit(job, unit, SpoolFiles(own, others), first, bad_before):
                 leave_if_orphaned()
                 yield part
 
         folder.write(number, parts)
 
 
-def do_unit_there(job: Job, folder: JobFolder, task: tuple[int, Unit, dict[int, Spool]]) -> None:
+def do_unit_there(job: Job, folder: JobFolder, task: UnitTask) -> None:
     """On a machine that may be another: do a unit, if what it needs can be seen from there."""
-    unit = task[1]
+    unit = task.unit
     if isinstance(unit, FileUnit) and not is_remote(unit.path) and not os.path.exists(unit.path):
         raise WorkFailed(f"there is no {unit.path}: inputs must be URLs, or on a file system that all machines share")
     if not folder.is_there():
@@ -207,6 +224,7 @@ def do_unit_there(job: Job, folder: JobFolder, task: tuple[int, Unit, dict[int, 
 
 def _death(unit: Unit, died: WorkerDied) -> InputError:
     reason = f"killed two workers ({died.how}), and what it holds is not scored"
-    if isinstance(unit, FileUnit) and unit.lines is not None:
-        return InputError(unit.path, None, f"bytes {unit.lines.start:,} to {unit.lines.end:,} {reason}")
-    return InputError(str(unit), None, f"this {'file' if isinstance(unit, FileUnit) else 'part'} {reason}")
+    if not isinstance(unit, FileUnit):
+        return InputError(str(unit), None, f"this part {reason}")
+    what = "this file" if unit.lines is None else f"bytes {unit.lines.start:,} to {unit.lines.end:,}"
+    return InputError(shown_source(unit.path), None, f"{what} {reason}")

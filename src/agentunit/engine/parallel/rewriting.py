@@ -57,9 +57,11 @@ class RedactingJob(RewritingJob):
             raise ValueError("RedactingJob: detector must be given; received None")
         for some in _blocks_of(found):
             pseudonyms = Pseudonyms(self.salt)
-            redact = Redactor(self.detector, self.types, pseudonyms).redact
+            redactor = Redactor(self.detector, self.types, pseudonyms)
+            redact = redactor.redact
             lines = [encode_json(each) for batch in batches(some, RECORDS_AT_ONCE) for each in redact(batch)]
-            masked = MaskedValues(dict(pseudonyms.uses), pseudonyms.found())
+            left = [(each.type, each.record, each.place) for each in redactor.survivors]
+            masked = MaskedValues(dict(pseudonyms.uses), pseudonyms.found(), left)
             yield self._block(lines, some, counts, masked)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import IO, Protocol
 
 from agentunit.core.codec import RecordError
 from agentunit.core.results import InputError, RunSummary
 from agentunit.engine.aggregate import MetricAggregate
 from agentunit.engine.columns import Block
 from agentunit.engine.parallel.folder import JobFolder
+from agentunit.engine.parallel.numbering import numbered_lines
 from agentunit.engine.parallel.results import StrictJobRefused, UnitsInOrder
 from agentunit.engine.parallel.units import BLOCK_BYTES
 from agentunit.engine.parallel.work import ScoringJob
@@ -19,14 +20,16 @@ from agentunit.engine.slices import Slices
 from agentunit.metrics.base import describe
 from agentunit.traces.reading import TraceFiles
 
-_NO_ID = b',"case_id":""'
-
 
 class ScoreSink(Protocol):
     """Where score lines go, in the order of the input."""
 
     def write(self, lines: Sequence[bytes]) -> None:
         """Take lines, each without its end."""
+        ...
+
+    def append(self, lines: IO[bytes], n_bytes: int) -> None:
+        """Take the lines that so many bytes of a file are, from where it stands."""
         ...
 
 
@@ -84,7 +87,7 @@ class ParallelScoring(RunTotals):
             raise RecordError(str(self.input_errors[-1])) from None
         return self._summary()
 
-    def _take(self, block: Block, lines: bytes) -> None:
+    def _take(self, block: Block, lines: IO[bytes]) -> None:
         before = self.n_cases
 
         def case_id(place: int, own_id: str) -> str:
@@ -97,22 +100,13 @@ class ParallelScoring(RunTotals):
         self.n_cases += block.n_records
         self.n_without_content += block.n_without_content
         self.n_user_failed += block.n_user_failed
-        if self._sink is not None and lines:
-            self._sink.write(numbered_lines(lines, before, block.missing_ids))
+        if self._sink is None or not block.n_line_bytes:
+            return
+        if block.first == before:
+            self._sink.append(lines, block.n_line_bytes)
+        else:
+            self._sink.write(numbered_lines(lines.read(block.n_line_bytes), before, block.first, block.missing_ids))
 
     def _take_error(self, error: InputError) -> None:
         self._keep_error(error)
         self._on_error(error)
-
-
-def numbered_lines(data: bytes, first: int, missing_ids: Sequence[int]) -> list[bytes]:
-    """Score lines with their place in the input, and an id for records that have none.
-
-    >>> numbered_lines(b',"case_id":"q7"}\\n,"case_id":""}\\n', 6, [1])
-    [b'{"index":6,"case_id":"q7"}', b'{"index":7,"case_id":"case-8"}']
-    """
-    lines = data.split(b"\n")
-    lines.pop()
-    for place in missing_ids:
-        lines[place] = b',"case_id":"case-%d"' % (first + place + 1) + lines[place][len(_NO_ID) :]
-    return [b'{"index":%d%s' % (number, line) for number, line in enumerate(lines, first)]

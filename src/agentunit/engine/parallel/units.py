@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from msgspec import Struct
 
@@ -12,8 +12,10 @@ from agentunit.traces.formats import is_native, read_opening
 from agentunit.traces.line_ranges import LineRange
 from agentunit.traces.native import NATIVE_FORMAT
 from agentunit.traces.reading import InputFile
+from agentunit.traces.remote import is_file, is_remote, open_binary
 from agentunit.traces.spools import Spool, SpooledTrace
 
+_REMOTE_TIMES = 8
 BLOCK_BYTES = 4 << 20
 """How much of the input is one unit: large enough that handing it out costs nothing, small enough to do again."""
 
@@ -25,11 +27,6 @@ class FileUnit(Struct, frozen=True, tag="file"):
     named: bool
     n_bytes: int
     lines: LineRange | None = None
-
-    def __str__(self) -> str:
-        if self.lines is None:
-            return self.path
-        return f"{self.path}, bytes {self.lines.start:,} to {self.lines.end:,}"
 
 
 class TraceUnit(Struct, frozen=True, tag="traces"):
@@ -50,16 +47,17 @@ Unit = FileUnit | TraceUnit
 def file_units(files: Sequence[InputFile], format_name: str | None, block_bytes: int = BLOCK_BYTES) -> list[FileUnit]:
     """The units of files: record files are cut into blocks of lines, all others are one unit each.
 
-    What is compressed can only be read from its start, and only what is one record a line can be cut anywhere. A file
-    by URL is one unit, too: each worker reads its own as a stream.
+    What is compressed can only be read from its start, and only what is one record a line can be cut anywhere. By URL
+    blocks are larger: each is asked for by itself, and some bytes behind it are fetched with it.
     """
     units: list[FileUnit] = []
     for path, named, n_bytes in files:
-        if n_bytes <= block_bytes or not _is_cut(path, format_name):
+        size = block_bytes * (_REMOTE_TIMES if is_remote(path) else 1)
+        if n_bytes <= size or not _is_cut(path, format_name):
             units.append(FileUnit(path, named, n_bytes))
             continue
-        for start in range(0, n_bytes, block_bytes):
-            end = min(start + block_bytes, n_bytes)
+        for start in range(0, n_bytes, size):
+            end = min(start + size, n_bytes)
             units.append(FileUnit(path, named, end - start, LineRange(start, end)))
     return units
 
@@ -92,13 +90,14 @@ def _trace_unit(traces: list[SpooledTrace], n_bytes: int) -> TraceUnit:
 
 
 def _is_cut(path: str, format_name: str | None) -> bool:
-    """Whether a file is plain lines of records."""
-    if not os.path.isfile(path) or format_name not in (None, NATIVE_FORMAT):
+    """Whether a file is plain lines of records, and can be read from any place."""
+    if not is_file(path) or format_name not in (None, NATIVE_FORMAT):
         return False
     try:
-        with open(path, "rb") as raw:
+        with open_binary(path) as opened:
+            raw: Any = opened
             stream = decompressed(raw)
-            if stream is not raw:
+            if stream is not raw or not raw.seekable():
                 return False
             return format_name == NATIVE_FORMAT or is_native(read_opening(path, stream)[0])
     except (OSError, ZstandardMissing, *BROKEN_STREAM):

@@ -29,6 +29,8 @@ from agentunit.traces.spools import Spool, finish_spool, read_traces
 _RECORDS_A_BLOCK = 4096
 _LINE_BYTES_A_BLOCK = 8 << 20
 
+Lines = bytes | bytearray
+
 
 @dataclass(frozen=True)
 class Job:
@@ -43,7 +45,7 @@ class Job:
         """What reads the files of its units."""
         return TraceFiles([self.first_path], format=self.format, expected=self.expected)
 
-    def blocks(self, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, bytes]]:
+    def blocks(self, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, Lines]]:
         """What is made of the records of a unit."""
         raise NotImplementedError
 
@@ -58,7 +60,7 @@ class ScoringJob(Job):
     with_lines: bool = False
     batch_size: int = 64
 
-    def blocks(self, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, bytes]]:
+    def blocks(self, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, Lines]]:
         """The records' scores."""
         return _scored(self, found, counts)
 
@@ -88,15 +90,15 @@ class SpoolFiles:
 
 
 def work_on_unit(
-    job: Job, unit: Unit, spools: SpoolFiles, bad_before: int = 0
-) -> Iterator[tuple[Block, bytes] | UnitEnd]:
+    job: Job, unit: Unit, spools: SpoolFiles, first: int = 0, bad_before: int = 0
+) -> Iterator[tuple[Block, Lines] | UnitEnd]:
     """Do a job on what a unit holds: blocks of records, each with its lines, and at last what is known of it all.
 
-    The spans of a file are written to ``spools.own``: their traces may go on in other files. ``bad_before`` parts of
-    the unit's file before it could not be read.
+    The spans of a file are written to ``spools.own``: their traces may go on in other files. Records are numbered from
+    ``first``. ``bad_before`` parts of the unit's file before it could not be read.
     """
     source = job.source()
-    counts = UnitCounts()
+    counts = UnitCounts(first)
     used_before = None if job.expected is None else job.expected.take_use()
     with ExitStack() as stack:
         groups = stack.enter_context(SpanGroups(source.notes, file=spools.own))
@@ -118,9 +120,10 @@ def work_on_unit(
 
 
 class UnitCounts:
-    """What is counted while a unit is read."""
+    """What is counted while a unit is read; ``first`` is the place of its first record in the input, as is guessed."""
 
-    def __init__(self) -> None:
+    def __init__(self, first: int = 0) -> None:
+        self.first = first
         self.n_bad = 0
         self.is_cut_off = self.is_refused = False
         self.errors: list[InputError] = []
@@ -148,14 +151,14 @@ def _found(
     return source.read_file(unit.path, unit.named, groups, unit.lines, bad_before)
 
 
-def _scored(job: ScoringJob, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, bytes]]:
+def _scored(job: ScoringJob, found: Iterator[Record | InputError], counts: UnitCounts) -> Iterator[tuple[Block, Lines]]:
     infos = [describe(metric) for metric in job.metrics]
     latest: list[Item] = []
     run = Run(found, job.metrics, batch_size=job.batch_size, strict=job.strict, aggregated=False)
     run.on_scored = lambda item, scores: latest.append(item)
     without_content = user_failed = 0
 
-    def block(collected: Collector) -> tuple[Block, bytes]:
+    def block(collected: Collector) -> tuple[Block, Lines]:
         nonlocal without_content, user_failed
         n_without_content, n_user_failed = run.n_without_content - without_content, run.n_user_failed - user_failed
         made = collected.block(counts.take_errors(), n_without_content, n_user_failed)
@@ -163,13 +166,14 @@ def _scored(job: ScoringJob, found: Iterator[Record | InputError], counts: UnitC
         return made
 
     def collector() -> Collector:
-        return Collector(infos, by=job.by, with_lines=job.with_lines, with_ids=job.with_ids)
+        first = counts.first + run.n_cases
+        return Collector(infos, first, by=job.by, with_lines=job.with_lines, with_ids=job.with_ids)
 
     now = collector()
     try:
         for case in run:
             item = latest.pop()
-            now.add(case, bool(str(item.case.id or "")), item.case.metadata)
+            now.add(case, str(item.case.id or ""), item.case.metadata)
             if now.n_records >= _RECORDS_A_BLOCK or now.n_line_bytes >= _LINE_BYTES_A_BLOCK:
                 yield block(now)
                 now = collector()

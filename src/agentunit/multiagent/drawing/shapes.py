@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import hypot
-from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
 UNIT_PX = 7.0
@@ -182,14 +181,6 @@ class Element:
         attributes = "".join(f" {name}={quoteattr(value)}" for name, value in self.attributes.items())
         inside = "".join(each.markup() if isinstance(each, Element) else escape(each) for each in self.children)
         return f"<{self.tag}{attributes}>{inside}</{self.tag}>" if inside else f"<{self.tag}{attributes}/>"
-
-    def data(self) -> list[Any]:
-        """The element as plain lists, ``[tag, attributes, children]``, for a script that builds it."""
-        return [
-            self.tag,
-            self.attributes,
-            [each.data() if isinstance(each, Element) else each for each in self.children],
-        ]
 
 
 def shape(tag: str, kind: str = "", /, *children: Element | str | None, **attributes: str | float) -> Element:

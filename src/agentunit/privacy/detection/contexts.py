@@ -23,7 +23,9 @@ _PHONE_WORD = (
     r"(?:tele?(?:phone|fon|fono)?|phone|t\xc3\xa9l|mobile|mob|cell(?:phone|ular)?|fax|desk|landline|hotline|whats ?app"
     r"|sms|call|dial|text|reach|ring|contact|handy|(?:my|his|her|their) number)"
 )
-_PHONE_WORDS = re.compile(rf"(?i:(?:\b|_){_PHONE_WORD}(?:\b|_))".encode("latin-1"))
+# Before a word, and after it: names of fields join words by underscores or by capital letters.
+_END = r"(?:\b|_|(?:Number|No|Num|Nr|Id|ID)\b)"
+_PHONE_WORDS = re.compile(rf"(?i:(?:\b|_){_PHONE_WORD}(?:\b|_))|[a-z]Phone".encode("latin-1"))
 _OTHER_NUMBERS = re.compile(
     rb"(?i)(?:\b|_)(?:order|ids?\b|ref|ticket|invoice|account|acct|case|flight|reserv|booking|confirm|card|zip|postal|price"
     rb"|item|sku|track|serial|imei|product|policy|ssn|social|iban|version|model|date|born|amount|total|isbn|room|gift"
@@ -52,6 +54,8 @@ def check_spoken_phone(candidate: Candidate) -> Sequence[Span]:
     if not 7 <= len(digits) <= 15 or len(set(digits)) < 3 or joined(candidate):
         return ()
     if _DATE_FORM.match(number) or _DECIMAL.fullmatch(number):
+        return ()
+    if candidate.before(5).lower() == b"text=":
         return ()
     nearest_words = _PHONE_WORDS.split(candidate.before(32))[-1]
     return () if _OTHER_NUMBERS.search(nearest_words) else candidate.whole()
@@ -113,13 +117,15 @@ def check_document(candidate: Candidate) -> Sequence[Span]:
 _QUOTES = r"(?:[\\\"'\x60*)\]]|\xe2\x80[\x98-\x9d]){0,4}"
 _OPEN = r"(?:[\\\"'\x60*(\[#]|\xe2\x80[\x98-\x9d]){0,4}"
 _WS = r"[ \t\r\n]{0,3}"
-_IS = (
-    rf"{_QUOTES}{_WS}(?:(?i:number|no|num|nr|id)\b\.?)?{_QUOTES}{_WS}"
+IS = (
+    rf"{_QUOTES}{_WS}(?:[_-]?(?i:number|no|num|nr|id)\b\.?)?{_QUOTES}{_WS}"
     rf"(?:(?i:is|was)\b|:|=|-|\xe2\x80\x93|\#|,)?{_WS}{_OPEN}"
 )
-_WORDS_BETWEEN = r"[A-Za-z ,.:=\"'\\()_*>|/\[\]-]{0,24}"
+_WORDS_BETWEEN = r"[A-Za-z ,.:=\"'\\()_*>|/\[\]-]{0,24}(?:[:=][ \t]{0,2}\r?\n[ \t]{0,8})?"
 _CARD_IS = re.compile(
-    rf"(?i:(?:\b|_)(?:cards?|visa|amex|mastercard|maestro|diners|discover|pan|cc)(?:\b|_)){_IS}\Z".encode("latin-1")
+    rf"(?:(?i:(?:\b|_)(?:cards?|visa|amex|mastercard|maestro|diners|discover|pan|cc))|[a-z]Card){_END}{IS}\Z".encode(
+        "latin-1"
+    )
 )
 _NUMBER = rf"[+(]{{0,2}}[0-9](?:(?:{GAP}|[()]){{0,2}}[0-9]){{6,16}}"
 _MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
@@ -134,21 +140,23 @@ CONTEXTS = (
     Recognizer(
         "date_of_birth",
         "birth_date",
-        rf"(?:\b|_)(?i:born|birth|birthday|birthdate|d\.?o\.?b|geb(?:oren)?)(?:\b|_){_WORDS_BETWEEN}(?P<value>{_DATE})",
+        rf"(?:(?:\b|_)(?i:born|birth|birthday|birthdate|d\.?o\.?b|geb(?:oren|urtsdatum)?|n\xc3\xa9e?|naissance|nacimiento"
+        rf"|nascimento|nascita|geboortedatum)(?:\b|_|Date)|[a-z](?:Birth|Dob|DOB|Birthday)(?:\b|Date)){_WORDS_BETWEEN}"
+        rf"(?P<value>{_DATE})",
         0.9,
         check_birth_date,
     ),
     catalog_recognizer(
         "ssn",
         "ssn_by_context",
-        rf"(?:\b|_)(?i:ssn|social[ _]security|social insurance)\b{_IS}"
+        rf"(?:(?:\b|_)(?i:ssn|social[ _-]?security|social insurance)|[a-z](?:Ssn|SSN|SocialSecurity)){_END}{IS}"
         rf"(?P<value>[0-9]{{3}}(?:[ .]|{DASH})?[0-9]{{2}}(?:[ .]|{DASH})?[0-9]{{4}})\b",
         check_spoken_ssn,
     ),
     catalog_recognizer(
         "credit_card",
         "card_by_context",
-        rf"(?:\b|_)(?i:cards?|credit|debit|visa|amex|mastercard|maestro|diners|discover|pan|cc)(?:\b|_)"
+        rf"(?:(?:\b|_)(?i:cards?|credit|debit|visa|amex|mastercard|maestro|diners|discover|pan|cc)|[a-z]Card){_END}"
         rf"{_WORDS_BETWEEN}(?:\# ?)?(?P<value>[0-9]{{12,19}}|[0-9]{{4}}(?:(?:[ .]|{DASH})[0-9]{{4}}){{3}})\b",
         check_spoken_card,
     ),
@@ -163,7 +171,9 @@ CONTEXTS = (
     Recognizer(
         "passport",
         "passport",
-        rf"(?:\b|_)(?i:passport|passeport|reisepass|travel document)(?:\b|_){_IS}"
+        rf"(?:(?:\b|_)(?i:passport|passeport|reisepass|pasaporte"
+        rf"|passaporte|paspoort|travel document)|[a-z]Passport){_END}"
+        rf"{IS}"
         r"(?P<value>(?i:[A-Z]){0,2}[0-9]{6,9}|[A-Z0-9]{8,9})\b",
         0.92,
         check_document,
@@ -171,7 +181,7 @@ CONTEXTS = (
     Recognizer(
         "driver_license",
         "driver_license",
-        rf"(?i:(?:\b|_)(?:driv(?:er|ing)(?:'?s|\xe2\x80\x99s|s')?[ _]?(?:licen[cs]e|permit)|dl))(?:\b|_){_IS}"
+        rf"(?i:(?:\b|_)(?:driv(?:er|ing)(?:'?s|\xe2\x80\x99s|s')?[ _-]?(?:licen[cs]e|permit)|dl)){_END}{IS}"
         r"(?P<value>[A-Z]{0,5}[0-9](?:[ -]?[A-Z0-9]){4,16}|[A-Z][A-Z0-9]{4,17})\b",
         0.8,
         check_document,
@@ -179,8 +189,9 @@ CONTEXTS = (
     Recognizer(
         "medical_record",
         "medical_record",
-        r"(?i:(?:\b|_)(?:mrn|(?:medical|health|patient)[ _]?records?|patient|nhs|medicare|health (?:card|insurance)))"
-        rf"(?:\b|_){_IS}"
+        r"(?i:(?:\b|_)(?:mrn|(?:medical|health|patient)[ _-]?records?"
+        r"|patient|nhs|medicare|health[ _-]?(?:card|insurance)))"
+        rf"{_END}{IS}"
         r"(?P<value>(?i:[A-Z]){0,4}-?[0-9](?:[ -]?[0-9]){4,11})\b",
         0.92,
         check_document,
@@ -188,7 +199,8 @@ CONTEXTS = (
     catalog_recognizer(
         "phone",
         "phone_by_context",
-        rf"(?i:(?:\b|_){_PHONE_WORD})(?:\b|_){_WORDS_BETWEEN}(?P<value>{_NUMBER}{NUMBER_END})",
+        rf"(?:(?i:(?:\b|_){_PHONE_WORD})|[a-z](?:Phone|Mobile|Tel|Fax)){_END}{_WORDS_BETWEEN}"
+        rf"(?P<value>{_NUMBER}{NUMBER_END})",
         check_spoken_phone,
     ),
     # The number is read backwards from its last digit: patterns that count digits from every start cost too much.

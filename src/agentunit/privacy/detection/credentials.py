@@ -41,6 +41,43 @@ def check_password(candidate: Candidate) -> Sequence[Span]:
     return (Span(candidate.start, candidate.start + len(kept), candidate.confidence),)
 
 
+def check_password_word(candidate: Candidate) -> Sequence[Span]:
+    """A plain word as a password, unless it says something about the password: "is wrong", "was changed"."""
+    written, after = candidate.written.lower(), candidate.after(5)
+    if after and after[:1] not in b".!,;\n\"'`" and after != b" and ":
+        return ()
+    if written in _SAID_OF_PASSWORDS or written.endswith((b"ed", b"ing", b"ly", b"able", b"ible", b"ive", b"ful")):
+        return ()
+    return check_password(candidate)
+
+
+def check_password_beside(candidate: Candidate) -> Sequence[Span]:
+    """What stands right beside the word: letters with digits or signs, as no sentence goes on."""
+    written = candidate.written.rstrip(_CLOSING)
+    if not _LETTER.search(written) or not (_DIGIT.search(written) or _SIGN.search(written)) or len(written) < 6:
+        return ()
+    return check_password(candidate)
+
+
+def check_pin(candidate: Candidate) -> Sequence[Span]:
+    """Four to eight digits that are no year of a date, and no postal code."""
+    after = candidate.after(2)
+    return () if after[:1] in (b"-", b"/", b".") and after[1:].isdigit() else candidate.whole()
+
+
+_SIGN = re.compile(rb"[!#$%&*+=?@^|~]")
+_SAID_OF_PASSWORDS = frozenset(
+    b"""
+    wrong incorrect correct right invalid valid required optional missing empty weak strong secure safe unsafe stored
+    hidden visible encrypted hashed plain short longer shorter least never always still already there where what which
+    being either neither their yours theirs something anything nothing unknown known different the same case your
+    mandatory needed sensitive unique random default blank null none true false here below above ready private public
+    secret shared about after before between only just also again because when until while since enough better worse
+    continue access log login proceed avoid protect ensure prevent comply match allow important
+    necessary possible impossible available unavailable wrongly outdated stale fine good great okay okay
+    """.split()
+)
+
 _QUOTE = r"(?:\\?[\"'\x60])?"
 _SET_TO = rf"{_QUOTE}[ \t]{{0,2}}(?::=?|=>?)[ \t]{{0,2}}"
 # Visible characters without quotes and backslash; then also without comma and semicolon; then without / and @.
@@ -52,7 +89,13 @@ _NO_WORD = (
     r"[A-Za-z.()\[\]{}<>\x80-\xf4-]{0,40}(?:[0-9]|[a-z][A-Z]|[!#$%&*+/:=?@^_|~]"
     rf"{_UNQUOTED}){_UNQUOTED}{{0,100}}"
 )
-_PASSWORD = "(?i:pass(?:word|wd|phrase|code)?|pwd)"
+_PASSWORD = (
+    "(?i:pass(?:word|wd|phrase|code)?|pwd|passwort|kennwort|contrase\xc3\xb1a|mot de passe|senha|wachtwoord|parola)"
+)
+# What joins a word for a password to other words in the name of a field: userPassword, PGPASSWORD, db_password.
+_PASSWORD_FIELD = rf"(?:(?:\b|_|\b[A-Z]{{2,12}}){_PASSWORD}|[a-z](?:Password|Passwd|Passphrase|Passcode|Pwd))"
+_FOR_WHAT = r"(?: (?i:for|to|of|on|at) (?:[A-Za-z0-9'.@_-]{1,24} ){1,5}?| )"
+_LOGIN_WORD = r"(?i:log(?:ged)? ?in|sign(?:ed)? ?in|user(?:name)?|account|login|credentials|ssh|connect|unlock)"
 _SECRET = (
     "(?i:api[_ -]?key|access[_-]?key(?:[_-]?id)?|secret(?:[_-]?(?:access[_-]?)?key)?|client[_-]?secret"
     "|(?:access|auth|refresh|bearer|session|id|api)[_-]?token|token|authorization|account[_-]?key"
@@ -86,14 +129,14 @@ ASSIGNMENTS = (
     Recognizer(
         "password",
         "password_in_quotes",
-        rf"(?:\b|_){_PASSWORD}{_SET_TO}\\?[\"'\x60](?P<value>(?:{_QUOTED}| ){{4,100}})\\?[\"'\x60]",
+        rf"{_PASSWORD_FIELD}{_SET_TO}\\?[\"'\x60](?P<value>(?:{_QUOTED}| ){{4,100}})\\?[\"'\x60]",
         0.9,
         check_password,
     ),
     Recognizer(
         "password",
         "password_assigned",
-        rf"(?:\b|_){_PASSWORD}[*]{{0,2}}(?:[ \t]{{0,2}}=[ \t]{{0,2}}|:[*]{{0,2}}[ \t]{{0,2}})"
+        rf"{_PASSWORD_FIELD}[*]{{0,2}}(?:[ \t]{{0,2}}=[ \t]{{0,2}}|:[*]{{0,2}}[ \t]{{0,2}}| - )"
         rf"(?P<value>{_NO_WORD})",
         0.8,
         check_password,
@@ -101,9 +144,51 @@ ASSIGNMENTS = (
     Recognizer(
         "password",
         "password_said",
-        rf"\b{_PASSWORD} (?i:is|was|to)(?: now)?:?[ \t]{{1,2}}{_QUOTE}(?P<value>{_NO_WORD})",
+        rf"\b{_PASSWORD}{_FOR_WHAT}(?i:is|was|to|as|will be|should be"
+        rf"|ist|lautet|est|es|\xc3\xa9)(?i: now| set to| still)?:?"
+        rf"[ \t]{{1,2}}{_QUOTE}(?P<value>{_NO_WORD})",
         0.8,
         check_password,
+    ),
+    Recognizer(
+        "password",
+        "password_word",
+        rf"\b{_PASSWORD}{_FOR_WHAT}(?i:is|was|changed to|set to|reset to)(?i: now)?:?[ \t]{{1,2}}{_QUOTE}"
+        r"(?P<value>[a-zA-Z]{5,32})",
+        0.6,
+        check_password_word,
+    ),
+    Recognizer(
+        "password",
+        "password_changed",
+        rf"\b(?i:changed|updated|set|reset) (?i:my|the|his|her|their|your|its) {_PASSWORD} to {_QUOTE}"
+        r"(?P<value>[a-zA-Z]{5,32})",
+        0.6,
+        check_password_word,
+    ),
+    Recognizer(
+        "password",
+        "password_beside",
+        rf"\b(?i:password|passwd|passphrase|passcode|pwd)[ \t]{{1,2}}{_QUOTE}(?P<value>{_NO_WORD})",
+        0.7,
+        check_password_beside,
+    ),
+    Recognizer(
+        "password",
+        "password_used",
+        rf"\b(?i:use|using|try|enter|type|with)[ \t]{_QUOTE}"
+        rf"(?P<value>{_NO_WORD}){_QUOTE} (?i:as|for) (?i:the|your|my|a|its)"
+        rf"(?: (?i:temporary|new|initial|default|admin|wifi|login))? {_PASSWORD}",
+        0.75,
+        check_password,
+    ),
+    Recognizer(
+        "password",
+        "pin_said",
+        r"\b(?i:pin)(?: (?i:code|number))?(?: (?i:for|of) (?:[A-Za-z']{1,16} ){1,4}?| |:|=)(?i:is|was)?[ :\t]{0,2}"
+        r"(?P<value>[0-9]{4,8})\b",
+        0.8,
+        check_pin,
     ),
 )
 
@@ -189,6 +274,39 @@ CREDENTIALS = (
         rf"\bdop_v1_[0-9a-f]{{64}}\b|\bdapi[0-9a-f]{{32}}\b|\bhvs\.{_W}{{24,}}|\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{{32}}\b"
         rf"|\bAGE-SECRET-KEY-1[A-Z0-9]{{58}}\b|\blin_api_[A-Za-z0-9]{{40}}\b|\bntn_[A-Za-z0-9]{{40,}}"
         r"|\b[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
+    ),
+    _key(
+        "work_tools",
+        rf"\bATATT3x{_W}{{40,}}=?|\bATCTT3x{_W}{{40,}}|\bATBB[A-Za-z0-9]{{20,}}|\bfig[dou]_{_W}{{20,}}"
+        rf"|\bsecret_[A-Za-z0-9]{{40,}}|\bPMAK-[0-9a-f]{{24}}-[0-9a-f]{{34}}|\bpat[A-Za-z0-9]{{14}}\.[0-9a-f]{{64}}"
+        rf"|\bpat-(?:na|eu)[0-9]-[0-9a-f-]{{36}}|\bCFPAT-{_W}{{40,}}|\btfp_{_W}{{20,}}|\bxkeysib-[0-9a-f]{{60,}}-[A-Za-z0-9]{{16}}"
+        rf"|\bdp\.(?:pt|st|sa|ct|scim|audit)\.{_W}{{16,}}(?:\.{_W}{{16,}})?|\bops_eyJ{_W}{{40,}}",
+    ),
+    _key(
+        "observability",
+        rf"\bglsa_[A-Za-z0-9]{{20,}}_[0-9a-f]{{8}}\b|\bglc_[A-Za-z0-9+/=]{{32,}}|\bNRAK-[A-Z0-9]{{20,}}|\bNRII-{_W}{{20,}}"
+        rf"|\bNRJS-[0-9a-f]{{19}}\b|\bNRRA-[0-9a-f]{{42}}\b|\bsntry[su]_[A-Za-z0-9_=+/-]{{40,}}|\bphc_[A-Za-z0-9]{{32,}}"
+        rf"|\bphx_[A-Za-z0-9]{{32,}}|\bddp_[A-Za-z0-9]{{30,}}|\bdt0c01\.[A-Z0-9]{{24}}\.[A-Z0-9]{{64}}",
+    ),
+    _key(
+        "databases",
+        rf"\bpcsk_{_W}{{30,}}|\bsb[pr]_[0-9a-f]{{40}}\b|\bsb_(?:secret|publishable)_{_W}{{20,}}|\bpscale_(?:tkn|pw|oauth)_{_W}{{30,}}"
+        rf"|\bnapi_[A-Za-z0-9]{{40,}}|\bHRKU-{_W}{{30,}}|\bnfp_[A-Za-z0-9]{{36,}}|\btskey-[a-z]+-{_W}{{20,}}|\bpul-[0-9a-f]{{40}}\b"
+        rf"|\bvercel_[A-Za-z0-9_]{{20,}}|\bfo1_{_W}{{40,}}|\bCCIPAT_[A-Za-z0-9_]{{40,}}|\bbkua_[0-9a-f]{{40}}\b"
+        rf"|\bLTAI[A-Za-z0-9]{{16,24}}\b|\bAKID[A-Za-z0-9]{{32}}\b|\batlasv1\.{_W}{{40,}}|\b[A-Za-z0-9]{{14}}\.atlasv1\.{_W}{{40,}}",
+    ),
+    _key(
+        "payments",
+        rf"\bsq0(?:atp|csp|idp)-{_W}{{22,}}|\bEAAA[A-Za-z0-9+/=_-]{{56,}}|\bEZ[AT]K[A-Za-z0-9]{{54}}\b|\bshippo_(?:live|test)_[0-9a-f]{{40}}\b"
+        rf"|\baccess-(?:sandbox|development|production)-[0-9a-f-]{{36}}\b|\baccess_token\$(?:production|sandbox)\$[0-9a-z]{{16}}\$[0-9a-f]{{32}}"
+        rf"|\brzp_(?:live|test)_[A-Za-z0-9]{{14}}\b|\bFLWSECK(?:_TEST)?-[0-9a-f]{{32}}-X\b|\bduffel_(?:live|test)_{_W}{{40,}}",
+    ),
+    _key(
+        "chat",
+        rf"\b[MNO][A-Za-z0-9_-]{{23,27}}\.[A-Za-z0-9_-]{{6}}\.[A-Za-z0-9_-]{{27,45}}|\bmfa\.{_W}{{80,}}"
+        r"|https://(?:canary\.|ptb\.)?discord(?:app)?\.com/api/webhooks/[0-9]{15,20}/[A-Za-z0-9_-]{50,}"
+        r"|https://[a-z0-9.-]{1,60}\.webhook\.office\.com/webhookb2/[A-Za-z0-9@/-]{60,}"
+        rf"|\bsl\.[A-Za-z0-9_-]{{100,}}|\bEAA[A-Z][A-Za-z0-9]{{90,}}|\b[ps]k\.eyJ{_W}{{40,}}\.{_W}{{20,}}|\b1//0{_W}{{30,}}",
     ),
     Recognizer("api_key", "azure_account", r"\bAccountKey=(?P<value>[A-Za-z0-9+/]{86}==)", 0.98),
 )

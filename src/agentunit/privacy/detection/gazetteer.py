@@ -31,6 +31,10 @@ class Kind:
     """One of the most frequent surnames of the United States."""
     FREQUENT_FIRST = 256
     """One of the most frequent first names of the United States, or one that many languages share."""
+    FOREIGN_WORD = 512
+    """A frequent plain word of German, Spanish, French, Italian, Dutch or Portuguese."""
+    EASTERN_LAST = 1024
+    """A surname that stands before the given name: Chinese, Japanese, Korean, Vietnamese."""
 
 
 _LETTERS = str.maketrans(

@@ -18,6 +18,9 @@ _LOCAL = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'
 )
 _MOST_LOCAL_BYTES = 64
 _APOSTROPHE_IN_NAME = re.compile(rb"[A-Za-z0-9._%+\x80-\xf4-]*[A-Za-z\x80-\xf4]'[A-Za-z\x80-\xf4][^']*")
+# In UTF-8: Thai and its neighbors, and all that is written from U+3000 on.
+_UNSPACED = re.compile(rb"\xe0[\xb8-\xbb]|[\xe3-\xed]|\xef[\xbc-\xbf]")
+_LATIN_END = re.compile(rb"[A-Za-z0-9._%+-]+\Z")
 _HOST_CHARACTER = r"[A-Za-z0-9\x80-\xf4]"
 
 
@@ -36,8 +39,8 @@ def check_email(candidate: Candidate) -> Sequence[Span]:
         kept = kept.rpartition(mark)[2]
     if candidate.after(1) == b"'" or not _APOSTROPHE_IN_NAME.fullmatch(kept):
         kept = kept.rpartition(b"'")[2]
-    kept = kept.lstrip(b".")
-    if not kept or kept.endswith(b".") or b".." in kept:
+    kept = _after_other_script(kept.lstrip(b"."))
+    if not kept or kept.endswith(b".") or b".." in kept or _is_nobodys_mail(kept, candidate):
         return ()
     start = candidate.start - len(kept)
     before = candidate._replace(start=start).before(80)
@@ -45,6 +48,20 @@ def check_email(candidate: Candidate) -> Sequence[Span]:
     if before.endswith(b":") and re.search(rb"://[!-~]{0,64}:\Z", before) is not None:
         return ()
     return [Span(start, candidate.end, candidate.confidence)]
+
+
+def _after_other_script(local: bytes) -> bytes:
+    """The part in Latin letters of a local part that a script without spaces runs into: ``请写信给ada@example.org``."""
+    if local.isascii():
+        return local
+    latin = _LATIN_END.search(local)
+    return latin[0] if latin is not None and _UNSPACED.search(local[: latin.start()]) else local
+
+
+def _is_nobodys_mail(local: bytes, candidate: Candidate) -> bool:
+    """Whether it is a repository, ``git@github.com:``, or a unit of systemd, ``getty@tty1.service``: nobody's mail."""
+    is_unit = candidate.written.endswith((b".service", b".socket", b".timer", b".target", b".mount"))
+    return is_unit or local == b"git" or (local == b"hg" and candidate.after(1) == b":")
 
 
 def _quoted_local(window: bytes) -> bytes:

@@ -14,14 +14,16 @@ _CUES_BY_POINTS = {
             sgt. lt. gen. sen. hon. mme mme. mlle dott. miss professor doctor herr frau señor señora senor
             senora doña signor signora madame monsieur captain colonel sergeant lieutenant judge senator
             uncle aunt auntie detective mayor chancellor governor congressman congresswoman sheriff
-            inspector named dear name's name? regards regards, sincerely sincerely, signed,
+            inspector named dear name's name? regards regards, sincerely sincerely, signed, heiße heisse appelle
+            llamo chamo chamo-me chiamo heet namens herrn mevrouw meneer dhr. sig. sig.ra dott.ssa sr.ª senhor senhora
+            appelé nommé llamado llamada chamado chamada mlle. mademoiselle bayan pani pana
             """
         ),
         *phrases(
             """
             name is | name was | named as | call me | calls me | called me | call him | call her | known as
             | goes by | name of | behalf of | yours truly, | signed by | my name | surname is | prime
-            minister | vice president
+            minister | vice president | name ist | nom est | nombre es | nome é | nome è | naam is | namn är | navn er
             """
         ),
     ),
@@ -29,7 +31,10 @@ _CUES_BY_POINTS = {
         *words(
             """
             i'm under cheers, love, yours, best, thanks, hi hi, hello hello, hey hey, president officer king
-            queen prince princess pope coach nurse agent minister general it's welcome, sorry,
+            queen prince princess pope coach nurse agent minister general it's welcome, sorry, hallo hallo, liebe
+            lieber grüße, grüßen, gruß, bonjour bonjour, cordialement, chère cher hola hola, soy estimado estimada
+            saludos, atentamente, olá olá, sou prezado prezada atenciosamente, ciao ciao, gentile saluti, beste groet,
+            don doña dom
             """
         ),
         *phrases(

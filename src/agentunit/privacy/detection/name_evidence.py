@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
+from agentunit.privacy.detection.eastern_names import is_given_in_syllables, is_vietnamese
 from agentunit.privacy.detection.gazetteer import Kind, entries, fold, kinds_of, word_set, words
 
 PARTICLES = word_set(
@@ -27,7 +28,7 @@ AMBIGUOUS = word_set(
     reed dale glen heath forest hunter mason carter cooper tanner parker tucker porter taylor tyler sky star
     angel king prince major german early young long an see so my in van le do page case price royal son autumn
     precious edit else job line nail nova pal said sol tea urban ale ales aria aura bent curt fedora fern franc
-    gale imam karma kelvin lore magnolia mare nadir nil rune rut sari tiara tor valentine vita
+    gale imam karma kelvin lore magnolia mare nadir nil rune rut sari tiara tor valentine vita per ola sala
     """
 )
 """Frequent first names that are just as frequent as plain words."""
@@ -51,6 +52,23 @@ PLAIN_WORDS = word_set(
     pinterest yahoo bing firefox chromium safari pytorch tensorflow numpy pandas kubernetes postgres mysql
     sqlite typescript yaml toml html bluetooth wifi airplane smartphone laptop website email online offline
     config codebase dataset timestamp username workflow webpage metadata plugin backend frontend
+    januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonntag
+    janvier fevrier mars avril juin juillet aout septembre octobre decembre lundi mardi mercredi jeudi vendredi samedi
+    dimanche enero febrero marzo abril mayo junio julio septiembre octubre noviembre diciembre lunes martes miercoles
+    jueves viernes sabado domingo janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro gennaio
+    febbraio aprile maggio giugno luglio settembre ottobre dicembre sie ihr ihre herrn damen herren guten hallo
+    bonjour merci hola gracias estimado estimada prezado prezada olá ola obrigado obrigada gentile grazie buongiorno
+    señor señora senhor senhora signor signora kunde kundin kundinnen kunden bestellung rechnung lieferung anfrage
+    anhang angebot vertrag termin uhr euro straße woche monat jahr team service cliente clientes pedido factura fatura
+    commande facture livraison ordine fattura consegna bestelling
+    apache kafka grafana redis terraform kibana airflow hadoop elasticsearch rabbitmq nginx ansible
+    logitech philips patagonia anker fitbit garmin adidas nike reebok lenovo asus acer huawei xiaomi oneplus oppo
+    panasonic canon nikon gopro dyson ikea bosch siemens braun nespresso starbucks mcdonald mcdonalds walmart costco
+    target verizon comcast vodafone fedex dhl ups boeing airbus porsche volkswagen audi hyundai nissan mazda subaru
+    volvo fiat renault peugeot citroen skoda lexus acura jeep chrysler dodge chevrolet cadillac buick mercedes harley
+    yamaha suzuki kawasaki ducati salesforce hubspot zendesk shopify squarespace wordpress dropbox slack zoom trello
+    jira confluence bitbucket gitlab jenkins circleci datadog splunk snowflake databricks anthropic openai mistral
+    llama copilot playstation nintendo xbox kindle pixel galaxy macbook iphone ipad airpods chromebook thinkpad
     """
 )
 """Capitalised words that are no names here, or open the name of something else, whatever the lists say."""
@@ -90,6 +108,7 @@ SURNAME_ENDINGS = words(
     ovich evich sky ski ska skaya skiy skij wicz vich enko chuk czyk dze shvili oglu nen mann stein meier meyer
     maier escu poulos poulou akis idis iadis quist qvist strom lund gren berger baum ez etti elli ucci ini arov
     eyev ullah uddin zadeh yan datter ssohn huber bauer hoff dijk stra sma inga aite iene aitis auskas
+    akul akorn aporn iporn chai sak pong wong siri suk thong wattana swamy murthy nathan araman appa amma wati
     """
 )
 """Endings that surnames have in many languages, folded."""
@@ -98,6 +117,11 @@ SURNAME_ENDINGS = words(
 ENOUGH = 3.0
 MOST_AROUND = 5.5
 """The most points that the words around a candidate can give."""
+
+# Beginnings that no English word has and many African names do: Ngozi, Mbeki, Nkosi, Mwangi.
+_AFRICAN = re.compile("(?:n[dgjkstwyz]|m[bdkptwz]|gb|kw|hl|oluw|chukw|onye)[aeiou][a-z]{2,}")
+
+_LANGUAGE_SAMPLE = 500
 
 _CONTRACTIONS = ("n't", "'m", "'d", "'ll", "'ve", "'re", "'s")
 
@@ -139,8 +163,10 @@ class Word:
         "alone",
         "as_first",
         "can_start",
+        "can_start_eastern",
         "inside",
         "is_first_only",
+        "is_frequent_last",
         "is_initial",
         "is_place",
         "is_plain",
@@ -148,16 +174,21 @@ class Word:
         "is_thing",
     )
 
-    def __init__(self, word: str) -> None:
+    def __init__(self, word: str, in_foreign_text: bool = False) -> None:
         folded = fold(word)
         kind = kinds_of(word)
         if folded in PLAIN_WORDS or folded.endswith(_CONTRACTIONS):
             kind |= Kind.WORD
         elif kind & Kind.FREQUENT_FIRST and folded not in AMBIGUOUS:
             kind &= ~(Kind.WORD | Kind.RARE_WORD)
+        elif in_foreign_text and kind & Kind.FOREIGN_WORD:
+            # The builder leaves names out unless the word is one of the most frequent, as "Sie" is.
+            kind |= Kind.WORD if kind & (Kind.FIRST | Kind.LAST) else Kind.RARE_WORD
+        in_syllables = is_given_in_syllables(word)
         self.is_initial = len(word) == 1
-        self.is_thing = folded in THINGS or is_identifier(word)
+        self.is_thing = folded in THINGS or (is_identifier(word) and not in_syllables)
         self.is_first_only = bool(kind & Kind.FIRST) and not kind & Kind.PLACE
+        self.is_frequent_last = bool(kind & Kind.FREQUENT_LAST)
         self.is_place = bool(kind & Kind.PLACE) and not kind & Kind.FREQUENT_FIRST
         self.is_plain = bool(kind & (Kind.WORD | Kind.RARE_WORD))
         self.is_surely_name = not self.is_plain and bool(kind & (Kind.FIRST | Kind.LAST) or _has_surname_ending(folded))
@@ -165,6 +196,12 @@ class Word:
         self.inside = None if self.is_thing else _points_inside(kind, folded, word)
         self.alone = _points_alone(kind, folded)
         self.can_start = not self.is_thing and _can_start(kind, folded, word, self.as_first)
+        is_foreign_form = in_syllables or is_vietnamese(word) or _AFRICAN.fullmatch(folded)
+        if is_foreign_form and not self.is_plain and not kind & Kind.PLACE:
+            self.as_first, self.inside = max(self.as_first, 2.0), max(self.inside or 0.0, 2.0)
+        elif kind & Kind.EASTERN_LAST and not self.is_plain:
+            self.as_first = max(self.as_first, 2.0)
+        self.can_start_eastern = bool(kind & Kind.EASTERN_LAST) or in_syllables
 
 
 def _can_start(kind: int, folded: str, word: str, as_first: float) -> bool:
@@ -239,11 +276,15 @@ def _points_alone(kind: int, folded: str) -> float:
     return 0.5
 
 
+def _has_foreign_form(word: str, folded: str) -> bool:
+    return bool(_AFRICAN.fullmatch(folded)) or is_given_in_syllables(word)
+
+
 _SPECIAL = PLAIN_WORDS | THINGS | PARTICLES | SUFFIXES
 _UNKNOWN = functools.cache(Word)
 
 
-def about(word: str) -> Word:
+def about(word: str, in_foreign_text: bool = False) -> Word:
     """What is known about a word; words about which nothing is known share their answer.
 
     >>> about("Qwxyzt") is about("Zyxwqt"), about("Mary").as_first > about("Qwxyzt").as_first
@@ -251,6 +292,29 @@ def about(word: str) -> Word:
     """
     folded = word.lower()
     is_unknown = len(word) > 3 and folded.isascii() and folded.isalpha() and folded not in entries()
-    if is_unknown and folded not in _SPECIAL and not _MIXED.match(word):
+    if is_unknown and folded not in _SPECIAL and not _MIXED.match(word) and not _has_foreign_form(word, folded):
         return _UNKNOWN("Qwxyzsson" if _has_surname_ending(folded) else "Qwxyzt")
-    return Word(word)
+    return Word(word, in_foreign_text)
+
+
+_ENGLISH = word_set("the and of to is that it for you with this be are was have not your will our we they what there")
+_OTHERS = word_set(
+    """
+    der das und ist nicht sie wir für mit auf von zu den dem ein eine einen im bitte ich haben sind wird werden ihre
+    ihr ihren uns bei nach wenn auch oder zum zur vom unsere le la les des et est une pour dans vous nous que qui sur
+    avec votre notre ce cette pas plus sont été el los las una por para con su es del al se ha más muy como pero sus
+    os um uma não com seu sua da do em ao na ou são foi pela pelo sobre il lo gli di che una sono della nel questo suo
+    het een van niet voor uw wij zijn deze naar ook
+    """
+)
+
+
+def is_foreign(text: str) -> bool:
+    """Whether a text is in one of the languages whose plain words are known beside those of English.
+
+    >>> is_foreign("Bitte legen Sie dem Paket den Lieferschein bei."), is_foreign("Please sign the form.")
+    (True, False)
+    """
+    words = text[:_LANGUAGE_SAMPLE].lower().split()
+    n_foreign = sum(word in _OTHERS for word in words)
+    return n_foreign > 1 and n_foreign > sum(word in _ENGLISH for word in words)

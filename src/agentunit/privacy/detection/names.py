@@ -6,13 +6,25 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
+from agentunit.privacy.detection.eastern_names import eastern_length
 from agentunit.privacy.detection.gazetteer import entries, fold
-from agentunit.privacy.detection.name_context import points_after, points_before
-from agentunit.privacy.detection.name_evidence import ENOUGH, MOST_AROUND, OPENERS, PARTICLES, SUFFIXES, Word, about
+from agentunit.privacy.detection.name_context import PLACE_POINTS, points_after, points_before
+from agentunit.privacy.detection.name_evidence import (
+    ENOUGH,
+    MOST_AROUND,
+    OPENERS,
+    PARTICLES,
+    SUFFIXES,
+    Word,
+    about,
+    is_foreign,
+)
+from agentunit.privacy.detection.script_names import find_script_names
 from agentunit.privacy.findings import CATALOG_CONFIDENCE, Finding
 
 _CONFIDENCE = CATALOG_CONFIDENCE["name"]
 LONGEST_WORD = 40
+_EASTERN_POINTS = 4.0
 LONGEST_NAME = 6
 """How many words a name has at most."""
 
@@ -50,17 +62,25 @@ _WORD = re.compile(rf"[^\W\d_]{_REST}")
 class _Words(dict[str, Word]):
     """What is known about each word met so far; forgets everything once it holds too many."""
 
+    def __init__(self, *, in_foreign_texts: bool) -> None:
+        super().__init__()
+        self._in_foreign_texts = in_foreign_texts
+
     def __missing__(self, word: str) -> Word:
         if len(self) > 100_000:
             self.clear()
-        known = about(word[:LONGEST_WORD])
+        known = about(word[:LONGEST_WORD], self._in_foreign_texts)
         if len(word) <= LONGEST_WORD:
             self[word] = known
         return known
 
 
-_words = _Words()
+_words = _Words(in_foreign_texts=False)
+_foreign_words = _Words(in_foreign_texts=True)
 _BEFORE_CODE = ("`", "$", "%", "\\")
+_WEEKDAY = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? {1,2}(?:\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b)"
+)
 _CODE_FOLLOWS = re.compile(r"\.[a-z_]|[(\[][\w'\")\]]|::|->|`|=[\w'\"]")
 
 
@@ -78,7 +98,7 @@ def find_names(text: str) -> list[Finding]:
     ['Mathias Ruud']
     """
     search = _Search(text)
-    known = _words
+    known = search.words
     for run in (_LOWER_RUN if search.is_lower else _RUN).finditer(text):
         words = run.group().split(" ")
         if len(words) == 1:
@@ -88,15 +108,15 @@ def find_names(text: str) -> list[Finding]:
                 search.look_at_word(run.start(), word)
             continue
         for word in words:
-            if known[word].can_start:
+            if known[word].can_start or known[word].can_start_eastern:
                 search.look_at(run.start(), run.end(), words)
                 break
     return search.findings()
 
 
 def find_names_in(texts: list[str]) -> list[list[Finding]]:
-    """The names of people in each text."""
-    return [find_names(text) for text in texts]
+    """The names of people in each text, in whatever script."""
+    return [[*find_names(text), *find_script_names(text)] if not text.isascii() else find_names(text) for text in texts]
 
 
 _OPENS_WORD = frozenset(" \n\t\"'(“‘*")
@@ -108,6 +128,7 @@ class _Search:
     def __init__(self, text: str) -> None:
         self.text = text
         self.is_lower = text.islower()
+        self.words = _foreign_words if is_foreign(text) else _words
         self._found: list[Finding] = []
         self._doubtful: list[tuple[int, int]] = []
         self._parts: set[str] = set()
@@ -128,7 +149,7 @@ class _Search:
         if not word.isalpha():
             self.look_at(start, start + len(word), [word])
             return
-        known = _words[word]
+        known = self.words[word]
         if not self.is_lower or self._can_start_in_lower_case(known, start):
             self._decide(((start, start + len(word), word),), known, known.alone)
 
@@ -141,11 +162,17 @@ class _Search:
                 start += len(part) + 1
         else:
             words = [(match.start(), match.end(), match.group()) for match in _WORD.finditer(self.text, start, end)]
-        known = [_words[word] for _, _, word in words]
+        known = [self.words[word] for _, _, word in words]
         n_words = len(words)
         first = 0
         while first < n_words:
             begin = known[first]
+            if begin.can_start_eastern and not self.is_lower:
+                length = eastern_length([word for _, _, word in words[first : first + LONGEST_NAME]])
+                if length:
+                    self._decide(words[first : first + length], begin, _EASTERN_POINTS)
+                    first += length
+                    continue
             if (
                 not begin.can_start
                 or (first and begin.as_first < 0 and not known[first - 1].is_plain)
@@ -158,9 +185,11 @@ class _Search:
                 first = last + 2
                 continue
             names_thing = last + 1 < n_words and self._names_thing(words, known, first, last)
+            is_name = False
             if not names_thing and (not first or words[first - 1][2] not in OPENERS):
-                self._decide(words[first : last + 1], begin, points)
-            first = last + 1
+                is_name = self._decide(words[first : last + 1], begin, points)
+            # A verb that is also a surname opens the sentence: "Call John Smith".
+            first = first + 1 if begin.is_plain and not is_name else last + 1
 
     def _names_thing(self, words: list[tuple[int, int, str]], known: list[Word], first: int, last: int) -> bool:
         """Whether a word that nobody is known by goes on with a plain one: "Codebase Navigator", "Smart Watch"."""
@@ -192,11 +221,11 @@ class _Search:
                 extra += 1.0
             elif (
                 word.inside is None or (self.is_lower and word.is_plain) or (must_be_known and not word.is_surely_name)
-            ):
+            ) and not (self.is_lower and i == first + 1 and self._is_announced_surname(word, words[first][0])):
                 break
             else:
                 extra += 0.5 if best_inside and word.is_surely_name else 0.0
-                best_inside = max(best_inside, word.inside)
+                best_inside = max(best_inside, word.inside or 1.0)
             last = i
         if known[first].is_initial and not best_inside:
             return last, -MOST_AROUND
@@ -204,20 +233,28 @@ class _Search:
             extra -= 1.0
         return last, known[first].as_first + best_inside + min(extra, 2.0)
 
-    def _decide(self, words: Sequence[tuple[int, int, str]], first_word: Word, points: float) -> None:
-        """Report a candidate that has enough evidence, with what stands around it."""
+    def _is_announced_surname(self, word: Word, start: int) -> bool:
+        """Whether a plain word is a surname, by what announces the name: "my name is john smith"."""
+        return word.is_frequent_last and points_before(self.text, start, True) >= ENOUGH
+
+    def _decide(self, words: Sequence[tuple[int, int, str]], first_word: Word, points: float) -> bool:
+        """Report a candidate that has enough evidence, with what stands around it; returns whether it has."""
         text = self.text
         start, end = words[0][0], words[-1][1]
         is_single = len(words) == 1
         if is_single:
             points = first_word.alone
-        if points + MOST_AROUND < ENOUGH or (is_single and _in_code(text, start, end)):
-            return
+        if points + MOST_AROUND < ENOUGH or (is_single and _in_code(text, start, end)) or _WEEKDAY.match(text, start):
+            return False
         before = points_before(text, start, first_word.is_first_only)
-        is_known = first_word.is_surely_name or any(_words[word].is_surely_name for _, _, word in words[1:])
+        if before == PLACE_POINTS and not is_single and self._ends_in_surname(words):
+            before = 0.0
+        is_known = first_word.is_surely_name or any(self.words[word].is_surely_name for _, _, word in words[1:])
         points += before + points_after(text, end, is_known)
         if self._found:
             points += self._points_in_list(start, first_word)
+        if self.words is _foreign_words and before <= 0 and not first_word.is_first_only:
+            points -= 1.0  # German writes every noun with a capital letter
         if self.is_lower:
             points -= 0.5
         elif text[start:end].isupper():
@@ -226,14 +263,20 @@ class _Search:
             if (text[start - 1 : start] or "\n") == "\n" == (text[end : end + 1] or "\n"):
                 points += 0.5
             if before < 2.0 and fold(text[start:end]) in entries():
-                return
+                return False
         if points < ENOUGH:
             if is_single and points > 0:
                 self._doubtful.append((start, end))
-            return
+            return False
         self._found.append(Finding("name", start, end, _CONFIDENCE, "name"))
         if not is_single or first_word.is_surely_name:
-            self._parts.update(word for _, _, word in words if len(word) > 2 and not _words[word].is_place)
+            self._parts.update(word for _, _, word in words if len(word) > 2 and not self.words[word].is_place)
+        return True
+
+    def _ends_in_surname(self, words: Sequence[tuple[int, int, str]]) -> bool:
+        """Whether the last word is a name and no place, so that a word such as "to" does not announce a place."""
+        last = self.words[words[-1][2]]
+        return last.is_surely_name and not last.is_place
 
     def _points_in_list(self, start: int, word: Word) -> float:
         """What it says that only a comma or "and" stands between the last name and this place."""

@@ -25,12 +25,25 @@ _DIGITS = b"0123456789"
 _VERSION_WORDS = frozenset(
     b"version release build firmware ver rev revision v section chapter ec enzyme clause article".split()
 )
+_ABOUT_VERSIONS = re.compile(
+    rb"(?i)\b(?:versions?|releases?d?|builds?|firmware|upgrad(?:e|ed|es|ing)|downgrad(?:e|ed)|updat(?:e|ed|es|ing)|install"
+    rb"(?:ed|ing|s)?|packages?|drivers?|patch(?:ed|es)?|changelog|dependenc(?:y|ies)|requires?|runtime|sdk|assembly"
+    rb"|chrome|chromium|firefox|safari|edge|pip|npm|nuget|maven|gem)\b|[=~<>!]=\s?\Z|[A-Za-z]/\Z|@\Z|\bv\Z"
+)
 _JOINED = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_@%$")
 _JOINED_BEFORE = _JOINED | frozenset(b"#+/-")
 _INSIDE_NUMBERS = frozenset(b"-./:,")
 _CALENDAR = re.compile(rb"(?:0?[1-9]|[12][0-9]|3[01])[-./ ](?:0?[1-9]|1[0-2])[-./ ](?:19|20)[0-9]{2}\b")
 _SHORTEST_CLEAR_IPV4 = 9
-_NETWORK_WORD = re.compile(rb"(?i)(?:\b|_)(?:ip|ipv4|addr|address|host|server|dns|ping|gateway|client|remote)(?:\b|_)")
+_NETWORK_WORD = re.compile(
+    rb"(?i)(?:\b|_)(?:ips?|ipv4|addr|address(?:es)?|host(?:s|name)?|servers?|dns|ping|gateway|clients?|remote|login|logged"
+    rb"|connect(?:ed|ion|ions|ing)?|requests?|visit(?:ed|or)?|subnet|router|firewall|network|traffic|block(?:ed)?|ban(?:ned)?"
+    rb"|whitelist(?:ed)?|proxy|vpn|peer|machine|device|port|ssh|sshd|http|https|access(?:ed)?|attack|scan|from|src|dst"
+    rb"|source|destination|nameserver|inet)(?:\b|_|(?=[A-Z]))"
+)
+_PORT_OR_PREFIX = re.compile(rb"[:/][0-9]{1,5}\b")
+_SMALLEST_CLEAR_OCTET = 20
+_VERSION_REACH = 48
 _LAST_WORD = re.compile(rb"[a-z]+\Z")
 _GROUP = re.compile(rb"[0-9]+")
 _HYPHEN = re.compile(rb"-|\xe2\x80[\x90\x91\x93]")
@@ -131,7 +144,7 @@ def check_ipv4(candidate: Candidate) -> Sequence[Span]:
     octets = written.split(b".")
     if len(octets) != 4 or not 0 < int(octets[0]) < 224 or octets[0] == b"127":
         return ()
-    before, after = candidate.before(32), candidate.after(2)
+    before, after = candidate.before(_VERSION_REACH), candidate.after(2)
     if before[-1:] in (b".", b"-") or (after[:1] in (b".", b"-") and after[1:].isalnum()):
         return ()
     if len(written) < _SHORTEST_CLEAR_IPV4 and octets[0] != b"10" and len(set(octets)) > 1:
@@ -140,7 +153,21 @@ def check_ipv4(candidate: Candidate) -> Sequence[Span]:
     last_word = _LAST_WORD.search(before.lower().rstrip(b" .:\\\"'=#"))
     if last_word is not None and last_word[0] in _VERSION_WORDS:
         return ()
-    return candidate.whole()
+    return () if len(set(octets)) > 1 and _is_version(candidate, int(octets[0])) else candidate.whole()
+
+
+def _is_version(candidate: Candidate, first_octet: int) -> bool:
+    """Whether the words around four numbers call them a version, or nothing calls small ones an address."""
+    line = candidate.before(_VERSION_REACH).rpartition(b"\n")[2]
+    about_versions = list(_ABOUT_VERSIONS.finditer(line))
+    about_networks = list(_NETWORK_WORD.finditer(line))
+    if about_versions:
+        return not about_networks or (
+            about_networks[-1].start() < about_versions[-1].start() or about_networks[-1][0].lower() == b"from"
+        )
+    is_small = first_octet < _SMALLEST_CLEAR_OCTET and first_octet != 10
+    after = candidate.after(32)
+    return is_small and not about_networks and not _PORT_OR_PREFIX.match(after) and not _NETWORK_WORD.search(after)
 
 
 def check_north_american(candidate: Candidate) -> Sequence[Span]:

@@ -62,7 +62,7 @@ class _Reading:
     def spans(self) -> Iterator[PackedSpan | InputError]:
         """What the file holds; after damage in a message, the next one is read if it is known where it begins."""
         try:
-            framing = _framing(self._wire.look(_HEAD_BYTES)) or "one message"
+            framing = framing_of(self._wire.look(_HEAD_BYTES)) or "one message"
             if framing == "one message":
                 yield from self._message(None)
                 return
@@ -141,7 +141,7 @@ class _Reading:
         return InputError(self._source.name, None, f"{reason} (at byte {self._wire.offset})")
 
 
-def _framing(head: bytes) -> Framing | None:
+def framing_of(head: bytes) -> Framing | None:
     """How the messages of a file follow each other, or ``None`` when its start is no OTLP export request."""
     return next((framing for framing in _FRAMINGS if _holds_a_span(head, framing)), None)
 
@@ -202,7 +202,7 @@ def _shape(data: bytes, cut: bool = False) -> Literal["span", "log"] | None:
 
 def _matches(opening: Opening) -> bool:
     # A message begins with a byte that is also a line feed, and an opening has no white space before it.
-    return _framing(opening.head) is not None or _holds_a_span(b"\n" + opening.head, "one message")
+    return framing_of(opening.head) is not None or _holds_a_span(b"\n" + opening.head, "one message")
 
 
 def _read(source: Source, notes: ReadingNotes) -> Iterator[PackedSpan | InputError]:

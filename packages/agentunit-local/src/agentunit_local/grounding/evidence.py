@@ -6,6 +6,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from math import log
 from typing import Any, TypeVar
 
@@ -52,8 +53,8 @@ class Context:
         for number in order:
             for sentence in parted[number]:
                 words = words_of(sentence.text)
-                stems = tuple(stem(word) for word in words)
-                content = frozenset(each for each, word in zip(stems, words, strict=True) if is_content(word))
+                stems = tuple(map(stem, words))
+                content = frozenset(compress(stems, map(is_content, words)))
                 bigrams = frozenset(itertools.pairwise(stems))
                 spelt = f" {' '.join(words)} ".lower()
                 self.sentences.append(ContextSentence(sentence, number, spelt, stems, content, bigrams))
@@ -100,14 +101,15 @@ class Context:
                 for each in covered:
                     wanted[each] *= 0.5
                 pairs = {each: weight for each, weight in pairs.items() if each not in sentence.bigrams}
-                touched = np.concatenate([self._with_word[each] for each in covered])
+                touched = np.concatenate([_array(self._with_word[each]) for each in covered])
                 scores[touched] = np.where(open_to, self._scores(wanted, pairs), 0.0)[touched]
                 shares = np.where(open_to, self._with_neighbours(scores), 0.0)
         return self._in_order(chosen, bearing)
 
     def _weights(self, words: Iterable[str], open_to: NDArray[np.bool_]) -> dict[str, float]:
         """How telling each word is: the rarer in the sentences that are open to choice, the more."""
-        counts = {each: int(open_to[self._with_word[each]].sum()) for each in words if each in self._with_word}
+        held = self._with_word
+        counts = {each: int(open_to[_array(held[each])].sum()) for each in words if each in held}
         return {each: log(1 + int(open_to.sum()) / count) for each, count in counts.items() if count}
 
     def _bearing(self, content: frozenset[str]) -> dict[int, int]:
@@ -139,12 +141,12 @@ class Context:
         scores: Floats = np.where(met > 0, (met + self._summed(pairs, self._with_pair)) / self._dampers, 0.0)
         return scores
 
-    def _summed(self, weights: Mapping[Key, float], places: Mapping[Key, Places]) -> Floats:
+    def _summed(self, weights: Mapping[Key, float], places: Mapping[Key, list[int]]) -> Floats:
         """For each sentence, the weights of what it holds, always added up in the same order."""
         total = np.zeros(len(self.sentences))
         for each, weight in weights.items():
             if each in places:
-                total[places[each]] += weight
+                total[_array(places[each])] += weight
         return total
 
     def _with_neighbours(self, scores: Floats) -> Floats:
@@ -157,10 +159,14 @@ class Context:
         return shares
 
 
-def _places(held: Iterable[frozenset[Any]]) -> dict[Any, Places]:
-    """In which sentences each thing stands."""
+def _places(held: Iterable[frozenset[Any]]) -> dict[Any, list[int]]:
+    """In which sentences each thing stands. Of all things a claim asks for few, so only those become arrays."""
     found: defaultdict[Any, list[int]] = defaultdict(list)
     for number, things in enumerate(held):
         for each in things:
             found[each].append(number)
-    return {each: np.array(numbers, np.intp) for each, numbers in found.items()}
+    return found
+
+
+def _array(numbers: list[int]) -> Places:
+    return np.array(numbers, np.intp)

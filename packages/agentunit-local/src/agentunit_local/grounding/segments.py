@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|\w+(?:['’]\w+)*")
 # A run of marks is tried from its first one only: tried from each, a line of dots would take quadratic time.
@@ -91,6 +92,8 @@ def words_of(text: str) -> list[str]:
     return _WORD.findall(text)
 
 
+# A few thousand words are most of what is ever read.
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """A word without its commonest endings, so that "walked" meets "walks"; numbers lose their separators.
 
@@ -113,6 +116,7 @@ def stem(word: str) -> str:
     return short
 
 
+@lru_cache(maxsize=1 << 16)
 def is_content(word: str) -> bool:
     """Whether a word carries content: a number, or no function word.
 

@@ -1,0 +1,1 @@
+"""How fast the viewer opens large runs and long transcripts, and how large its bundles are."""

@@ -1,0 +1,1 @@
+"""Finds people, places and postal addresses in texts of any script with a small learned model."""

@@ -1,0 +1,167 @@
+"""What ``agentunit redact`` writes and tells: records, OTLP requests, and what a check found."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import click
+import msgspec
+
+from agentunit.cli.main import EXIT_ERRORS
+from agentunit.cli.options import InputFailure
+from agentunit.cli.outputs import Output
+from agentunit.cli.rewriting import Rewritten
+from agentunit.core.codec import encode_record
+from agentunit.core.records import Record
+from agentunit.core.results import InputError, encode_json
+from agentunit.engine.parallel.rewriting import RECORDS_AT_ONCE
+from agentunit.privacy.pseudonyms import PLACEHOLDER
+from agentunit.privacy.record_texts import places_of
+from agentunit.privacy.redaction import Redactor, Survivor
+from agentunit.privacy.spans import masked_texts
+from agentunit.reports.console import Terminal, error_line
+from agentunit.traces.collector.masking import mask_request
+from agentunit.traces.collector.spool import Outgoing
+from agentunit.traces.compressed import BROKEN_STREAM
+from agentunit.traces.otlp.protobuf_messages import ProtobufMissing
+from agentunit.traces.otlp.stored_requests import StoredRequest, read_requests
+from agentunit.traces.reading import TraceSource
+
+_EXIT_FOUND = 1
+_SHOWN = 5
+_MOST_FOUND = 20
+
+
+def write_in_two_passes(out: str, redactor: Redactor, first_pass: Callable[[str], Rewritten]) -> Rewritten:
+    """Records as a first pass writes them to the file it is given; then what only other records told is masked too."""
+    with tempfile.TemporaryDirectory(prefix="agentunit-redact-") as folder:
+        spool = os.path.join(folder, "records.jsonl")
+        done = first_pass(spool)
+        with Output(out) as output:
+            if done.n_records:
+                output.stream.writelines(_with_known(spool, redactor))
+            output.finish(keep=done.n_records > 0)
+    return done
+
+
+def _with_known(spool: str, redactor: Redactor) -> Iterator[bytes]:
+    known = redactor.known_by_now()
+    with open(spool, "rb") as lines:
+        for line in lines:
+            if known.stand_in(line.decode("utf-8", "replace")):
+                data = msgspec.json.decode(line)
+                redactor.redact_known(data, known)
+                line = encode_json(data) + b"\n"
+            yield line
+
+
+def write_otlp(files: Sequence[str], out: str, redactor: Redactor) -> Rewritten:
+    """OTLP requests with their texts masked, in the encoding and framing they came in; ids, times and numbers stay."""
+    errors: list[InputError] = []
+    n_requests = 0
+    with tempfile.TemporaryFile() as spool, Output(out) as output:
+        kept: list[tuple[StoredRequest, int]] = []
+        mask = masked_texts(redactor)
+        for path in files:
+            for request in _requests(path, errors):
+                body = _masked(request, mask, path, errors)
+                if body is not None:
+                    spool.write(body)
+                    kept.append((request._replace(body=b""), len(body)))
+        if len({(request.media_type, request.framing) for request, _ in kept}) > 1:
+            raise click.UsageError("--to otlp: the files are encoded differently; redact each encoding by itself")
+        spool.seek(0)
+        mask = masked_texts(redactor, redactor.known_by_now())
+        for request, n_bytes in kept:
+            body = _masked(request._replace(body=spool.read(n_bytes)), mask, out, errors)
+            if body is not None:
+                output.stream.write(request.written(body))
+                n_requests += 1
+        output.finish(keep=n_requests > 0)
+    return Rewritten(n_requests, errors)
+
+
+def _requests(path: str, errors: list[InputError]) -> Iterator[StoredRequest]:
+    try:
+        yield from read_requests(path)
+    except ProtobufMissing as error:
+        raise InputFailure(str(error)) from None
+    except (OSError, ValueError, RecursionError, *BROKEN_STREAM) as error:
+        errors.append(InputError(path, None, f"no OTLP ({error})"))
+
+
+def _masked(request: StoredRequest, mask: Callable[..., Any], path: str, errors: list[InputError]) -> bytes | None:
+    try:
+        return mask_request(Outgoing("traces", request.media_type, request.body), mask)
+    except ImportError as error:
+        raise InputFailure(f"{path}: protobuf cannot be read here ({error})") from None
+    except (ValueError, RecursionError) as error:
+        errors.append(InputError(path, None, f"a request cannot be masked: {error}"))
+    except Exception as error:
+        if type(error).__module__.startswith("google.protobuf"):
+            errors.append(InputError(path, None, "a request is no valid protobuf"))
+            return None
+        raise
+    return None
+
+
+def check_records(source: TraceSource, redactor: Redactor) -> None:
+    """Tell where records hold personal data, and end with 1 where they do, with 3 where something cannot be read."""
+    console = Terminal(stderr=True)
+    errors: list[InputError] = []
+    found: Counter[str] = Counter()
+    n_records = 0
+    records = _readable(source, errors)
+    while batch := list(islice(records, RECORDS_AT_ONCE)):
+        n_records += len(batch)
+        before = [msgspec.json.decode(encode_record(record)) for record in batch]
+        for record, old, new in zip(batch, before, redactor.redact(batch), strict=True):
+            for place, types in _changes(old, new):
+                found.update(types)
+                if found.total() - len(types) < _MOST_FOUND:
+                    click.echo(f"{record.case.id} {place}: {', '.join(types)}")
+    for line in (f"not read: {error_line(error)}" for error in errors[:_SHOWN]):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+    counts = ", ".join(f"{type} {n:,}" for type, n in sorted(found.items()))
+    n = "1 record" if n_records == 1 else f"{n_records:,} records"
+    summary = f"{n}: {f'personal data found: {counts}' if found else 'no personal data found'}"
+    console.print(summary, markup=False, highlight=False, soft_wrap=True)
+    if errors or not n_records:
+        raise click.exceptions.Exit(EXIT_ERRORS)
+    if found:
+        raise click.exceptions.Exit(_EXIT_FOUND)
+
+
+def _readable(source: Iterable[Record | InputError], errors: list[InputError]) -> Iterator[Record]:
+    for each in source:
+        if isinstance(each, InputError):
+            errors.append(each)
+        else:
+            yield each
+
+
+def _changes(old: Any, new: Any) -> Iterator[tuple[str, list[str]]]:
+    """The places whose text a redactor changed, and the types of what it replaced there."""
+    for (_, before), (place, after) in zip(places_of(old), places_of(new), strict=True):
+        if before != after:
+            already = Counter(PLACEHOLDER.findall(before))
+            marks = Counter(PLACEHOLDER.findall(after)) - already
+            yield place, [mark[1:-1].rpartition("_")[0].lower() for mark in marks.elements()]
+
+
+def survivors_told(survivors: Iterable[Survivor]) -> list[str]:
+    """What is said about known values that are still there; nothing where none are."""
+    left = list(dict.fromkeys(survivors))
+    lines = [f"still there: {each.type} at {each.record} {each.place}".replace("  ", " ") for each in left[:_SHOWN]]
+    if len(left) > _SHOWN:
+        lines.append(f"… and {len(left) - _SHOWN:,} more places")
+    if left:
+        lines.append(
+            "these places hold a record together and are not masked: do not share the file before you have changed them"
+        )
+    return lines

@@ -1,0 +1,91 @@
+"""``agentunit runs --erase``: nothing of what was erased is left, and the log names nobody."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from agentunit.cli.main import cli
+from agentunit.core.case import DatasetCase
+from agentunit.core.codec import encode_record
+from agentunit.core.records import Record
+from agentunit.store import open_store
+from agentunit.store.portable import export_run
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def record(case_id: str, user: str) -> Record:
+    return Record(DatasetCase(case_id, f"the secret of {user}", metadata={"user_id": user}), outcome="done")
+
+
+def runs(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, ["runs", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def made_store() -> str:
+    with open_store("runs.db") as store:
+        run = store.create_run("desk", agentunit_version="1", settings={}).id
+        for position, user in enumerate(("jane-4711", "omar-4712")):
+            store.add_record(run, position, 0, record(f"q{position}", user), failed=False, elapsed_s=0.1)
+        export_run(store, run, "run.json")
+    return run
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_nothing_of_a_user_is_left_in_any_file(tmp_path: Path) -> None:
+    made_store()
+    Path("traces.jsonl").write_bytes(
+        b"".join(encode_record(record("t", user)) + b"\n" for user in ("jane-4711", "eve"))
+    )
+    Path("page").mkdir()
+    Path("page/index.html").write_text('<meta name="agentunit-source" content="bundle"> jane-4711')
+    assert b"jane-4711" in bytes_of(tmp_path)
+    said = runs("--erase", "user=jane-4711", "run.json", "traces.jsonl", "page", "--store", "runs.db")
+    assert "erased 1 record of 1 run" in said
+    assert "removed page" in said
+    left = bytes_of(tmp_path)
+    assert b"jane-4711" not in left
+    assert b"omar-4712" in left
+    assert b"eve" in left
+    assert json.loads(Path("run.json").read_text().splitlines()[1])["case_id"] == "q1"
+    (logged,) = json.loads(runs("--erasures", "--json", "--store", "runs.db"))
+    assert (logged["kind"], logged["n_records"]) == ("user", 1)
+
+
+def test_what_cannot_be_erased_is_refused() -> None:
+    made_store()
+    for arguments, said in (
+        (["--erase", "somebody"], "user=ID, session=ID, case=ID or older=30d"),
+        (["--erase", "older=soon"], "such as 30d"),
+        (["--erase", "older=1d", "run.json"], "takes no files"),
+        (["run.json"], "files belong to --erase"),
+        (["--erase", "user=x", "scores.parquet"], "make other files again"),
+    ):
+        result = CliRunner().invoke(cli, ["runs", *arguments, "--store", "runs.db"])
+        assert (result.exit_code, said in result.output) == (2, True), result.output
+
+
+def test_a_suite_may_ask_for_a_masked_store() -> None:
+    Path("suite.py").write_text(
+        "from agentunit import Suite\n"
+        "suite = Suite(dataset=[{'id': 'q', 'query': 'Write to mia.lindqvist@example.org'}],\n"
+        "              agent=lambda case: f'Sent: {case.query}', metrics=['pii_leakage'], store='masked')\n"
+    )
+    result = CliRunner().invoke(cli, ["run", "suite.py", "--store", "masked.db"])
+    assert result.exit_code == 0, result.output
+    assert b"lindqvist" not in b"".join(path.read_bytes() for path in Path().glob("masked.db*"))
+    with open_store("masked.db", read_only=True) as store:
+        assert store.keeps_masked

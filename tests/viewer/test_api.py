@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+import re
+import threading
+import urllib.request
+
+import jsonschema
+import pytest
+from viewer_client import Client, check_shape
+
+from agentunit import Outcome, Record, TraceLog
+from agentunit.core.case import DatasetCase
+from agentunit.store.sqlite import Store
+from agentunit.viewer.api import Api
+from agentunit.viewer.library import Library
+from agentunit.viewer.server import bound_socket, make_app, make_server
+from agentunit.viewer.trends import runs_page
+
+
+def run_page(client, library, run_id):
+    library.run_page(run_id, wait=True)
+    return client.get(f"/api/runs/{run_id}")
+
+
+def test_every_answer_has_the_shape_that_the_page_expects(client, library, runs):
+    for run_id in runs:
+        check_shape("RunPage", run_page(client, library, run_id))
+        check_shape("SliceTable", client.get(f"/api/runs/{run_id}/slices?by=metadata.shop"))
+        check_shape("LabelsPage", client.get(f"/api/runs/{run_id}/labels"))
+        cases = client.get(f"/api/runs/{run_id}/cases?fold=1")
+        check_shape("CasesPage", cases)
+        for row in cases["rows"]:
+            address = f"/api/runs/{run_id}/cases/{row['key']}"
+            check_shape("CaseDetail", client.get(address))
+            check_shape("EventsPage", client.get(f"{address}/events?offset=1"))
+            check_shape("Outline", client.get(f"{address}/outline"))
+            assert client.get(f"{address}/raw")["record"]["case"]["id"] == row["case_id"]
+    for path, shape in (("index", "Index"), ("catalog", "Catalog"), ("pulse", "Pulse"), ("runs", "RunsPage")):
+        check_shape(shape, client.get(f"/api/{path}"))
+    check_shape("TrendsPage", client.get("/api/trends?name=desk"))
+    check_shape("LabelTask", client.get(f"/api/runs/{runs[0]}/label?metric=faithfulness&rater=ana"))
+
+
+def test_the_openapi_document_describes_every_route(client, library):
+    document = client.get("/api/openapi.json")
+    described = {(path, method.upper()) for path, methods in document["paths"].items() for method in methods}
+    assert described == {(route.path, route.method) for route in Api(library).routes()}
+    assert document["openapi"].startswith("3.1")
+    names = set(document["components"]["schemas"])
+    used = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
+    assert used <= names
+    for schema in document["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_a_run_says_its_verdict_its_metrics_and_what_failed(client, library, runs):
+    page = run_page(client, library, runs[1])
+    assert page["decision"]["verdict"] in ("fail", "errors")
+    assert [column["name"] for column in page["columns"]] == ["exact_match", "tool_success", "faithfulness", "cost"]
+    card = next(card for card in page["metrics"] if card["metric"] == "exact_match")
+    assert card["thresholds"] == [{"operator": ">=", "threshold": 0.5, "aggregate": "mean", "word": "met"}]
+    assert sum(card["distribution"]["counts"]) == 8
+    assert [group["n_records"] for group in page["failures"]] == [1]
+    assert page["unscored"][0]["reason"] == "no tool"
+    assert page["slice_fields"] == ["metadata.shop"]
+    assert page["amounts"][0]["total"] == pytest.approx(0.36)
+
+
+def rows(client, run_id, **query):
+    asked = "&".join(f"{name}={urllib.request.quote(str(value))}" for name, value in query.items())
+    page = client.get(f"/api/runs/{run_id}/cases?{asked}")
+    return [row["case_id"][:2] for row in page["rows"]]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"sort": "faithfulness", "desc": 1, "limit": 2}, ["q7", "q6"]),
+        ({"sort": "tool_success", "offset": 5}, ["q5", "q6", "q7"]),
+        ({"sort": "case", "desc": 1, "limit": 1}, ["q7"]),
+        ({"sort": "time", "desc": 1, "limit": 1}, ["q7"]),
+        ({"sort": "verdict", "limit": 2}, ["q6", "q1"]),
+        ({"filter": "faithfulness > 0.35 and exact_match == 1"}, ["q4", "q5", "q7"]),
+        ({"filter": "verdict == error or tool_success is not known"}, ["q6", "q7"]),
+        ({"filter": "question ~ 'order 3'"}, ["q3"]),
+        ({"search": "ORDER lovelace"}, ["q1"]),
+        ({"search": "keyerror"}, ["q6"]),
+        ({"search": "order", "sort": "cost", "limit": 2}, ["q5", "q4"]),
+        ({"desc": 1, "limit": 1}, ["q7"]),
+        ({"offset": 99}, []),
+    ],
+    ids=str,
+)
+def test_the_table_sorts_filters_and_searches(client, runs, query, expected):
+    assert rows(client, runs[0], **query) == expected
+
+
+def test_repeats_fold_to_the_verdict_of_all(client, runs):
+    page = client.get(f"/api/runs/{runs[2]}/cases?fold=1&filter=verdict%20==%20fail")
+    assert [(row["case_id"], row["repeats"]) for row in page["rows"]] == [
+        ("q1", {"n": 3, "n_passed": 0}),
+        ("q3", {"n": 3, "n_passed": 1}),
+    ]
+    assert page["n_all"] == 8
+    assert client.get(f"/api/runs/{runs[2]}/cases")["total"] == 24
+    assert client.get(f"/api/runs/{runs[2]}/keys?case=q3") == ["3-0", "3-1", "3-2"]
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "said"),
+    [
+        ("/api/runs/nothing", 404, "no run"),
+        ("/api/runs/{run}/cases/99-0", 404, "no record"),
+        ("/api/runs/{run}/cases/..%2f..", 404, ""),
+        ("/api/runs/{run}/cases/-1-0", 404, "position and repeat"),
+        ("/api/runs/{run}/cases?filter=fathfulness<1", 400, "did you mean 'faithfulness'"),
+        ("/api/runs/{run}/cases?sort=__class__", 400, "no column"),
+        ("/api/runs/{run}/cases?offset=-1", 400, "whole number"),
+        ("/api/runs/{run}/cases?offset=1e9", 400, "whole number"),
+        ("/api/runs/{run}/cases/0-0/events/77", 404, "events"),
+        ("/api/runs/{run}/cases/7-0/media/1", 404, "no such medium"),
+        ("/api/runs/{run}/slices?by=shop", 400, "metadata"),
+        ("/api/compare?baseline={run}", 400, "candidate"),
+        ("/../../etc/passwd", 404, ""),
+        ("/static/../server.py", 404, ""),
+    ],
+)
+def test_what_is_not_there_is_said_in_a_sentence(client, runs, path, status, said):
+    reply = client.ask("GET", path.format(run=runs[0]))
+    assert reply.status == status, reply.body
+    assert said in reply.body.decode()
+
+
+def test_a_comparison_lists_what_newly_fails_with_both_answers(client, library, runs):
+    address = f"/api/compare?baseline={runs[0]}&candidate={runs[1]}"
+    while (page := client.get(address))["pending"]:
+        pass
+    check_shape("ComparePage", page)
+    worst = page["cases"][0]
+    assert (worst["case_id"], worst["kind"], worst["candidate_key"]) == ("q2", "newly failing", "2-0")
+    assert worst["baseline"]["text"] == "order 2"
+    assert page["n_by_kind"]["newly failing"] == 1
+
+
+def test_runs_have_a_history_and_a_band_of_noise(library, runs):
+    page = runs_page(library, 0, 50, wait=True)
+    newest = next(line for line in page["runs"] if line["id"] == runs[1])
+    first = newest["metrics"][0]
+    assert first["metric"] == "exact_match"
+    assert first["history"] == [pytest.approx(6 / 8), pytest.approx(5 / 8)]
+
+
+def test_labels_are_in_the_store_at_once(client, store_path, runs):
+    address = f"/api/runs/{runs[0]}/label"
+    task = client.get(f"{address}?metric=faithfulness&rater=ana")
+    key = task["asked"]["key"]
+    assert "score" not in task["asked"]
+    said = {"metric": "faithfulness", "rater": "ana", "key": key, "value": 1.0, "note": "fine"}
+    answered = client.ask("POST", address, said).data
+    check_shape("LabelTask", answered)
+    assert answered["answered"]["key"] == key != answered["asked"]["key"]
+    with Store(store_path) as store:
+        [label] = store.labels()
+    assert (label.rater, label.value, label.note, label.run_id) == ("ana", 1.0, "fine", runs[0])
+    assert label.probability is not None
+    client.ask("POST", address, {**said, "rater": "ben", "value": 0.0})
+    [apart] = client.get(f"/api/runs/{runs[0]}/labels")["disagreements"]
+    assert [each["rater"] for each in apart["said"]] == ["ana", "ben"]
+    undone = client.ask("POST", f"{address}/undo", {"metric": "faithfulness", "rater": "ben"}).data
+    assert undone["asked"]["key"] == key
+    note = client.ask("POST", f"/api/runs/{runs[0]}/note", {"key": "3-0", "rater": "ana", "note": "look"}).data
+    check_shape("Label", note)
+    noted = client.get(f"/api/runs/{runs[0]}/cases/3-0")["labels"]
+    assert [each["note"] for each in noted if each["metric"] == "note"] == ["look"]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"metric": "faithfulness", "rater": "", "key": "0-0", "value": 1.0},
+        {"metric": "faithfulness", "rater": "ana", "key": "0-0", "value": 7.0},
+        {"metric": "nothing", "rater": "ana", "key": "0-0", "value": 1.0},
+        {"metric": "faithfulness", "rater": "ana", "key": "0-0", "value": "yes"},
+        {"metric": "faithfulness", "rater": "ana", "key": "0-0", "value": 1.0, "more": 1},
+        [1],
+    ],
+)
+def test_a_label_that_is_none_is_refused(client, store_path, runs, said):
+    assert client.ask("POST", f"/api/runs/{runs[0]}/label", said).status in (400, 404)
+    with Store(store_path) as store:
+        assert store.labels() == []
+
+
+def test_personal_data_is_masked_unless_asked_for(client, library, runs):
+    for path in ("cases", "cases/1-0", "cases/1-0/raw", "cases?search=lovelace"):
+        masked = client.ask("GET", f"/api/runs/{runs[0]}/{path}").body
+        shown = client.ask("GET", f"/api/runs/{runs[0]}/{path}{'&' if '?' in path else '?'}personal=1").body
+        assert b"ada.lovelace@" not in masked
+        assert b"<EMAIL_1>" in masked
+        assert b"ada.lovelace@" in shown
+
+
+def test_a_run_that_goes_on_is_shown_as_it_grows(store_path):
+    with Store(store_path) as store:
+        run_id = store.create_run("live", agentunit_version="1", settings={}, n_planned=9).id
+        with store.recording(run_id):
+            store.add_record(run_id, 0, 0, Record(DatasetCase("a", "?"), outcome="x"), failed=False, elapsed_s=0.1)
+            library = Library(str(store_path))
+            client = Client(make_app(Api(library)))
+            before = client.get(f"/api/pulse?run={run_id}")
+            assert (before["live"], before["n_done"], before["n_planned"]) == (True, 1, 9)
+            assert client.get(f"/api/runs/{run_id}/cases")["total"] == 1
+            store.add_record(run_id, 4, 0, Record(DatasetCase("e", "?"), outcome="y"), failed=False, elapsed_s=0.1)
+            after = client.get(f"/api/pulse?run={run_id}")
+            assert after["stamp"] != before["stamp"]
+            assert [row["case_id"] for row in client.get(f"/api/runs/{run_id}/cases")["rows"]] == ["a", "e"]
+        assert not client.get(f"/api/pulse?run={run_id}")["live"]
+        library.close()
+
+
+def test_a_long_transcript_comes_by_pages(store_path):
+    trace = TraceLog()
+    for n in range(2_500):
+        trace.record("message", role="assistant", content=f"step {n}" + ("x" * 30_000 if n == 2_400 else ""))
+    with Store(store_path) as store:
+        run_id = store.create_run("long", agentunit_version="1", settings={}).id
+        record = Record(DatasetCase("long", "?"), trace, Outcome(output="done"))
+        store.add_record(run_id, 0, 0, record, failed=False, elapsed_s=0.1)
+    library = Library(str(store_path))
+    client = Client(make_app(Api(library)))
+    address = f"/api/runs/{run_id}/cases/0-0"
+    assert len(client.get(address)["events"]) == 100
+    page = client.get(f"{address}/events?offset=2399&limit=2")
+    assert [event["text"][:9] for event in page["events"]] == ["step 2399", "step 2400"]
+    assert len(page["events"][1]["text"]) < 21_000 < page["events"][1]["cut"]
+    assert len(client.get(f"{address}/events/2400")["text"]) > 30_000
+    assert client.get(f"{address}/find?text=STEP%202400") == [2400]
+    assert len(client.get(f"{address}/outline")["kind"]) == 2_500
+    library.close()
+
+
+def test_a_real_server_answers(library, runs):
+    listening = bound_socket("127.0.0.1", None)
+    server = make_server(make_app(Api(library)))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{listening.getsockname()[1]}/api/index", timeout=30) as reply:
+            assert json.load(reply)["source"] == "live"
+            assert "server" not in reply.headers
+    finally:
+        server.should_exit = True
+        thread.join(30)

@@ -1,0 +1,28 @@
+// A case by its id: opens its page, or the table where several records have it.
+import { go, href } from "../address";
+import { source } from "../source";
+
+export function CaseLink({ run, id }: { run: string; id: string }) {
+  const table = href(["run", run, "cases"], { filter: `id == ${JSON.stringify(id)}` });
+  const open = async (event: MouseEvent) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const keys = await source.keys(run, id).catch(() => []);
+    go(keys.length === 1 && keys[0] ? href(["run", run, "case", keys[0]]) : table);
+  };
+  return <a class="case-link" href={table} title={id} onClick={(event) => void open(event)}>{id}</a>;
+}
+
+const SHOWN = 8;
+
+/** Some cases, and how many more there are. */
+export function CaseLinks({ run, ids, total = ids.length }: { run: string; ids: readonly string[]; total?: number }) {
+  if (ids.length === 0) return null;
+  const more = total - Math.min(ids.length, SHOWN);
+  return (
+    <span class="case-links">
+      {ids.slice(0, SHOWN).map((id) => <CaseLink key={id} run={run} id={id} />)}
+      {more > 0 && <span class="soft small nowrap">and {more.toLocaleString("en-US")} more</span>}
+    </span>
+  );
+}

@@ -1,0 +1,63 @@
+// Sorting, folding and searching in the browser, as the server does it.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { CaseTable } from "../src/source/case_table";
+import type { CaseColumns, Column } from "../src/types";
+
+const columns: Column[] = [{
+  name: "quality", metric: "quality", unit: "score", direction: "higher", low: 0, high: 1, status: "ok", summary: "", shown: true,
+}];
+
+function table(n_cases: number, n_repeats: number): Promise<CaseTable> {
+  const records = Array.from({ length: n_cases * n_repeats }, (_, at) => ({ position: Math.floor(at / n_repeats), repeat: at % n_repeats }));
+  // A value that is unknown for every seventh case, and otherwise a shuffle of the cases.
+  const value = (position: number) => (position % 7 === 3 ? null : ((position * 7919) % n_cases) / n_cases);
+  const part: CaseColumns = {
+    first: 0,
+    position: records.map(({ position }) => position),
+    repeat: records.map(({ repeat }) => repeat),
+    case_id: records.map(({ position }) => `case-${position}`),
+    query: records.map(({ position }) => `Question ${position}`),
+    answer: records.map(({ repeat }) => `Answer ${repeat}`),
+    verdict: records.map(({ position, repeat }) => (position % 2 === 0 || repeat === 0 ? "p" : "f")).join(""),
+    failed: records.map(() => 0),
+    elapsed_s: records.map(({ position }) => position),
+    values: [records.map(({ position }) => value(position))],
+    statuses: [records.map(({ position }) => (value(position) === null ? "n" : "o")).join("")],
+    n_labels: records.map(() => 0),
+  };
+  return CaseTable.of([part], columns);
+}
+
+for (const desc of [false, true]) {
+  test(`sorted ${desc ? "down" : "up"}: all rows, in order, unknown last`, async () => {
+    const page = await (await table(20_000, 1)).page({ offset: 0, limit: 20_000, sort: "quality", desc });
+    const values = page.rows.map((row) => row.values[0] ?? null);
+    const known = values.filter((value): value is number => value !== null);
+    assert.equal(page.total, 20_000);
+    assert.equal(new Set(page.rows.map((row) => row.key)).size, 20_000);
+    assert.ok(values.slice(known.length).every((value) => value === null));
+    assert.ok(page.rows.every((row) => row.statuses === (row.values[0] === null ? "n" : "o")));
+    assert.ok(known.every((value, at) => at === 0 || (desc ? value <= (known[at - 1] ?? 0) : value >= (known[at - 1] ?? 0))));
+  });
+}
+
+test("folded repeats pass where all passed", async () => {
+  const page = await (await table(4, 3)).page({ offset: 0, limit: 10, fold: true });
+  assert.deepEqual(page.rows.map((row) => row.verdict), ["pass", "fail", "pass", "fail"]);
+  assert.deepEqual(page.rows.map((row) => row.repeats), [3, 1, 3, 1].map((n_passed) => ({ n: 3, n_passed })));
+  assert.deepEqual([page.total, page.n_all, page.n_records], [4, 4, 12]);
+});
+
+test("search and filter narrow the rows, a page is cut out of them", async () => {
+  const page = await (await table(100, 1)).page({ offset: 1, limit: 2, search: "QUESTION 9", filter: "time >= 90", sort: "case", desc: true });
+  assert.equal(page.total, 10);
+  assert.deepEqual(page.rows.map((row) => row.case_id), ["case-98", "case-97"]);
+});
+
+test("a record is found by its key", async () => {
+  const made = await table(5, 2);
+  assert.deepEqual(made.named(made.numberOf(3, 1)), { key: "3-1", case_id: "case-3" });
+  assert.equal(made.numberOf(9, 0), -1);
+  assert.deepEqual(made.keysOf("case-4"), ["4-0", "4-1"]);
+});
