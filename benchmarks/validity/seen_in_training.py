@@ -20,7 +20,7 @@ TRAINED_ON = {"local": _TRAINED_ON, "local-large": _TRAINED_ON}
 _LEFT_OUT_FILES = {
     "local": (
         "packages/agentunit-local/src/agentunit_local/weights/card.json",
-        "training/groundedness/left_out_sets.json",
+        "training/groundedness/measured.json",
         "training/answer_correctness/measured.json",
     ),
     "local-large": ("training/groundedness/left_out_sets_large.json",),
