@@ -80,9 +80,11 @@ export function quantity(value: number | null | undefined, unit: string): string
   return `${Math.abs(value) >= 1000 ? count(value) : Number(value.toPrecision(3))} ${unit}`;
 }
 
-/** Half the width of an interval: "± 0.031"; nothing where it is not known. */
-export function plusMinus(low: number | null, high: number | null, unit: string): string {
-  return low === null || high === null ? "" : `± ${quantity((high - low) / 2, unit)}`;
+/** An interval: "± 0.031" where it lies evenly around the value, else "0.44 to 0.88"; nothing where it is not known. */
+export function plusMinus(value: number | null, low: number | null, high: number | null, unit: string): string {
+  if (value === null || low === null || high === null) return "";
+  const isEven = Math.abs(high - value - (value - low)) <= 0.1 * (high - low);
+  return isEven ? `± ${quantity((high - low) / 2, unit)}` : `${quantity(low, unit)} to ${quantity(high, unit)}`;
 }
 
 export const DIRECTIONS = {

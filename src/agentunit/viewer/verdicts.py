@@ -40,7 +40,9 @@ class CaseRules:
         for metric, info in infos.items():
             if info.direction == "none" or (gates and metric not in gated):
                 continue
-            if info.unit == "score" and store.is_pass_fail(header.id, metric):
+            # A metric that only describes decides nothing, even where its values happen to be 0 and 1.
+            decides = metric in gated or "descriptive" not in info.trust.values()
+            if decides and info.unit == "score" and store.is_pass_fail(header.id, metric):
                 self.rules[metric] = CaseRule(
                     metric, _low_is_good if info.direction == "lower" else _high_is_good, False
                 )

@@ -45,7 +45,7 @@ function Card({ page, card }: { page: RunPage; card: MetricCard }) {
       <p class="figure">
         <b>{quantity(shown.mean, shown.unit)}</b>
         <Tip text={card.interval ? `95 % interval: ${quantity(shown.low, shown.unit)} to ${quantity(shown.high, shown.unit)}, by ${card.interval}.` : "No interval is known."}>
-          <span class="soft">{plusMinus(shown.low, shown.high, shown.unit) || "no interval"}</span>
+          <span class="soft">{plusMinus(shown.mean, shown.low, shown.high, shown.unit) || "no interval"}</span>
         </Tip>
         <span class="soft small nowrap">{DIRECTIONS[card.direction].mark} {card.direction === "none" ? "" : DIRECTIONS[card.direction].words}</span>
       </p>
@@ -94,7 +94,7 @@ function Labeled({ labeled }: { labeled: LabeledRate }) {
         labeled rate
       </Tip>{" "}
       {labeled.rate === null ? <span class="soft">{labeled.reason ?? "the labels cannot tell"}</span> : (
-        <><b>{score(labeled.rate)}</b> <span class="soft">{plusMinus(labeled.low, labeled.high, "score")}</span></>
+        <><b>{score(labeled.rate)}</b> <span class="soft">{plusMinus(labeled.rate, labeled.low, labeled.high, "score")}</span></>
       )}
     </p>
   );

@@ -133,7 +133,7 @@ function KeyFigure({ metric }: { metric: KeyMetric }) {
     <div class="key-metric" title={`${metric.metric} (${metric.backend}), ${DIRECTIONS[metric.direction].words}`}>
       <span class="key-name soft small clip">{metric.metric} {DIRECTIONS[metric.direction].mark}</span>
       <span class="key-value">
-        <b>{quantity(metric.mean, metric.unit)}</b> <span class="soft small">{plusMinus(metric.low, metric.high, metric.unit)}</span>
+        <b>{quantity(metric.mean, metric.unit)}</b> <span class="soft small">{plusMinus(metric.mean, metric.low, metric.high, metric.unit)}</span>
       </span>
       {metric.history.filter((value) => value !== null).length > 1 && (
         <Sparkline values={metric.history} label={`${metric.metric} over earlier runs`} />
