@@ -60,6 +60,7 @@ _EXTRAS = {
     "ragas": ("ragas", "RAGAS as a backend of the quality metrics"),
     "gpu": ("torch", "the local model on a GPU, as the backend local-gpu"),
     "otel": ("opentelemetry.sdk", "live capture of spans, OTLP protobuf, scores as OpenTelemetry events"),
+    "viewer": ("starlette", "the live server of agentunit view (bundles and HTML files need nothing)"),
     "collect": ("grpc", "gRPC for agentunit collect, on port 4317 (OTLP over HTTP needs nothing or otel)"),
 }
 
