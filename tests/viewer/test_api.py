@@ -11,9 +11,11 @@ from viewer_client import Client, check_shape
 
 from agentunit import Outcome, Record, TraceLog
 from agentunit.core.case import DatasetCase
+from agentunit.metrics.base import MetricInfo
 from agentunit.store.sqlite import Store
 from agentunit.viewer.api import Api
 from agentunit.viewer.library import Library
+from agentunit.viewer.run_pages import distribution
 from agentunit.viewer.server import bound_socket, make_app, make_server
 from agentunit.viewer.trends import runs_page
 
@@ -252,3 +254,10 @@ def test_a_real_server_answers(library, runs):
     finally:
         server.should_exit = True
         thread.join(30)
+
+
+@pytest.mark.parametrize("values", [[0.0, 2.2e-313], [-1.7e308, 1.7e308], [3.0, 3.0]])
+def test_values_too_close_or_too_far_apart_for_steps_are_one_step(values):
+    found = distribution(values, MetricInfo("mine", "custom", "", unit="USD"))
+    assert found is not None
+    assert found["counts"] == [2]

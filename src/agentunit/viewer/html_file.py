@@ -60,13 +60,13 @@ def _as_bundle(target: str, parts: list[Part], coming: Iterator[Part], n_runs: i
     folder = folder.with_name(f"{folder.name}-bundle")
     if folder.exists():
         raise ReportError(f"the run takes {too_large}, and {folder} exists already: remove it, or name another file")
-    written = Folder(folder)
-    for name, content in parts:
-        written.add(name, content)
-    parts.clear()
-    for name, content in coming:
-        written.add(name, content)
-    written.finish()
+    with Folder(folder) as written:
+        for name, content in parts:
+            written.add(name, content)
+        parts.clear()
+        for name, content in coming:
+            written.add(name, content)
+        written.finish()
     return f"not written, it would be {too_large}; {folder}/ in its place: {written.described(n_runs)}"
 
 
@@ -118,7 +118,7 @@ def _take_in(store: RunStore, reported: ReportedRun) -> None:
 
 def _title(reported: ReportedRun) -> str:
     if not reported.others:
-        return reported.run.header.name
+        return reported.header.name
     return describe_several([run.label for run in reported.runs], reported.baseline_label)
 
 

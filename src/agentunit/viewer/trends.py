@@ -47,7 +47,9 @@ def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def trends_page(library: Library, name: str, *, personal: bool = False, wait: bool = False) -> dict[str, Any]:
     """Every metric over the runs of a name, oldest first (``TrendsPage`` of types.ts)."""
-    headers = [header for header in library.headers() if header.name == name][:_TREND_RUNS]
+    # The page asks by the name that it shows.
+    mask = library.mask(personal)
+    headers = [header for header in library.headers() if mask.header(header).name == name][:_TREND_RUNS]
     return trend_of(name, [library.run_page(header.id, personal=personal, wait=wait) for header in headers])
 
 
