@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from viewer_client import Client, check_shape
 
-from agentunit import Outcome, Record, TraceLog
+from agentunit import MetricResult, Outcome, Record, Score, TraceLog
 from agentunit.core.case import DatasetCase
 from agentunit.metrics.base import MetricInfo
 from agentunit.store.sqlite import Store
@@ -254,6 +254,16 @@ def test_a_real_server_answers(library, runs):
     finally:
         server.should_exit = True
         thread.join(30)
+
+
+def test_each_card_draws_its_own_values(store_path, runs, library):
+    with Store(store_path) as store:
+        for position, status in ((0, "informational"), (1, "ok")):
+            score = Score(MetricResult("faithfulness", 0.9), status, "local", "3")
+            store.add_scores(runs[0], position, 0, {"faithfulness": score})
+    cards = [card for card in library.run_page(runs[0], wait=True)["metrics"] if card["metric"] == "faithfulness"]
+    assert [(card["status"], card["n_scored"]) for card in cards] == [("ok", 7), ("informational", 1)]
+    assert [card["distribution"]["n"] for card in cards] == [7, 1]
 
 
 @pytest.mark.parametrize("values", [[0.0, 2.2e-313], [-1.7e308, 1.7e308], [3.0, 3.0]])

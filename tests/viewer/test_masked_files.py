@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 from urllib.parse import quote
 
@@ -140,3 +141,22 @@ def test_no_half_of_an_address_is_left_where_a_text_is_cut(torn):
     for most in range(8, 8 + len(torn)):
         assert beginning(f"write to {torn} now", most).rstrip() in ("write to", "write", "")
     assert beginning("x" * 900, 500)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_viewer_that_is_ended_leaves_no_copy_of_records(store_path, planted_runs, tmp_path, monkeypatch, name):
+    file, folder = tmp_path / "run.json.gz", tmp_path / "temporary"
+    invoke("export", planted_runs[0], "--to", file, "--store", store_path)
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    seen = []
+
+    def ended(*_: object, **__: object) -> None:
+        seen.extend(folder.iterdir())
+        signal.raise_signal(getattr(signal, name))
+
+    monkeypatch.setattr("agentunit.cli.view._serve", ended)
+    assert CliRunner().invoke(cli, ["view", str(file)]).exit_code != 0
+    assert len(seen) == 1
+    assert list(folder.iterdir()) == []

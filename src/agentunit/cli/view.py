@@ -13,7 +13,13 @@ from pathlib import Path
 
 import click
 
-from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
+from agentunit.cli.options import (
+    InputFailure,
+    end_signals_interrupt,
+    open_store,
+    show_personal_data_option,
+    store_option,
+)
 from agentunit.cli.references import unreadable_runs_fail
 from agentunit.store.schema import StoreError
 from agentunit.traces.remote import is_file
@@ -71,7 +77,12 @@ def view(
     """
     if show_personal_data and bundle is None:
         raise click.UsageError("--unmasked goes with --bundle: the live page has a switch of its own")
-    with unreadable_runs_fail(), _opened(references, store_path) as (address, run_ids, is_temporary):
+    # However it ends, no copy of records and no half of a bundle stays behind.
+    with (
+        end_signals_interrupt(),
+        unreadable_runs_fail(),
+        _opened(references, store_path) as (address, run_ids, is_temporary),
+    ):
         only = run_ids if is_temporary or bundle is not None else None
         library = Library(address, only=only or None, media_root=media_root)
         try:

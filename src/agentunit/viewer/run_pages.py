@@ -208,13 +208,13 @@ _CARD_FACTS = (
 
 
 def _values(row: MetricSummary, reported: ReportedRun, columns: RecordColumns) -> list[float]:
-    """The values behind a row; where several backends scored the metric, those of its own."""
+    """The values behind a row; where the metric has several, those of its own backend and status."""
     if row.metric not in columns.metrics:
         return []
     if sum(each.metric == row.metric for each in reported.summary.metrics) == 1:
         return [value for value in columns.numbers(row.metric) if isfinite(value)]
     scores = reported.run.metrics[row.metric]
-    values = (each.value for each in scores if each.backend == row.backend)
+    values = (each.value for each in scores if (each.backend, each.status) == (row.backend, row.status))
     return [value for value in values if value is not None and isfinite(value)]
 
 
