@@ -256,6 +256,18 @@ def test_a_real_server_answers(library, runs):
         thread.join(30)
 
 
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(store_path, runs, client):
+    with Store(store_path) as store:
+        odd = store.create_run("desk", agentunit_version="1", settings={"gates": ["of a later version <"]}).id
+        store.set_status(odd, "finished")
+    lines = {line["id"]: line for line in client.get("/api/runs")["runs"]}
+    assert lines.keys() == {*runs, odd}
+    assert lines[odd]["verdict"] == "errors"
+    assert "cannot be read: gate 'of a later version <'" in lines[odd]["headline"]
+    assert all(len(trend["points"]) == 2 for trend in client.get("/api/trends?name=desk")["trends"])
+    assert client.ask("GET", f"/api/runs/{odd}").status == 400
+
+
 def test_each_card_draws_its_own_values(store_path, runs, library):
     with Store(store_path) as store:
         for position, status in ((0, "informational"), (1, "ok")):
