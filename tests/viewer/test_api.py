@@ -268,6 +268,21 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(store_path, runs, cl
     assert client.ask("GET", f"/api/runs/{odd}").status == 400
 
 
+def test_a_run_that_is_going_on_is_not_called_wrong(store_path, runs, client):
+    with Store(store_path) as store:
+        going = store.create_run("desk", agentunit_version="1", settings={"gates": ["exact_match >= 0.5"]}).id
+        with store.recording(going):
+            page = client.get(f"/api/runs/{going}")
+            assert (page["decision"]["verdict"], page["decision"]["reasons"]) == (None, [])
+            assert page["line"]["headline"] == "The run is going on; nothing is scored yet."
+            record = Record(DatasetCase("q", "?", "x"), TraceLog(), "y")
+            store.add_record(going, 0, 0, record, failed=False, elapsed_s=1.0)
+            store.add_scores(going, 0, 0, {"exact_match": Score(MetricResult("exact_match", 0.0), "ok", "exact", "1")})
+            assert "by now: FAIL" in client.get(f"/api/runs/{going}")["decision"]["headline"]
+        store.set_status(going, "finished")
+    assert client.get(f"/api/runs/{going}")["decision"]["verdict"] == "fail"
+
+
 def test_each_card_draws_its_own_values(store_path, runs, library):
     with Store(store_path) as store:
         for position, status in ((0, "informational"), (1, "ok")):

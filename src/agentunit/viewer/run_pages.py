@@ -104,8 +104,8 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
     line = header_line(reported.header)
     line.update(
         pending=False,
-        verdict=decision.verdict,
-        headline=decision.headline,
+        verdict=None if line["live"] else decision.verdict,
+        headline=_headline(reported),
         metrics=[_key_metric(row, infos[row.metric]) for row in headline_rows(summary, infos)],
         cost_usd=_total(summary.metrics, "cost"),
     )
@@ -119,8 +119,8 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         "resume": _resume(run.header, reported.mask),
         "pending": False,
         "decision": {
-            "verdict": decision.verdict,
-            "headline": decision.headline,
+            "verdict": line["verdict"],
+            "headline": line["headline"],
             "reasons": [
                 {
                     "kind": each.kind,
@@ -130,7 +130,7 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
                     "metric": each.metric,
                     "exit_code": each.exit_code,
                 }
-                for each in decision.reasons
+                for each in (() if line["live"] else decision.reasons)
             ],
             "exit_code": decision.exit_code,
             "n_errors": decision.n_errors,
@@ -150,6 +150,15 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         "judge": _judge(reported),
         "notes": _notes(reported),
     }
+
+
+def _headline(reported: ReportedRun) -> str:
+    """What was decided; of a run that is going on what would be by now: a score that is missing is no fault yet."""
+    if reported.run.header.status != "running":
+        return reported.decision.headline
+    if not any(row.n_scored for row in reported.summary.metrics):
+        return "The run is going on; nothing is scored yet."
+    return f"The run is going on; by now: {reported.decision.headline}"
 
 
 def _resume(header: RunHeader, mask: Mask) -> str | None:

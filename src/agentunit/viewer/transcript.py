@@ -146,7 +146,7 @@ def _of_event(event: TraceEvent, payload: dict[str, Any]) -> dict[str, Any]:
         facts["agent"] = payload["agent"]
     if (duration := _duration(payload)) is not None:
         facts["duration_s"] = duration
-    if isinstance(payload.get("turn"), int):
+    if type(payload.get("turn")) is int:
         facts["turn"] = payload["turn"]
     if event.type == "tool_call":
         facts["tool"] = msgspec.to_builtins(tool_call_of(payload), enc_hook=json_fallback, str_keys=True)
