@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from pathlib import Path
@@ -18,6 +19,7 @@ from agentunit.store.sqlite import Store
 from agentunit.viewer.api import Api
 from agentunit.viewer.case_columns import beginning
 from agentunit.viewer.library import Library
+from agentunit.viewer.page_files import PageFile
 from agentunit.viewer.server import make_app
 
 _LEAK = re.compile(r"leak\w*(?:@|&#64;)?")
@@ -160,3 +162,12 @@ def test_a_viewer_that_is_ended_leaves_no_copy_of_records(store_path, planted_ru
     assert CliRunner().invoke(cli, ["view", str(file)]).exit_code != 0
     assert len(seen) == 1
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_pages_kept_beside_a_store_are_for_its_owner_alone(tmp_path):
+    kept = PageFile(str(tmp_path / "runs.db"), "run", "stamp")
+    kept.write({"line": {}})
+    assert kept.read() == {"line": {}}
+    [folder] = tmp_path.iterdir()
+    assert folder.stat().st_mode & 0o077 == 0
