@@ -1,6 +1,7 @@
 """The pictures of docs/viewer.md: ``python -m scripts.viewer_gallery`` (needs Playwright, Chromium and Pillow).
 
-They show the bundled demo, so that anybody can make the same.
+They show the sample of benchmarks/viewer: the bundled demo and examples/trial, with changed answers, times, commits and
+labels that are made up, so that every page has something to show.
 """
 
 from __future__ import annotations

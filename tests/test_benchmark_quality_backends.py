@@ -171,7 +171,7 @@ def test_services_are_never_asked(model, tmp_path, monkeypatch):
 
     monkeypatch.setattr("agentunit.backends.quality.installed_backends", lambda: dict.fromkeys(("judge", "ragas")))
     found = beyond_lexical("f", "faithfulness", lambda _: {}, lambda *_: pytest.fail("asked"), use_recorded=True)
-    assert (found.figures, list(found.missing)) == ({}, ["local"])
+    assert (found.figures, list(found.missing)) == ({}, ["local", "local-large"])
 
 
 def test_answers_of_the_training_are_no_trust_figure(model, tmp_path, monkeypatch):

@@ -89,7 +89,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--questions", nargs="+", choices=_QUESTIONS, default=_QUESTIONS, help="default: all")
     parser.add_argument("--rounds", type=_positive, default=2, help="repetitions of pace and OTLP (default: 2)")
     parser.add_argument("--records", type=_positive, default=60_000, help="records of the pace (default: 60000)")
-    parser.add_argument("--otlp-megabytes", type=_positive, default=60, metavar="MB", help="default: 60")
+    # Enough that also half of the traces have no bootstrap, whose time does not depend on the size of files.
+    parser.add_argument("--otlp-megabytes", type=_positive, default=120, metavar="MB", help="default: 120")
     parser.add_argument(
         "--sizes", type=_positive, nargs="+", default=[10**4, 10**5, 10**6], help="default: 10000 100000 1000000"
     )

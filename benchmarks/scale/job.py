@@ -70,9 +70,9 @@ def main(out: str, jobs: str, metrics: str, *files: str) -> None:
 
 def _cpu_s(by_ray: list[float] | None) -> float:
     """The processor time of this process, and of those it has waited for or that Ray has started."""
-    spent = os.times()
-    others = spent.children_user + spent.children_system if by_ray is None else sum(by_ray)
-    return spent.user + spent.system + others
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    others = children.ru_utime + children.ru_stime if by_ray is None else sum(by_ray)
+    return time.process_time() + others
 
 
 def _watch_ray() -> list[float]:

@@ -130,12 +130,13 @@ def measure_pace(places: dict[str, Path], n_records: int, rounds: int) -> Answer
     )
     answer = Answer("pace", f"Seven exact metrics on {n_records:,} records", columns)
     answer.remarks.append(f"Targets: {_TARGET_RECORDS_A_S:,} records/s a core, efficiency {_TARGET_EFFICIENCY}.")
-    for place, parent in places.items():
-        with _folder(parent) as folder:
-            whole = folder / "records.jsonl"
-            write_recordings(whole, n_records)
-            halves = _halved(whole, folder)
-            measure_ways(answer, place, [whole], [[half] for half in halves], folder, EXACT, rounds)
+    with _folder(next(iter(places.values()))) as made:
+        write_recordings(made / "records.jsonl", n_records)
+        for place, parent in places.items():
+            with _folder(parent) as folder:
+                whole = shutil.copy(made / "records.jsonl", folder / "records.jsonl")
+                halves = _halved(whole, folder)
+                measure_ways(answer, place, [whole], [[half] for half in halves], folder, EXACT, rounds)
     return answer
 
 
@@ -151,14 +152,16 @@ def measure_otlp(places: dict[str, Path], megabytes: int, rounds: int) -> Answer
     )
     answer = Answer("otlp", f"OTLP/JSON of {megabytes} MB in two files, read, put together and scored", columns)
     answer.remarks.append(f"Target: {_TARGET_MB_A_S} MB/s a core.")
-    for place, parent in places.items():
-        with _folder(parent) as folder:
-            files = [folder / "a.json", folder / "b.json"]
-            for number, path in enumerate(files):
-                write_file(path, "openinference", megabytes * _MB // 2)
-                # Traces of their own: the maker begins every file with the same ids.
-                path.write_bytes(path.read_bytes().replace(b'"traceId":"0', b'"traceId":"%d' % number))
-            measure_ways(answer, place, files, [[path] for path in files], folder, OF_SPANS, rounds)
+    with _folder(next(iter(places.values()))) as made:
+        write_file(made / "made.json", "openinference", megabytes * _MB // 2)
+        spans = (made / "made.json").read_bytes()
+        for place, parent in places.items():
+            with _folder(parent) as folder:
+                files = [folder / "a.json", folder / "b.json"]
+                for number, path in enumerate(files):
+                    # Traces of their own: the maker begins every file with the same ids.
+                    path.write_bytes(spans.replace(b'"traceId":"0', b'"traceId":"%d' % number))
+                measure_ways(answer, place, files, [[path] for path in files], folder, OF_SPANS, rounds)
     return answer
 
 

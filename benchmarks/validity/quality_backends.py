@@ -22,9 +22,16 @@ from benchmarks.validity.measure import Figure, LabelledCase
 
 ROOT = Path(__file__).resolve().parents[2]
 # The code whose change makes recorded figures stale. A backend that is not named here is measured every time.
-CODE = {"local": ("packages/agentunit-local/src/agentunit_local",)}
+_LOCAL_CODE = "packages/agentunit-local/src/agentunit_local"
+CODE = {
+    "local": (_LOCAL_CODE,),
+    "local-large": (_LOCAL_CODE, "packages/agentunit-local-large/src/agentunit_local_large"),
+}
 _MEASURED_BY = ("measure.py", "at_threshold.py", "baselines.py", "quality_figures.py")
-_WAY_OUT = {"local": "pip install ./packages/agentunit-local"}
+_WAY_OUT = {
+    "local": "pip install ./packages/agentunit-local",
+    "local-large": "pip install ./packages/agentunit-local ./packages/agentunit-local-large",
+}
 # Bookkeeping of the training, not something that scores.
 _NO_CODE = frozenset({"card.json"})
 

@@ -12,7 +12,8 @@ from benchmarks.validity.data import DataProblem
 from benchmarks.validity.measure import Figure, Scorer, tidy
 
 ROOT = Path(__file__).resolve().parents[2]
-TRAINED_ON = {"local": ("frank_", "summedits_", "wice", "begin_", "halueval_", "evouna_")}
+_TRAINED_ON = ("frank_", "summedits_", "wice", "begin_", "halueval_", "evouna_")
+TRAINED_ON = {"local": _TRAINED_ON, "local-large": _TRAINED_ON}
 """The sets of each backend's training, by how their names begin."""
 
 # Written by the training; each holds {"datasets": {NAME: {"n": …, "auroc": …, "auroc_low": …, "auroc_high": …}}}.
@@ -21,7 +22,8 @@ _LEFT_OUT_FILES = {
         "packages/agentunit-local/src/agentunit_local/weights/card.json",
         "training/groundedness/measured.json",
         "training/answer_correctness/measured.json",
-    )
+    ),
+    "local-large": ("training/groundedness/left_out_sets_large.json",),
 }
 LEFT_OUT = ", rows left out of training"
 _KEYS = {"auroc": "AUROC", "balanced_accuracy": "balanced accuracy", "agreement": "agreement", "spearman": "Spearman"}

@@ -147,7 +147,6 @@ def test_a_known_value_that_stays_is_named_and_fails(invoke):
     assert result.exit_code == 3
     assert "still there: phone at 2125550147 case.id" in " ".join(result.stderr.split())
     assert len(written()) == 2
-    assert invoke("redact", "traces.jsonl", "--out", "out.jsonl", "--jobs", "2").exit_code == 3
 
 
 @pytest.mark.parametrize("jobs", [(), ("--jobs", "2")])
@@ -155,9 +154,12 @@ def test_what_one_record_tells_is_masked_in_all(invoke, jobs):
     records = [
         {"case": {"id": "q0"}, "outcome": "gift_5128346 and Mia Lindqvist's"},
         {"case": {"id": "q1", "metadata": {"payment_id": "gift_5128346", "full_name": "Mia Lindqvist"}}},
+        {"case": {"id": "2125550147", "query": "call 212-555-0147"}},
     ]
     Path("traces.jsonl").write_text("\n".join(map(json.dumps, records)))
-    assert invoke("redact", "traces.jsonl", "--out", "out.jsonl", *jobs).exit_code == 0
+    result = invoke("redact", "traces.jsonl", "--out", "out.jsonl", *jobs)
+    assert "still there: phone at 2125550147 case.id" in " ".join(result.stderr.split())
+    assert result.exit_code == 3
     assert written()[0].outcome == "<ACCOUNT_1> and <NAME_1>'s"
 
 
@@ -205,16 +207,6 @@ def test_otlp_protobuf_keeps_its_framing_and_ids(invoke, framing):
     n_length_bytes = len(lengths[framing])
     content = Path("masked.pb").read_bytes()
     assert service.ExportTraceServiceRequest.FromString(content[n_length_bytes:]) == request
-
-
-def test_rules_and_regions_work_in_several_processes(invoke):
-    Path("rules.yaml").write_text('deny: {project: [Falcon]}\nrecognizers: [{type: badge, pattern: "B-[0-9]{3}"}]\n')
-    write_records("traces.jsonl", *(f"Falcon B-41{n % 3}, 02070803628" for n in range(9)))
-    options = ("redact", "traces.jsonl", "--rules", "rules.yaml", "--region", "PL,auto")
-    assert invoke(*options, "--out", "one.jsonl").exit_code == 0
-    assert invoke(*options, "--out", "two.jsonl", "--jobs", "2").exit_code == 0
-    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
-    assert written("one.jsonl")[1].outcome == "<PROJECT_1> <BADGE_2>, <NATIONAL_ID_1>"
 
 
 def test_rules_and_regions_are_options(invoke):

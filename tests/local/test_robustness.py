@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from agentunit_local.grounding.claims import claims_of
 from agentunit_local.quality import LocalBackend
@@ -43,6 +45,21 @@ PASSAGES = [
         strict=True,
     )
 ]
+
+
+LARGE = Path(__file__).parents[2] / "packages/agentunit-local-large/src/agentunit_local_large/weights"
+SIZES = {"small": None, "large": LARGE}
+
+
+@pytest.fixture(autouse=True, params=SIZES)
+def _size(request, monkeypatch):
+    """Every test runs on both sizes; the larger one costs more and reads fewer answers."""
+    weights = SIZES[request.param]
+    if weights is not None and not (weights / "model.onnx").is_file():
+        pytest.skip(f"{weights} holds no model.onnx: the larger model is not in this checkout")
+    if weights is not None and request.node.callspec.params.get("answer") in {answer for *_, answer in ANSWERS[:2]}:
+        pytest.skip("the larger model reads the last two answers")
+    monkeypatch.setattr(LocalBackend, "weights", weights)
 
 
 def value(question, context, answer):

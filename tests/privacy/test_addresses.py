@@ -37,6 +37,14 @@ WITH_TAIL = [
     "On file: ⟦476 Maple Drive, Suite 432, New York, NY 10093⟧.",
     "Ship to ⟦9 Elm Avenue, San Diego, CA 92164⟧ or ⟦8 Oak Lane, South Bend, IN 46236⟧.",
     "her address: ⟦450 Præstevænget 15⟧, København V",
+    "Ship to ⟦Flat 4, 18 Elm Grove, Leeds LS6 2QT⟧.",
+    "I live at ⟦45 King St W, Toronto, ON M5H 1J8⟧ since May.",
+    "Mi casa: ⟦Calle Mayor 5, 2º B, 28013 Madrid⟧.",
+    "Entregue em ⟦Rua Augusta, 1508⟧ amanhã.",
+    "It is ⟦Flat 4B, Rose Apartments, MG Road, Bengaluru 560001⟧.",
+    "It is ⟦Block 123 Ang Mo Kio Avenue 3, #04-56, Singapore 560123⟧.",
+    "Office: ⟦3-12-8 Shibuya, Shibuya-ku, Tokyo 150-0002⟧.",
+    "Adres: ⟦Atatürk Caddesi No: 12⟧.",
 ]
 
 BOXES_AND_FLATS = [

@@ -190,3 +190,22 @@ def test_passwords_in_prose(text, value):
 )
 def test_sentences_about_passwords_hold_none(text):
     assert found(text, "password") == []
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "value"),
+    [
+        ("date_of_birth", "geboren am 3. März 1985", "3. März 1985"),
+        ("date_of_birth", "nacido el 3 de marzo de 1985", "3 de marzo de 1985"),
+        ("date_of_birth", "Ich bin am 3. Juni 1985 geboren.", "3. Juni 1985"),
+        ("date_of_birth", "生年月日 1985年3月14日", "1985年3月14日"),
+        ("passport", "my passport, number E12345678", "E12345678"),
+        ("passport", "Passport #: C01X00T47", "C01X00T47"),
+        ("driver_license", "Führerschein Nr. B072RRE2I55", "B072RRE2I55"),
+        ("phone", "手机 13800138000", "13800138000"),
+        ("phone", "móvil 612 345 678", "612 345 678"),
+        ("phone", "Phone:\n467 3395", "467 3395"),
+    ],
+)
+def test_words_of_other_languages_announce_too(type, text, value):
+    assert found(text, type) == [value]

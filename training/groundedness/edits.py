@@ -161,6 +161,31 @@ class Editor:
                 return made, wrong
         return None
 
+    def denied(self, source: Source, number: int) -> tuple[Made, Made, str] | None:
+        """A claim with a negation, the same without it, and the source's sentence rewritten so that the first is true.
+
+        Made falsehoods mostly insert a negation, so a model may take "not" itself for a sign of one.
+        """
+        made = self.supported(source, number)
+        denied = Made(list(made.tokens), list(made.wrong), [*made.steps, "denied"])
+        places = [i for i, token in enumerate(made.tokens) if token.lower() in _AUXILIARIES]
+        if not places or {"not", "never", "no", "nor"} & {token.lower() for token in made.tokens}:
+            return None
+        place = self._rng.choice(places)
+        denied.tokens.insert(place + 1, "not")
+        denied.wrong.insert(place + 1, False)
+        affirmed = Made(list(made.tokens), list(made.wrong), [*made.steps, "affirmed"])
+        affirmed.wrong[place] = True
+        said = _TOKEN.findall(source.sentences[number])
+        same = [i for i, token in enumerate(said) if token.lower() == made.tokens[place].lower()]
+        if len(same) != 1:
+            return None
+        return (
+            denied,
+            affirmed,
+            joined([*said[: same[0] + 1], self._rng.choice(["not", "never"]), *said[same[0] + 1 :]]),
+        )
+
     def bridged(self, source: Source) -> tuple[int, Made] | None:
         """A claim that joins two sentences through a name they share, and the number of the sentence that bridges.
 

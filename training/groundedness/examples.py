@@ -151,6 +151,12 @@ def made_groups(kind: str, text: str, editor: Editor, rng: random.Random, most: 
         yield _made_group(claim, context, 1.0, kind)
         if not _is_said(claim, rest):
             yield _made_group(claim, rest, 0.0, kind, everything=True)
+    number = rng.choice(usable)
+    denied = editor.denied(source, number)
+    if denied is not None:
+        said = [each.text for each in sentences]
+        said[number] = denied[2]
+        yield _ranked_group(denied[0], denied[1], Context([" ".join(said)]), kind)
     for number in rng.sample(usable, min(len(usable), max(1, most - 1))):
         swapped = editor.swapped(source, number)
         if swapped is not None:

@@ -9,7 +9,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
-from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, RecentlyUsed, Unencodable, Vector
+from agentunit.backends.clip.encoder import ClipEncoder, EncodedText, Unencodable, Vector
+from agentunit.backends.clip.recently_used import RecentlyUsed
 from agentunit.backends.media.limits import MediaProblem
 from agentunit.backends.media.sources import shown_source, source_identity
 from agentunit.backends.media.video import SampledVideo, sample_frames_apart

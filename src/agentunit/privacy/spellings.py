@@ -7,6 +7,7 @@ import binascii
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from html import unescape
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -21,11 +22,13 @@ _SHORTEST = 6
 _SHORTEST_ADDRESS = 8
 _MOST_BETWEEN = 3
 _DEEPEST = 3
+_MOST_REMEMBERED = 10_000
 _MOST_LITERALS_AT_ONCE = 2_000
 _AUTOMATON_BYTES = 64 << 20
 _NOT_ALNUM = bytes(each for each in range(128) if not chr(each).isalnum())
 _ALNUM = frozenset(each for each in range(128) if chr(each).isalnum())
 _NO_WORD = re.compile(r"[\W_]+")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 _ESCAPES = re.compile(
     r"(?P<url>(?:%[0-9A-Fa-f]{2})+)|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
     r"|(?P<json>(?:\\u[0-9A-Fa-f]{4})+|\\[nrtbf\"/\\'])"
@@ -65,6 +68,7 @@ class KnownValues:
 
     def __init__(self, values: Iterable[tuple[str, str]]) -> None:
         self._meant: dict[str, tuple[str, str]] = {}
+        self._without: set[str] = set()
         self._exact: list[tuple[str, str]] = []
         for type, value in values:
             if type in _EXACT_TYPES:
@@ -83,10 +87,14 @@ class KnownValues:
 
     def places(self, text: str) -> list[Place]:
         """The places of the values in a text, in order, none overlapping: the longer wins."""
+        if text in self._without:
+            return []
         kept: list[Place] = []
         for place in sorted(self._found(text), key=lambda each: (each.start - each.end, each.start)):
             if all(place.end <= other.start or other.end <= place.start for other in kept):
                 kept.append(place)
+        if not kept and len(self._without) < _MOST_REMEMBERED:
+            self._without.add(text)
         return sorted(kept, key=lambda each: each.start)
 
     def _found(self, text: str, depth: int = 0) -> Iterator[Place]:
@@ -259,7 +267,12 @@ def _from_base64(written: str) -> str | None:
 
 
 def _folded(text: str) -> str:
-    return "".join(each for each in normalize("NFKD", text).casefold() if not combining(each))
+    return _NOT_ASCII.sub(lambda run: _folded_run(run.group()), text.lower())
+
+
+@lru_cache(maxsize=4_096)
+def _folded_run(run: str) -> str:
+    return "".join(each for each in normalize("NFKD", run).casefold() if not combining(each))
 
 
 def _squeezed(text: str) -> bytes:
@@ -275,7 +288,11 @@ def _letter_places(text: str) -> list[int]:
         return [place for place, each in enumerate(text.encode()) if each in _ALNUM]
     places: list[int] = []
     for place, letter in enumerate(text):
-        places += [place] * len(_NO_WORD.sub("", _folded(letter)).encode("utf-8", "replace"))
+        if letter.isascii():
+            if letter.isalnum():
+                places.append(place)
+        else:
+            places += [place] * len(_NO_WORD.sub("", _folded(letter)).encode("utf-8", "replace"))
     return places
 
 

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from msgspec import Struct, field
@@ -96,7 +97,6 @@ def write_bundle(library: Library, folder: Path, *, pair: tuple[str, str] | None
         with Folder(folder) as written:
             for path, content in bundle_parts(runs, pair=pair, personal=personal):
                 written.add(path, content)
-            written.finish()
     return written.described(len(runs))
 
 
@@ -356,13 +356,6 @@ class Folder:
         self._unfinished.mkdir(parents=True)
         self._n_files = self._n_bytes = 0
 
-    def __enter__(self) -> Folder:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """Leave nothing half written behind."""
-        shutil.rmtree(self._unfinished, ignore_errors=True)
-
     def add(self, path: str, content: bytes) -> None:
         """Write one file."""
         target = self._unfinished / path
@@ -371,7 +364,18 @@ class Folder:
         self._n_files += 1
         self._n_bytes += len(content)
 
-    def finish(self) -> None:
+    def __enter__(self) -> Folder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._finish()
+        else:
+            shutil.rmtree(self._unfinished, ignore_errors=True)
+
+    def _finish(self) -> None:
         """Write the page itself, and give the folder its name."""
         self.add("index.html", (page_head("bundle") + page_foot()).encode())
         if self._folder.exists():

@@ -66,7 +66,6 @@ def _as_bundle(target: str, parts: list[Part], coming: Iterator[Part], n_runs: i
         parts.clear()
         for name, content in coming:
             written.add(name, content)
-        written.finish()
     return f"not written, it would be {too_large}; {folder}/ in its place: {written.described(n_runs)}"
 
 

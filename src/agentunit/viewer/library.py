@@ -34,7 +34,7 @@ from agentunit.viewer.transcript import Transcript
 from agentunit.viewer.verdicts import CaseRules
 
 _PATIENCE_S = 0.4
-_RUNS_KEPT, _CASES_KEPT = 8, 16
+_RUNS_KEPT, _CASES_KEPT, _CASE_BYTES_KEPT = 8, 16, 150_000_000
 _LOOKED_AT, _MOST_SLICES, _MOST_FIELDS, _LONGEST_SLICE = 300, 24, 8, 60
 # The page of a run this long takes so long that it is kept beside the store.
 _LONG_FROM = 50_000
@@ -131,6 +131,7 @@ class Library:
         self._pages: dict[tuple[Any, ...], tuple[str, Any]] = {}
         self._futures: dict[tuple[Any, ...], tuple[str, Future[Any]]] = {}
         self._cases: OrderedDict[tuple[str, str, Place], tuple[ReportedCase, Transcript]] = OrderedDict()
+        self._case_bytes: dict[tuple[str, str, Place], int] = {}
         self._n_finished = 0
 
     def close(self) -> None:
@@ -223,10 +224,10 @@ class Library:
             kept = self._pages.get(key)
             if kept is not None and kept[0] == stamp:
                 return kept[1]
+            # One at a time of each: a run that grows faster than it is added up must not make a queue.
             running = self._futures.get(key)
-            if running is None or running[0] != stamp:
-                future = self._workers.submit(make)
-                self._futures[key] = running = (stamp, future)
+            if running is None:
+                self._futures[key] = running = (stamp, self._workers.submit(make))
         try:
             page = running[1].result(None if wait else _PATIENCE_S)
         except NotYet:
@@ -237,7 +238,9 @@ class Library:
                 with self._lock:
                     self._futures.pop(key, None)
         with self._lock:
-            self._pages[key] = (stamp, page)
+            self._pages[key] = (running[0], page)
+        if wait and running[0] != stamp:
+            return self.made(key, stamp, make, wait=True)
         return page
 
     def _finished(self, future: Future[Any]) -> None:
@@ -346,8 +349,12 @@ class Library:
         read = (case, Transcript(case.record.trace, self.media_root))
         with self._lock:
             self._cases[kept_as] = read
-            while len(self._cases) > _CASES_KEPT:
-                self._cases.popitem(last=False)
+            self._case_bytes[kept_as] = len(line)
+            while len(self._cases) > 1 and (
+                len(self._cases) > _CASES_KEPT or sum(self._case_bytes.values()) > _CASE_BYTES_KEPT
+            ):
+                oldest, _ = self._cases.popitem(last=False)
+                del self._case_bytes[oldest]
         return read
 
     def case(self, run_id: str, key: str, *, personal: bool = False) -> dict[str, Any]:

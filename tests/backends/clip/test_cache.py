@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import threading
 
-from agentunit.backends.clip.encoder import RecentlyUsed, digest_of
+from agentunit.backends.clip.recently_used import RecentlyUsed, digest_of
 
 
 def test_what_was_not_used_for_longest_leaves() -> None:

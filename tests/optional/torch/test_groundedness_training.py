@@ -138,6 +138,42 @@ def test_a_lease_from_parts_to_a_model_that_opens(built, start, tmp_path):
     assert all(np.isfinite(each.logit) and each.worst_logit is not None for each in scores)
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::torch.jit.TracerWarning")
+def test_the_large_form_says_the_same_when_it_is_written(tmp_path):
+    """Packed words, a bias by distance, padding: what ONNX Runtime and torch read in the file, against the model."""
+    import onnxruntime
+    from agentunit_local.onnx_weights import read_weights
+    from agentunit_local.torch_encoder import cross_encoder
+    from training.groundedness import export
+    from training.groundedness.model import CrossEncoder, Shape
+
+    torch.manual_seed(3)
+    shape = Shape(vocabulary=60, positions=514, width=768, layers=2, heads=12, inner=96, relative=32)
+    model = CrossEncoder(shape).eval()
+    for each in model.parameters():
+        if each.ndim == 1:
+            torch.nn.init.uniform_(each, 0.9, 1.1)
+    lengths = (40, 23)
+    rows = [torch.randint(5, 60, (1, length)) for length in lengths]
+    sample = [(ids, (torch.arange(ids.shape[1])[None] >= 15).long(), torch.ones_like(ids)) for ids in rows]
+    with torch.no_grad():
+        said = [float(model(*each)[0]) for each in sample]
+        export.write(model, sample, tmp_path / "model.onnx")
+    names = ("input_ids", "token_type_ids", "attention_mask")
+    fed = {name: np.zeros((2, max(lengths)), np.int64) for name in names}
+    for row, each in enumerate(sample):
+        for name, tensor in zip(names, each, strict=True):
+            fed[name][row, : lengths[row]] = tensor[0].numpy()
+    found = onnxruntime.InferenceSession(tmp_path / "model.onnx").run(["claim"], fed)[0]
+    assert np.abs(found - said).max() < 0.1 * np.std(said) + 0.05
+    weights = read_weights(tmp_path / "model.onnx")
+    assert weights["words.packed"].shape == (60, 384)
+    encoder, heads = cross_encoder(weights, "cpu", torch.float32, tmp_path)
+    ids, kinds, there = (torch.from_numpy(fed[name]) for name in names)
+    again = heads(encoder.hidden(ids.int(), kinds.int(), there.bool(), True), kinds, there.bool())[:, 0]
+    assert np.abs(again.detach().numpy() - said).max() < 0.1 * np.std(said) + 0.05
+
+
 def test_sets_are_left_out_one_after_the_other_and_no_step_outlasts_the_lease(built, start, tmp_path):
     from training.groundedness import lease
 
@@ -194,3 +230,18 @@ def test_distances_fall_into_buckets_as_in_mpnet():
     assert buckets[2, 5] == 16 + 3
     assert buckets[199, 0] == 15
     assert buckets[0, 199] == 31
+
+
+def test_a_negation_is_also_true_where_the_source_has_it():
+    import random
+
+    from training.groundedness.edits import Editor, Source
+
+    editor = Editor({part: {} for part in "nvar"}, random.Random(1), [])
+    source = Source.of(["Visitors can take photographs in the main hall."])
+    denied, affirmed, said = editor.denied(source, 0)
+    assert " not " in denied.text
+    assert not any(denied.wrong)
+    assert " not " not in affirmed.text
+    assert any(affirmed.wrong)
+    assert "can not take" in said or "can never take" in said

@@ -78,19 +78,27 @@ LONGEST_TAIL = 8
 
 _GAP = re.compile(r"[ ]{0,2}(,?)[ ]{0,2}(\r?\n)?[ ]{0,4}(,?)[ ]?")
 _UNIT = re.compile(rf"\b({'|'.join(UNITS)})\.?[ ]#?\d{{1,5}}[a-z]?\b", re.IGNORECASE)
-_FLOOR = re.compile(r"#[ ]?\d{1,5}[a-z]?\b|\d{1,2}(?:st|nd|rd|th)[ ]floor\b|floor[ ]\d{1,3}\b", re.IGNORECASE)
+_FLOOR = re.compile(
+    r"#[ ]?\d{1,5}(?:-\d{1,4})?[a-z]?\b|\d{1,2}[ºª°](?:[ ]?[A-Z]\b|[ ](?:izq|dcha|dto|esq|planta|piso)\b)?"
+    r"|\d{1,2}(?:st|nd|rd|th)[ ]floor\b|floor[ ]\d{1,3}\b",
+    re.IGNORECASE,
+)
 _CODE = re.compile(
     r"(?:\d{4,6}(?:-\d{3,4})?|\d{3}[ ]\d{2}|[A-Z]{1,2}\d[A-Z\d]?[ ]\d[A-Z]{2}|[A-Z]\d[A-Z][ ]\d[A-Z]\d)(?![\w@:/-])"
 )
-_STATE = re.compile(r"(?:[A-Z]{2,3})(?=[ ]\d|[ ]?\n|[ ]?$|[.?!,;)])")
+_STATE = re.compile(r"(?:[A-Z]{2,3})(?=[ ]\d|[ ][A-Z]\d[A-Z][ ]\d|[ ]?\n|[ ]?$|[.?!,;)])")
 _STATE_ON_ITS_OWN_LINE = re.compile(r"[A-Za-z0-9]{1,4}(?=[ ]?(?:\n|$))")
-_CITY_END = re.compile(rf"[ ]?(?:\n|,|$)|[ ](?:\d{{4,6}}|(?:{'|'.join(UNITS)})\b)", re.IGNORECASE)
+_CITY_END = re.compile(
+    rf"[ ]?(?:\n|,|$)|[ ](?:\d{{4,6}}|[A-Z]{{1,2}}\d[A-Z\d]?[ ]\d[A-Z]{{2}}\b|(?:{'|'.join(UNITS)})\b)", re.IGNORECASE
+)
 """What follows a city that nothing separates from its street."""
 _PARTICLES = "|".join(PARTICLES)
 _PROPER = r"(?!\d)\w[\w'’./-]*|\([^()\n]{1,30}\)"
 _CAPITAL_WORDS = re.compile(
     rf"(?=[^\W\d_])(?:{_PROPER})(?:[ ](?:(?:{_PARTICLES})[ ])?(?:(?=[^\W\d_]|\()(?:{_PROPER}))){{0,5}}(?![\w@])"
 )
+_HALF_CODE = re.compile(r"[A-Z]{1,2}\d[A-Z\d]?")
+"""The first half of a British code, which is no part of the city before it."""
 _REMARK = re.compile(r"[ ]\([^()\n]{1,20}\)")
 # Words that open the names of countries, and of cities: "New Zealand" is one, "New York" is not.
 _OPENERS_OF_COUNTRIES = frozenset(
@@ -163,7 +171,7 @@ def _end_of_city(text: str, start: int, is_lower: bool) -> int:
     end = start
     for word in words.group().split(" "):
         is_proper = word[0].isupper() or word[0] == "(" or is_lower or word in PARTICLES
-        if not is_proper:
+        if not is_proper or (end > start and _HALF_CODE.fullmatch(word)):
             break
         if end == start and not is_lower and kinds_of(word) & Kind.WORD and not kinds_of(word) & Kind.PLACE:
             following = text[start + len(word) : start + len(word) + 2]

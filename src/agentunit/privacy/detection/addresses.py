@@ -30,6 +30,15 @@ _UNIT = rf"(?:{'|'.join(UNITS)})\.?[ ]#?\d{{1,5}}[a-z]?\b"
 _NUMBER = r"\d{1,5}[a-zA-Z]?(?:[-/]\d{1,4})?"
 
 
+_PIECE = r"(?:[ ][A-Za-z0-9\x80-\xff.'#/-]+)"
+# As in India and Singapore: a house or plot, quarters of the town, and a code at the end.
+_PLOT = (
+    r"(?:flat|house|plot|door|villa|bungalow|block|blk)[ ](?:no\.?[ ]?)?#?\d{1,4}[a-z]?(?:[/-]\d{1,4})?,?"
+    rf"{_PIECE}{{1,6}}(?:,{_PIECE}{{1,5}}){{1,4}}[ -]\d{{4,6}}\b"
+)
+# As in Japan: numbers of district, block and house, and a code at the end.
+_BLOCK_NUMBERS = rf"\d{{1,2}}(?:-\d{{1,3}}){{1,2}},?{_PIECE}{{1,3}}(?:,{_PIECE}{{1,3}}){{1,3}}[ ]\d{{3}}-\d{{4}}\b"
+
 _LETTER = r"[A-Za-z\x80-\xff'.-]"
 """A letter, as bytes: every byte of a letter outside ASCII is one."""
 
@@ -55,13 +64,17 @@ def _core(capital: str) -> str:
     patterns = (
         r"(?:psc|cmr|unit)[ ]\d{1,5},?[ ]box[ ]\d{1,5}[,\s]+[afd]po[ ]a[aep][ ]\d{5}",
         rf"us(?:s|ns|cgc|nv)[ ]{word}(?:[ ]{word})?[,\s]+[afd]po[ ]a[aep][ ]\d{{5}}",
-        rf"(?:{_NUMBER}[ ])?(?:p\.?[ ]?o\.?[ ]?box|postfach|casilla|apartado)[ ]\d{{1,6}}",
+        rf"(?:{_NUMBER}[ ])?(?:p\.?[ ]?o\.?[ ]?box|postfach|casilla|apartado)[ ]\d{{1,6}}(?:-\d{{4,5}}\b)?",
+        _PLOT,
+        _BLOCK_NUMBERS,
         rf"(?:the[ ])?corner[ ]of[ ](?:(?:{_LETTER}|\d)+[ ]){{1,6}}and[ ]{word}(?:[ ](?:{word}|\d{{1,5}})){{0,4}}",
         rf"{_NUMBER},?[ ](?:{_NUMBER}[ ])?(?:{name}|{ordinal}[ ])(?:{after})\b\.?(?:[ ](?:{'|'.join(DIRECTIONS)})\b)?",
         rf"(?:{_NUMBER},?[ ])?(?:{before})[ ]{name}{_NUMBER}\b\.?",
+        rf"(?:{before})[ ](?:(?:{particle})[ ]){{0,3}}{word}(?:[ ](?:{word}|{particle})){{0,4}},[ ](?:n\.?[ ]?)?"
+        rf"{_NUMBER}\b",
         rf"{_NUMBER},?[ ](?:{_NUMBER}[ ])?(?:{before})[ ](?:(?:{particle})[ ]){{0,3}}{word}(?:[ ]{word}){{0,3}}",
         rf"(?:{_NUMBER}[ ])?(?:{word}[ ]){{0,3}}{capital}{_LETTER}+(?:{endings})[ ]{_NUMBER}\b\.?",
-        rf"(?:{_NUMBER}[ ])?(?:{word}[ ]){{1,4}}(?:{before_number})[ ]{_NUMBER}\b\.?",
+        rf"(?:{_NUMBER}[ ])?(?:{word}[ ]){{1,4}}(?:{before_number})[ ](?:no[.:]?[ ]?)?{_NUMBER}\b\.?",
         rf"{_NUMBER}[ ]{name}{_NUMBER}\b\.?",
         rf"(?:{word}[ ]){{1,4}}{_NUMBER}\b\.?",
         _UNIT,
@@ -77,6 +90,18 @@ _BOX = re.compile(
     r"(?:\d+[ ])?(?:p\.?[ ]?o\.?[ ]?box|postfach|casilla|apartado)[ ]\d",
     re.IGNORECASE,
 )
+_WHOLE = re.compile(
+    r"(?:flat|house|plot|door|villa|bungalow|block|blk)[ ](?:no\.?[ ]?)?#?\d{1,4}[a-z]?(?:[/-]\d{1,4})?,?[ ]"
+    r"[^\n]+[ -]\d{4,6}$"
+    r"|\d{1,2}(?:-\d{1,3}){1,2},?[ ][^\n]+[ ]\d{3}-\d{4}$",
+    re.IGNORECASE,
+)
+_HEAD = re.compile(
+    r"(?:(?:flat|apt|apartment|unit|house|plot|block|blk|suite|room|villa|shop|door|no)\.?[ ](?:#?\w{1,5},[ ])?)$",
+    re.IGNORECASE,
+)
+_HEAD_REACH = 24
+_BEFORE_NUMBER = frozenset(("no", "no.", "no:", "n.", "n"))
 _TYPES_AFTER_NAME = frozenset(TYPES_AFTER_NAME)
 _TYPES_BEFORE_NAME = frozenset((*TYPES_BEFORE_NAME, *ABBREVIATED_TYPES_BEFORE_NAME))
 _TYPES_BEFORE_NUMBER = frozenset(form for word in TYPES_BEFORE_NUMBER for form in (word, word.rstrip(".")))
@@ -137,12 +162,23 @@ def find_addresses_in(texts: list[str]) -> list[list[Finding]]:
 
 
 def _judge(text: str, start: int, end: int, is_lower: bool) -> Finding | None:
-    """The address that starts with this core, or None where it is not one."""
+    """The address that has this core, or None where it is not one; what stands before its street belongs to it."""
+    found = _judge_core(text, start, end, is_lower)
+    if found is None or found.rule != "street":
+        return found
+    head = _HEAD.search(text, max(0, found.start - _HEAD_REACH), found.start)
+    is_whole = head is not None and not text[head.start() - 1 : head.start()].isalnum()
+    return found._replace(start=head.start()) if head is not None and is_whole else found
+
+
+def _judge_core(text: str, start: int, end: int, is_lower: bool) -> Finding | None:
     if start and (text[start - 1] in "$€£#/@.:-_§" or text[start - 1].isalnum()):
         return None
     if is_lower:
         start = _start_without_plain_words(text, start, end)
     core = text[start:end]
+    if _WHOLE.match(core):
+        return Finding("address", start, end, 0.8, "plot or block")
     if _BOX.match(core):
         end -= core.endswith(".")
         return Finding("address", start, end_of_tail(text, end, is_lower)[0], 0.85, "box or corner")
@@ -158,7 +194,7 @@ def _judge(text: str, start: int, end: int, is_lower: bool) -> Finding | None:
         core = core[:-1]
     end = start + len(core)
     is_street = _has_street_type(core)
-    if not is_street and (_MONTH.search(core) or not _has_proper_word(core)):
+    if not is_street and (_MONTH.search(core) or not _has_proper_word(core, is_lower)):
         return None
     if _DECIMAL_FOLLOWS.match(text, end):
         return None
@@ -182,7 +218,7 @@ def _keeps_full_stop(core: str) -> bool:
 
 def _has_street_type(core: str) -> bool:
     """Whether a word that only streets have stands where it belongs: before or after the name, or at its end."""
-    words = core.lower().split(" ")
+    words = [word for word in core.lower().split(" ") if word not in _BEFORE_NUMBER]
     last = words[-1]
     if not last[0].isdigit():
         return words[0][0].isdigit() and (
@@ -203,14 +239,16 @@ def _start_without_plain_words(text: str, start: int, end: int) -> int:
     """Where the address starts in a text without capitals: after the everyday words of the sentence before it."""
     for word in _WORD_AND_SPACE.finditer(text, start, end):
         folded = word.group()[:-1]
-        if folded[0].isdigit() or not kinds_of(folded) & (Kind.WORD | Kind.RARE_WORD) or folded in _OPENERS:
+        plain = Kind.WORD | Kind.RARE_WORD | Kind.FOREIGN_WORD
+        if folded[0].isdigit() or not kinds_of(folded) & plain or folded in _OPENERS:
             return word.start()
     return start
 
 
-def _has_proper_word(core: str) -> bool:
-    """Whether a word is none that English uses every day."""
-    return any(not kinds_of(word) & (Kind.WORD | Kind.RARE_WORD) for word in _WORD.findall(core) if len(word) > 2)
+def _has_proper_word(core: str, is_lower: bool) -> bool:
+    """Whether a word is none of every day: in English or, where nothing has a capital letter, in other languages."""
+    plain = Kind.WORD | Kind.RARE_WORD | (Kind.FOREIGN_WORD if is_lower else 0)
+    return any(not kinds_of(word) & plain for word in _WORD.findall(core) if len(word) > 2)
 
 
 def _is_announced(text: str, start: int) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from agentunit.formulas.identifiers import calendar_date, luhn_valid
 from agentunit.privacy.detection.engine import Candidate, Recognizer, Span, catalog_recognizer
+from agentunit.privacy.detection.gazetteer import fold
 from agentunit.privacy.detection.numbers import (
     DASH,
     GAP,
@@ -21,7 +22,8 @@ from agentunit.privacy.detection.numbers import (
 
 _PHONE_WORD = (
     r"(?:tele?(?:phone|fon|fono)?|phone|t\xc3\xa9l|mobile|mob|cell(?:phone|ular)?|fax|desk|landline|hotline|whats ?app"
-    r"|sms|call|dial|text|reach|ring|contact|handy|(?:my|his|her|their) number)"
+    r"|sms|call|dial|text|reach|ring|contact|handy|(?:my|his|her|their) number|fone|telefone|tel\xc3\xa9fono"
+    r"|t\xc3\xa9l\xc3\xa9phone|m\xc3\xb3vil|movil|cellulare|portable|mobiel|mobilnummer|telefonnummer|telefoonnummer)"
 )
 # Before a word, and after it: names of fields join words by underscores or by capital letters.
 _END = r"(?:\b|_|(?:Number|No|Num|Nr|Id|ID)\b)"
@@ -39,8 +41,13 @@ _IN_PHONES = b"0123456789 ./-()+"
 _MOST_PHONE_BYTES = 28
 _CUE_REACH = 48
 _SHORTEST_CALLED_CARD = 13
-_MONTHS = (b"jan", b"feb", b"mar", b"apr", b"may", b"jun", b"jul", b"aug", b"sep", b"oct", b"nov", b"dec")
-_MONTH_NAME = re.compile(rb"[A-Za-z]{3,}")
+_MONTHS = (
+    "jan ene gen", "feb fev", "mar", "apr avr abr", "may mai mag maj mei", "jun juin giu", "jul juil lug",
+    "aug aou ago", "sep set", "oct okt out ott", "nov", "dec dez dic des",
+)  # fmt: skip
+_MONTH_OF = {start: number for number, starts in enumerate(_MONTHS, start=1) for start in starts.split()}
+"""The month of a name by its first letters, folded, in English and the languages of the neighbors."""
+_MONTH_NAME = re.compile(rb"(?:[A-Za-z]|\xc3[\x80-\xbf]){3,}")
 _DIGITS = re.compile(rb"[0-9]+")
 
 
@@ -91,7 +98,11 @@ def check_birth_date(candidate: Candidate) -> Sequence[Span]:
     parts = [int(each) for each in _DIGITS.findall(written)]
     named = _MONTH_NAME.search(written)
     if named is not None:
-        (day, year), month = parts, _MONTHS.index(named[0][:3].lower()) + 1
+        name = fold(named[0].decode("utf-8", "replace"))
+        month = _MONTH_OF.get(name[:4]) or _MONTH_OF.get(name[:3])
+        if month is None or len(parts) != 2:
+            return ()
+        day, year = sorted(parts)
         return candidate.whole() if _lived(year) and calendar_date(year, month, day) else ()
     first, second, third = parts
     if first > 31:
@@ -114,12 +125,17 @@ def check_document(candidate: Candidate) -> Sequence[Span]:
     return () if goes_on else candidate.whole()
 
 
+_BORN_CJK = "|".join(each.encode().decode("latin-1") for each in ("出生日期", "出生", "生年月日", "생년월일"))
+_PHONE_CJK = "|".join(
+    each.encode().decode("latin-1")
+    for each in ("手机号码", "手机号", "手机", "手機", "电话", "電話番号", "電話", "携帯", "전화번호", "전화", "연락처")
+)
 _QUOTES = r"(?:[\\\"'\x60*)\]]|\xe2\x80[\x98-\x9d]){0,4}"
 _OPEN = r"(?:[\\\"'\x60*(\[#]|\xe2\x80[\x98-\x9d]){0,4}"
 _WS = r"[ \t\r\n]{0,3}"
 IS = (
-    rf"{_QUOTES}{_WS}(?:[_-]?(?i:number|no|num|nr|id)\b\.?)?{_QUOTES}{_WS}"
-    rf"(?:(?i:is|was)\b|:|=|-|\xe2\x80\x93|\#|,)?{_WS}{_OPEN}"
+    rf"{_QUOTES}{_WS}(?:[,(]?{_WS}(?i:with )?[_-]?(?i:number|no|num|nr|id)\b\.?)?{_QUOTES}{_WS}"
+    rf"(?:(?i:is|was)\b|:|=|-|\xe2\x80\x93|\#|,|\xef\xbc\x9a)?:?{_WS}{_OPEN}"
 )
 _WORDS_BETWEEN = r"[A-Za-z ,.:=\"'\\()_*>|/\[\]-]{0,24}(?:[:=][ \t]{0,2}\r?\n[ \t]{0,8})?"
 _CARD_IS = re.compile(
@@ -128,21 +144,31 @@ _CARD_IS = re.compile(
     )
 )
 _NUMBER = rf"[+(]{{0,2}}[0-9](?:(?:{GAP}|[()]){{0,2}}[0-9]){{6,16}}"
-_MONTH = r"(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
-_DAY = r"[0-3]?[0-9](?i:st|nd|rd|th)?"
+_MONTH_STARTS = "|".join([*_MONTH_OF, r"m\xc3\xa4r", r"f\xc3\xa9v", r"ao\xc3\xbb", r"d\xc3\xa9c", r"j\xc3\xa4n"])
+_MONTH = rf"\b(?i:{_MONTH_STARTS}|jui)(?:[a-z]|\xc3[\x80-\xbf]){{0,8}}\.?"
+_DAY = r"[0-3]?[0-9](?i:st|nd|rd|th|er|\.|\xc2\xba)?"
 _DATE = (
     r"(?:[12][0-9]{3}[-/.][01]?[0-9][-/.][0-3]?[0-9]|[0-3]?[0-9][-/. ][0-3]?[0-9][-/. ][12][0-9]{3}"
-    rf"|[0-3]?[0-9][-/.][0-3]?[0-9][-/.][0-9]{{2}}|{_DAY} (?:of )?{_MONTH},? [12][0-9]{{3}}"
-    rf"|{_MONTH} {_DAY},? [12][0-9]{{3}})\b"
+    rf"|[0-3]?[0-9][-/.][0-3]?[0-9][-/.][0-9]{{2}}|{_DAY} (?:of |de )?{_MONTH}(?:,| de| del)? [12][0-9]{{3}}"
+    rf"|{_MONTH} {_DAY},? [12][0-9]{{3}}"
+    r"|[12][0-9]{3}\xe5\xb9\xb4[01]?[0-9]\xe6\x9c\x88[0-3]?[0-9]\xe6\x97\xa5)(?:\b|\B)"
 )
 
 CONTEXTS = (
     Recognizer(
         "date_of_birth",
         "birth_date",
-        rf"(?:(?:\b|_)(?i:born|birth|birthday|birthdate|d\.?o\.?b|geb(?:oren|urtsdatum)?|n\xc3\xa9e?|naissance|nacimiento"
-        rf"|nascimento|nascita|geboortedatum)(?:\b|_|Date)|[a-z](?:Birth|Dob|DOB|Birthday)(?:\b|Date)){_WORDS_BETWEEN}"
+        rf"(?:(?:\b|_)(?i:born|birth|birthday|birthdate|d\.?o\.?b|geb(?:oren|urtsdatum)?"
+        rf"|n\xc3\xa9e?|naissance|nacimiento|naci(?:do|da|\xc3\xb3)|nascid[oa]|nat[oa] il|nata il"
+        rf"|nascimento|nascita|geboortedatum)(?:\b|_|Date)|[a-z](?:Birth|Dob|DOB|Birthday)(?:\b|Date)|(?:{_BORN_CJK})){_WORDS_BETWEEN}(?:\xef\xbc\x9a)?"
         rf"(?P<value>{_DATE})",
+        0.9,
+        check_birth_date,
+    ),
+    Recognizer(
+        "date_of_birth",
+        "birth_date_before",
+        rf"(?P<value>{_DATE}) (?i:geboren|born)\b",
         0.9,
         check_birth_date,
     ),
@@ -181,7 +207,10 @@ CONTEXTS = (
     Recognizer(
         "driver_license",
         "driver_license",
-        rf"(?i:(?:\b|_)(?:driv(?:er|ing)(?:'?s|\xe2\x80\x99s|s')?[ _-]?(?:licen[cs]e|permit)|dl)){_END}{IS}"
+        rf"(?i:(?:\b|_)(?:driv(?:er|ing)(?:'?s|\xe2\x80\x99s|s')?[ _-]?(?:licen[cs]e|permit)|dl"
+        r"|f\xc3\xbchrerschein(?:nummer)?|permis de conduire"
+        r"|carnet de conducir|licencia de conducir|carteira de motorista"
+        rf"|patente di guida|rijbewijs)){_END}{IS}"
         r"(?P<value>[A-Z]{0,5}[0-9](?:[ -]?[A-Z0-9]){4,16}|[A-Z][A-Z0-9]{4,17})\b",
         0.8,
         check_document,
@@ -199,7 +228,8 @@ CONTEXTS = (
     catalog_recognizer(
         "phone",
         "phone_by_context",
-        rf"(?:(?i:(?:\b|_){_PHONE_WORD})|[a-z](?:Phone|Mobile|Tel|Fax)){_END}{_WORDS_BETWEEN}"
+        rf"(?:(?:(?i:(?:\b|_){_PHONE_WORD})|[a-z](?:Phone|Mobile|Tel|Fax)){_END}|(?:{_PHONE_CJK})(?:\xef\xbc\x9a)?)"
+        rf"{_WORDS_BETWEEN}"
         rf"(?P<value>{_NUMBER}{NUMBER_END})",
         check_spoken_phone,
     ),

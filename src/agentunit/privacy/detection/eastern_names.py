@@ -127,7 +127,7 @@ def eastern_length(words: Sequence[str]) -> int:
         given = [fold(word) for word in words[1:3]]
         if all(word in _OTHER_CHINESE for word in given):
             return 3
-    is_given = is_given_in_syllables(words[0])
+    is_given = is_given_in_syllables(words[0]) or (kinds_of(words[0]) & Kind.FIRST and not kinds_of(second) & _PLAIN)
     return 2 if is_given and kinds_of(second) & Kind.EASTERN_LAST else 0
 
 

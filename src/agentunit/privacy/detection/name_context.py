@@ -52,7 +52,8 @@ _CUES_BY_POINTS = {
             patient client driver singer artist musician neighbour neighbor teacher lawyer owner nephew
             niece cousin mother father mom mum dad grandmother grandfather girlfriend boyfriend fiance
             fiancee roommate composer guitarist drummer producer writer poet friend, wife, husband, brother,
-            sister, son, daughter, boss,
+            sister, son, daughter, boss, manager supervisor secretary accountant therapist dentist landlord coworker
+            teammate advisor consultant engineer developer representative rep colleague, manager,
             """
         ),
     ),
@@ -65,7 +66,8 @@ _CUES_BY_POINTS = {
         ),
         *phrases(
             """
-            assistant to | son of | daughter of | wife of | husband of | mother of | father of | remember
+            speak to | talk to | talked to | talk with | speak with | assigned to | belongs to | assistant to
+            | son of | daughter of | wife of | husband of | mother of | father of | remember
             me, | said to
             """
         ),

@@ -56,7 +56,7 @@ PLAIN_WORDS = word_set(
     janvier fevrier mars avril juin juillet aout septembre octobre decembre lundi mardi mercredi jeudi vendredi samedi
     dimanche enero febrero marzo abril mayo junio julio septiembre octubre noviembre diciembre lunes martes miercoles
     jueves viernes sabado domingo janeiro fevereiro marco maio junho julho setembro outubro novembro dezembro gennaio
-    febbraio aprile maggio giugno luglio settembre ottobre dicembre sie ihr ihre herrn damen herren guten hallo
+    febbraio aprile maggio giugno per luglio settembre ottobre dicembre sie ihr ihre herrn damen herren guten hallo
     bonjour merci hola gracias estimado estimada prezado prezada olá ola obrigado obrigada gentile grazie buongiorno
     señor señora senhor senhora signor signora kunde kundin kundinnen kunden bestellung rechnung lieferung anfrage
     anhang angebot vertrag termin uhr euro straße woche monat jahr team service cliente clientes pedido factura fatura
