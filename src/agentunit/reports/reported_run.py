@@ -137,8 +137,8 @@ class Mask:
             return header
         said = {key: header.settings[key] for key in _SAID_OF_RUNS if key in header.settings}
         # An id that is a name as well must stay the same text.
-        name, said = self.data([header.name if header.name != header.id else "", said])
-        return structs.replace(header, name=name or header.name, settings={**header.settings, **said})
+        name = header.name if header.name == header.id else self.name(header.name)
+        return structs.replace(header, name=name, settings={**header.settings, **(self.data(said) if said else {})})
 
     def summary(self, summary: RunSummary) -> RunSummary:
         """A summary whose reasons, which may quote a record, and names of raters are masked."""

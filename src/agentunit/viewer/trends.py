@@ -67,7 +67,7 @@ def trends_page(library: Library, name: str, *, personal: bool = False, wait: bo
     """Every metric over the runs of a name, oldest first (``TrendsPage`` of types.ts)."""
     # The page asks by the name that it shows.
     mask = library.mask(personal)
-    headers = [header for header in library.headers() if mask.header(header).name == name][:_TREND_RUNS]
+    headers = [header for header in library.headers() if name in (header.name, mask.name(header.name))][:_TREND_RUNS]
     pages = []
     for header in headers:
         with suppress(*_UNREADABLE):
