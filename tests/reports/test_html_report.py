@@ -117,7 +117,7 @@ def test_hostile_text_stays_text(hostile_run, hostile_text, tmp_path):
 
 
 def test_long_texts_and_lists_are_cut_with_a_word():
-    short = shortened({"answer": "x" * 25_000, "detail": {"list": list(range(600))}})
+    short = shortened({"answer": "x " * 12_500, "detail": {"list": list(range(600))}})
     assert short["answer"].endswith("… (5,000 more characters)")
     assert short["detail"]["list"][-1] == "… (100 more)"
     deep: object = "end"

@@ -9,11 +9,13 @@ import jsonschema
 import pytest
 from viewer_client import Client, check_shape
 
-from agentunit import Outcome, Record, TraceLog
+from agentunit import MetricResult, Outcome, Record, Score, TraceLog
 from agentunit.core.case import DatasetCase
+from agentunit.metrics.base import MetricInfo
 from agentunit.store.sqlite import Store
 from agentunit.viewer.api import Api
 from agentunit.viewer.library import Library
+from agentunit.viewer.run_pages import distribution
 from agentunit.viewer.server import bound_socket, make_app, make_server
 from agentunit.viewer.trends import runs_page
 
@@ -252,3 +254,47 @@ def test_a_real_server_answers(library, runs):
     finally:
         server.should_exit = True
         thread.join(30)
+
+
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(store_path, runs, client):
+    with Store(store_path) as store:
+        odd = store.create_run("desk", agentunit_version="1", settings={"gates": ["of a later version <"]}).id
+        store.set_status(odd, "finished")
+    lines = {line["id"]: line for line in client.get("/api/runs")["runs"]}
+    assert lines.keys() == {*runs, odd}
+    assert lines[odd]["verdict"] == "errors"
+    assert "cannot be read: gate 'of a later version <'" in lines[odd]["headline"]
+    assert all(len(trend["points"]) == 2 for trend in client.get("/api/trends?name=desk")["trends"])
+    assert client.ask("GET", f"/api/runs/{odd}").status == 400
+
+
+def test_a_run_that_is_going_on_is_not_called_wrong(store_path, runs, client):
+    with Store(store_path) as store:
+        going = store.create_run("desk", agentunit_version="1", settings={"gates": ["exact_match >= 0.5"]}).id
+        with store.recording(going):
+            page = client.get(f"/api/runs/{going}")
+            assert (page["decision"]["verdict"], page["decision"]["reasons"]) == (None, [])
+            assert page["line"]["headline"] == "The run is going on; nothing is scored yet."
+            record = Record(DatasetCase("q", "?", "x"), TraceLog(), "y")
+            store.add_record(going, 0, 0, record, failed=False, elapsed_s=1.0)
+            store.add_scores(going, 0, 0, {"exact_match": Score(MetricResult("exact_match", 0.0), "ok", "exact", "1")})
+            assert "by now: FAIL" in client.get(f"/api/runs/{going}")["decision"]["headline"]
+        store.set_status(going, "finished")
+    assert client.get(f"/api/runs/{going}")["decision"]["verdict"] == "fail"
+
+
+def test_each_card_draws_its_own_values(store_path, runs, library):
+    with Store(store_path) as store:
+        for position, status in ((0, "informational"), (1, "ok")):
+            score = Score(MetricResult("faithfulness", 0.9), status, "local", "3")
+            store.add_scores(runs[0], position, 0, {"faithfulness": score})
+    cards = [card for card in library.run_page(runs[0], wait=True)["metrics"] if card["metric"] == "faithfulness"]
+    assert [(card["status"], card["n_scored"]) for card in cards] == [("ok", 7), ("informational", 1)]
+    assert [card["distribution"]["n"] for card in cards] == [7, 1]
+
+
+@pytest.mark.parametrize("values", [[0.0, 2.2e-313], [-1.7e308, 1.7e308], [3.0, 3.0]])
+def test_values_too_close_or_too_far_apart_for_steps_are_one_step(values):
+    found = distribution(values, MetricInfo("mine", "custom", "", unit="USD"))
+    assert found is not None
+    assert found["counts"] == [2]

@@ -164,7 +164,10 @@ def _put_together(runs: list[ReportedRun], baseline: ScoredRun) -> None:
     first, *others = runs
     if len({reported.run.header.id for reported in runs}) < len(runs):
         raise click.UsageError("a run is named twice: name each one once")
-    base, *labels = labels_of([baseline.header, *(reported.run.header for reported in runs)])
+    for reported in others:
+        # One report: a pseudonym means the same in all of its runs.
+        reported.mask = first.mask
+    base, *labels = labels_of([first.mask.header(baseline.header), *(reported.header for reported in runs)])
     for reported, label in zip(runs, labels, strict=True):
         reported.label = label
     first.baseline_label, first.others = base, tuple(others)

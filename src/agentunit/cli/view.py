@@ -13,7 +13,13 @@ from pathlib import Path
 
 import click
 
-from agentunit.cli.options import InputFailure, open_store, show_personal_data_option, store_option
+from agentunit.cli.options import (
+    InputFailure,
+    end_signals_interrupt,
+    open_store,
+    show_personal_data_option,
+    store_option,
+)
 from agentunit.cli.references import unreadable_runs_fail
 from agentunit.store.schema import StoreError
 from agentunit.traces.remote import is_file
@@ -71,14 +77,19 @@ def view(
     """
     if show_personal_data and bundle is None:
         raise click.UsageError("--unmasked goes with --bundle: the live page has a switch of its own")
-    with unreadable_runs_fail(), _opened(references, store_path) as (address, run_ids, is_temporary):
+    # However it ends, no copy of records and no half of a bundle stays behind.
+    with (
+        end_signals_interrupt(),
+        unreadable_runs_fail(),
+        _opened(references, store_path) as (address, run_ids, is_temporary),
+    ):
         only = run_ids if is_temporary or bundle is not None else None
         library = Library(address, only=only or None, media_root=media_root)
         try:
-            if bundle is not None:
-                _write_bundle(library, bundle, unmasked=show_personal_data)
-                return
             pair = (run_ids[0], run_ids[1]) if len(run_ids) == 2 else None
+            if bundle is not None:
+                _write_bundle(library, bundle, pair, unmasked=show_personal_data)
+                return
             api = Api(
                 library,
                 run=run_ids[0] if len(run_ids) == 1 else None,
@@ -135,14 +146,14 @@ def _serve(api: Api, host: str, port: int | None, *, allow_remote: bool, open_br
     server.run(sockets=[listening])
 
 
-def _write_bundle(library: Library, folder: str, *, unmasked: bool) -> None:
+def _write_bundle(library: Library, folder: str, pair: tuple[str, str] | None, *, unmasked: bool) -> None:
     from agentunit.viewer.bundle import write_bundle
 
     if os.path.exists(folder) and (not os.path.isdir(folder) or os.listdir(folder)):
         raise click.UsageError(f"{folder} exists already: name a folder that does not, or an empty one")
     if not library.headers():
         raise InputFailure(f"{library.shown_address} holds no runs yet")
-    written = write_bundle(library, Path(folder), personal=unmasked)
+    written = write_bundle(library, Path(folder), pair=pair, personal=unmasked)
     click.echo(f"{folder}: {written}   to look at it: python -m http.server --directory {folder}")
 
 

@@ -61,9 +61,9 @@ def failure_groups(
     groups = []
     for (failure, _, _), (cases, n_records, error, place, trace) in sorted(found.items(), key=lambda item: -item[1][1]):
         ids = tuple(dict.fromkeys(cases))
-        error, line = mask([error, source_line(trace, place) or ""])
+        failure, error, line, masked_place = mask([failure, error, source_line(trace, place) or "", place or ""])
         show = shlex.join(["agentunit", "show", run_reference, printable_line(ids[0])])
-        groups.append(FailureGroup(failure, error, place, line or None, n_records, ids, show))
+        groups.append(FailureGroup(failure, error, masked_place or None, line or None, n_records, ids, show))
     return groups
 
 

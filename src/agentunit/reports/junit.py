@@ -66,7 +66,7 @@ def _write_suites(reported: ReportedRun, stream: IO[bytes], before: str) -> tupl
 
     ``before`` stands before their names, where there are several runs.
     """
-    header = reported.run.header
+    header = reported.header
     with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as body:
         cases = _write_cases(reported, body, f"{before}{header.name}")
         gates, gate_cases = _gates(reported.decision, f"{before}gates")
@@ -190,7 +190,7 @@ def _difference_properties(changed: CaseDifference) -> dict[str, str]:
 
 
 def _run_properties(reported: ReportedRun) -> dict[str, str]:
-    header = reported.run.header
+    header = reported.header
     properties = {
         "run": header.id,
         "status": header.status,

@@ -15,7 +15,6 @@ from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.engine.comparison import Comparison
 from agentunit.engine.decision import Decision
 from agentunit.engine.gates import GateVerdict
-from agentunit.engine.scored_run import ScoredRun
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, conversation_text, view_case, worst_repeat
 from agentunit.reports.comparison_view import (
@@ -76,7 +75,7 @@ def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
     """The report of a run in at most ``MOST_CHARACTERS``; without ``full_cases`` the worst cases are only named."""
     if reported.others:
         return _several_markdown(reported)
-    title = f"### {code(reported.run.header.name)}{_verdict_mark(reported.decision)}"
+    title = f"### {code(reported.header.name)}{_verdict_mark(reported.decision)}"
     blocks = [title, *_run_blocks(reported)]
     text = "\n\n".join(block for block in blocks if block)
     if len(text) > MOST_CHARACTERS - _ROOM_FOR_TAIL:
@@ -86,7 +85,7 @@ def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
 
 def _run_blocks(reported: ReportedRun) -> Iterator[str]:
     decision = reported.decision
-    yield _facts(reported.run)
+    yield _facts(reported)
     yield from (*_reasons(decision), *_differences(decision.comparison), *_failures(reported))
     yield from (_metric_table(reported), *_slices(reported), *_known_failures(decision), *_judge(reported))
     yield from (*_comparison(decision.comparison), *_unscored(reported.summary))
@@ -169,7 +168,8 @@ def _verdict_mark(decision: Decision) -> str:
     return f": {_VERDICT_MARK[decision.verdict]}" if decision.verdict else ""
 
 
-def _facts(run: ScoredRun) -> str:
+def _facts(reported: ReportedRun) -> str:
+    run = reported.run
     cases = counted_cases(run.n_cases, run.n_repeats, run.n_records)
     failed = f", the agent failed {describe_failed(run)}" if run.n_failed else ""
     n_user_failed = len(run.user_failed)
@@ -177,8 +177,8 @@ def _facts(run: ScoredRun) -> str:
     when = datetime.fromtimestamp(run.header.created_at, timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
     unfinished = "" if run.header.status == "finished" else f", {run.header.status}"
     if (resume := how_to_resume(run.header)) is not None:
-        unfinished += f" (next: {code(resume)})"
-    origin = "".join(f" · {name} {code(text)}" for name, text in origin_facts(run.header))
+        unfinished += f" (next: {code(reported.mask.text(resume))})"
+    origin = "".join(f" · {name} {code(text)}" for name, text in origin_facts(reported.header))
     return f"{cases}{failed} · run {code(run.header.id)}{unfinished} · {when}{origin}"
 
 

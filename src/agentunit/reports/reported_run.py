@@ -22,7 +22,7 @@ from msgspec import Struct, structs
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import RecordError, decode_record, encode_record
 from agentunit.core.records import Record
-from agentunit.core.results import RunSummary, Score, encode_json, json_fallback
+from agentunit.core.results import MetricSummary, RunSummary, Score, encode_json, json_fallback
 from agentunit.engine.comparison import CaseAnswer, Comparison
 from agentunit.engine.decision import Decision, decide_run, decide_together
 from agentunit.engine.score_rows import scored_records
@@ -49,6 +49,7 @@ _ANSWER_LENGTH = 1_500
 _NOT_MASKED = frozenset(("name", "address", "account"))
 # A plane of Unicode that has no characters of its own.
 _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
+_SAID_OF_RUNS = ("tags", "agent_version", "earlier_agent_versions")
 
 
 class ReportedCase(Struct):
@@ -89,6 +90,7 @@ class Mask:
 
     def __init__(self, *, show_all: bool = False) -> None:
         self.show_all = show_all
+        self._names: dict[str, str] = {}
 
     @cached_property
     def _redactor(self) -> Redactor:
@@ -115,6 +117,12 @@ class Mask:
         masked: str = self.data([text])[0]
         return masked
 
+    def name(self, name: str) -> str:
+        """A short text that comes again and again, such as a rater, masked once."""
+        if name not in self._names:
+            self._names[name] = self.text(name)
+        return self._names[name]
+
     def data(self, value: Any) -> Any:
         """Plain data, masked."""
         if self.show_all:
@@ -123,9 +131,21 @@ class Mask:
         self._redactor.redact_data([plain])
         return plain["data"]
 
+    def header(self, header: RunHeader) -> RunHeader:
+        """A header whose name, tags and versions are masked: CI tags a run with who pushed. Its id and paths stay."""
+        if self.show_all:
+            return header
+        said = {key: header.settings[key] for key in _SAID_OF_RUNS if key in header.settings}
+        # An id that is a name as well must stay the same text.
+        name = header.name if header.name == header.id else self.name(header.name)
+        return structs.replace(header, name=name, settings={**header.settings, **(self.data(said) if said else {})})
+
     def summary(self, summary: RunSummary) -> RunSummary:
-        """A summary whose reasons, which may quote a record, are masked."""
-        if self.show_all or not (summary.unscored or summary.input_errors):
+        """A summary whose reasons, which may quote a record, and names of raters are masked."""
+        if self.show_all:
+            return summary
+        summary = structs.replace(summary, metrics=[self._labeled(row) for row in summary.metrics])
+        if not (summary.unscored or summary.input_errors):
             return summary
         unscored = self.data([each.reason for each in summary.unscored])
         errors = self.data([each.reason for each in summary.input_errors])
@@ -138,6 +158,11 @@ class Mask:
                 structs.replace(each, reason=reason) for each, reason in zip(summary.input_errors, errors, strict=True)
             ],
         )
+
+    def _labeled(self, row: MetricSummary) -> MetricSummary:
+        if row.labeled is None:
+            return row
+        return structs.replace(row, labeled=structs.replace(row.labeled, raters=self.data(row.labeled.raters)))
 
     def comparison(self, comparison: Comparison) -> Comparison:
         """A comparison whose answers are masked, and cut afterwards: nobody reads a whole book in a list of cases."""
@@ -158,7 +183,15 @@ class Mask:
             pairs = (replace(each, why=tuple(text)) for each, text in zip(pairwise.pairs, why, strict=True))
             said = None if pairwise.failed_why is None else self.text(pairwise.failed_why)
             pairwise = replace(pairwise, pairs=tuple(pairs), failed_why=said)
-        return replace(comparison, differences=tuple(differences), pairwise=pairwise)
+        old, new, sentence = self.data([comparison.baseline_label, comparison.candidate_label, comparison.sentence])
+        return replace(
+            comparison,
+            differences=tuple(differences),
+            pairwise=pairwise,
+            baseline_label=old,
+            candidate_label=new,
+            sentence=sentence,
+        )
 
     def slices(self, table: SliceTable) -> SliceTable:
         """A table whose slices are named by no personal data: a value of a field may be an e-mail address."""
@@ -238,6 +271,11 @@ class ReportedRun:
     def verdict(self) -> Decision:
         """What was decided about all runs of the report together."""
         return decide_together({run.label: run.decision for run in self.runs}) if self.others else self.decision
+
+    @property
+    def header(self) -> RunHeader:
+        """The header of the run, masked: for what is shown of it."""
+        return self.mask.header(self.run.header)
 
     def add_slices(self, table: SliceTable) -> None:
         """Report a table by slice, masked."""

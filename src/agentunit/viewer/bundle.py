@@ -24,7 +24,7 @@ from agentunit.engine.slices import slices_of_run
 from agentunit.reports.figures import counted
 from agentunit.reports.reported_run import Mask, ReportedCase, ReportedRun
 from agentunit.viewer.api import API_VERSION
-from agentunit.viewer.case_columns import STATUS_LETTERS
+from agentunit.viewer.case_columns import NOTE, STATUS_LETTERS
 from agentunit.viewer.case_detail import CaseFacts, case_detail, case_media, key_of
 from agentunit.viewer.case_table import masked_lines
 from agentunit.viewer.catalog import catalog
@@ -83,8 +83,11 @@ class BundledRun(Struct):
         }
 
 
-def write_bundle(library: Library, folder: Path, *, personal: bool = False) -> str:
-    """Write runs of a library to a folder; returns how much was written."""
+def write_bundle(library: Library, folder: Path, *, pair: tuple[str, str] | None = None, personal: bool = False) -> str:
+    """Write runs of a library to a folder; returns how much was written.
+
+    ``pair`` are the ids of two runs that are to be compared, the baseline first.
+    """
     with ExitStack() as opened:
         runs = []
         for number, header in enumerate(library.headers()):
@@ -92,12 +95,14 @@ def write_bundle(library: Library, folder: Path, *, personal: bool = False) -> s
             reported = opened.enter_context(library.reported(run, personal))
             runs.append(BundledRun(library, run, reported, f"data/runs/{number}/"))
         with Folder(folder) as written:
-            for path, content in bundle_parts(runs, personal=personal):
+            for path, content in bundle_parts(runs, pair=pair, personal=personal):
                 written.add(path, content)
     return written.described(len(runs))
 
 
-def bundle_parts(runs: Sequence[BundledRun], *, personal: bool, source: str = "bundle") -> Iterator[Part]:
+def bundle_parts(
+    runs: Sequence[BundledRun], *, personal: bool, source: str = "bundle", pair: tuple[str, str] | None = None
+) -> Iterator[Part]:
     """All parts; the index comes last."""
     for run in runs:
         yield from _run_parts(run)
@@ -107,7 +112,7 @@ def bundle_parts(runs: Sequence[BundledRun], *, personal: bool, source: str = "b
     yield _part("data/trends.json.gz", [trend_of(name, [run.page for run in runs]) for name in names])
     yield _part("data/catalog.json.gz", catalog())
     pairs = []
-    for page in _comparisons(runs):
+    for page in _comparisons(runs, pair):
         old, new = page["baseline"]["id"], page["candidate"]["id"]
         pairs.append({"baseline": old, "candidate": new})
         ids = [run.id for run in runs]
@@ -275,7 +280,7 @@ class _Rows:
         facts = {
             "verdict": LETTERS[detail["verdict"]],
             "failed": int(case.failed),
-            "n_labels": len(detail["labels"]),
+            "n_labels": sum(label["metric"] != NOTE for label in detail["labels"]),
             **{name: detail[name] for name in ("position", "repeat", "case_id", "elapsed_s")},
         }
         for name, value in facts.items():
@@ -307,7 +312,7 @@ class _Rows:
 # Comparisons
 
 
-def _comparisons(runs: Sequence[BundledRun]) -> Iterator[dict[str, Any]]:
+def _comparisons(runs: Sequence[BundledRun], pair: tuple[str, str] | None) -> Iterator[dict[str, Any]]:
     """The comparisons that were made for the report; where there were none, those of runs with each other."""
     made = False
     ids = {run.id for run in runs}
@@ -315,16 +320,20 @@ def _comparisons(runs: Sequence[BundledRun]) -> Iterator[dict[str, Any]]:
         decision, baseline = run.reported.decision, run.reported.baseline
         if decision.comparison is not None and baseline is not None:
             made = True
-            page = comparison_page(decision, baseline, run.reported.run)
+            page = comparison_page(decision, baseline, run.reported.run, run.reported.mask)
             if baseline.header.id not in ids:
                 page["cases"] = [{**case, "baseline_key": None} for case in page["cases"]]
             yield page
-    for old, new in () if made else _pairs(runs):
+    for old, new in () if made else _pairs(runs, pair):
         with new.library.store() as store:
             yield comparison_data(store, old.id, new.id, new.reported.mask)
 
 
-def _pairs(runs: Sequence[BundledRun]) -> Iterator[tuple[BundledRun, BundledRun]]:
+def _pairs(runs: Sequence[BundledRun], pair: tuple[str, str] | None) -> Iterator[tuple[BundledRun, BundledRun]]:
+    """Older and newer runs; of two that were named the first is the baseline, whichever is older."""
+    if pair is not None and len(runs) == 2:
+        yield (runs[0], runs[1]) if runs[0].id == pair[0] else (runs[1], runs[0])
+        return
     for at, new in enumerate(runs):
         earlier = runs[at + 1 :]
         if len(runs) > _ALL_PAIRS_UP_TO:

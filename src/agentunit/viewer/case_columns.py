@@ -5,6 +5,7 @@ A million records with ten metrics take 90 MB this way, and the first page of th
 
 from __future__ import annotations
 
+import re
 import threading
 from array import array
 from collections.abc import Callable, Sequence
@@ -24,9 +25,28 @@ from agentunit.viewer.verdicts import ASIDE, ERROR, CaseRules
 OpenStore = Callable[[], AbstractContextManager[RunStore]]
 STATUS_LETTERS = {"ok": "o", "informational": "i", "not_applicable": "n", "error": "e"}
 NO_SCORE = ord("-")
+NOTE = "note"
+"""The metric under which a note about no metric is kept: it is no label."""
 # Tables show less of a text; it is masked before it is cut, so that no half of an address is left unmasked.
 READ_LENGTH = 2_000
 _TEXTS_KEPT = 5_000
+
+
+_UNFINISHED = re.compile(r"(?:[\w@.+%()/:-]|(?<=[\d)]) )+\Z")
+_LONGEST_WORD = 200
+
+
+def beginning(text: str, most: int) -> str:
+    """At most so many characters of a text, cut where no word, address or number is torn: half of one is not masked.
+
+    >>> beginning("pay 4111 1111 1111 1111", 18), beginning("short", 18)
+    ('pay ', 'short')
+    """
+    if len(text) <= most:
+        return text
+    kept = text[:most]
+    torn = _UNFINISHED.search(kept, max(0, most - _LONGEST_WORD))
+    return kept if torn is None else kept[: torn.start()]
 
 
 class _Asked(Struct):
@@ -156,7 +176,7 @@ class RecordColumns:
         counts = [0.0] * self.n_rows
         for label in self.labels:
             at = self.number(label.place)
-            if at is not None:
+            if at is not None and label.metric != NOTE:
                 counts[at] += 1.0
         return counts
 
@@ -218,7 +238,7 @@ class RecordColumns:
                 at = self.number((position, repeat))
                 if at is not None:
                     query, answer = texts_of(line)
-                    queries[at], answers[at] = query[:READ_LENGTH], answer[:READ_LENGTH]
+                    queries[at], answers[at] = beginning(query, READ_LENGTH), beginning(answer, READ_LENGTH)
                     elapsed[at] = elapsed_s
         self._texts, self._elapsed = {"question": queries, "answer": answers}, elapsed
 
@@ -271,7 +291,7 @@ class RecordColumns:
         missing = [place for place in map(self.place, numbers) if place not in self._read]
         with self._open() as store:
             for _, position, repeat, case_id, failed, elapsed_s, line in store.lines(self.run_id, missing):
-                query, answer = (text[:READ_LENGTH] for text in texts_of(line))
+                query, answer = (beginning(text, READ_LENGTH) for text in texts_of(line))
                 self._read[position, repeat] = RecordText(case_id, query, answer, bool(failed), elapsed_s)
         nothing = RecordText("", "", "", False, None)
         found = [self._read.get(self.place(at), nothing) for at in numbers]

@@ -161,10 +161,10 @@ def label_data(label: StoredLabel, mask: Mask) -> dict[str, Any]:
         "case_id": label.case_id,
         "key": key_of(label.position, label.repeat),
         "value": label.value,
-        "rater": label.rater,
+        "rater": mask.name(label.rater),
         "made_at": label.made_at,
         "note": mask.text(label.note) if label.note else "",
-        "source": label.source,
+        "source": mask.name(label.source),
     }
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from agentunit.reports.printable import printable_line
 from agentunit.reports.reported_run import Mask
-from agentunit.viewer.case_columns import OpenStore, RecordColumns, texts_of
+from agentunit.viewer.case_columns import NOTE, OpenStore, RecordColumns, texts_of
 from agentunit.viewer.filters import Columns, parse_filter
 from agentunit.viewer.verdicts import ASIDE, ERROR, FAIL, PASS, UNKNOWN, WORDS
 
@@ -245,7 +245,7 @@ def masked_lines(texts: Sequence[str], most: int, mask: Mask) -> list[str]:
 def _counts(records: RecordColumns) -> dict[tuple[int, int], int]:
     counts: dict[tuple[int, int], int] = {}
     for label in records.labels:
-        counts[label.place] = counts.get(label.place, 0) + 1
+        counts[label.place] = counts.get(label.place, 0) + (label.metric != NOTE)
     return counts
 
 

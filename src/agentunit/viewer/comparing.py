@@ -43,7 +43,8 @@ def compare_page(
     key = ("compare", baseline, candidate, personal)
     page: dict[str, Any] | None = library.made(key, f"{old.stamp}{new.stamp}", make, wait=wait)
     if page is None:
-        page = {**_NOTHING, "baseline": header_line(old.header), "candidate": header_line(new.header), "pending": True}
+        lines = [header_line(library.mask(personal).header(each.header)) for each in (old, new)]
+        page = {**_NOTHING, "baseline": lines[0], "candidate": lines[1], "pending": True}
     return page
 
 
@@ -58,17 +59,17 @@ def comparison_data(store: RunStore, baseline: str, candidate: str, mask: Mask) 
     old, new = run_from_store(store, baseline), run_from_store(store, candidate)
     labels = labels_of([old.header, new.header])
     comparison = compare_runs(new, old, labels=(labels[0], labels[1]))
-    return comparison_page(mask.decision(decide_comparison(comparison, new)), old, new)
+    return comparison_page(mask.decision(decide_comparison(comparison, new)), old, new, mask)
 
 
-def comparison_page(decision: Decision, old: ScoredRun, new: ScoredRun) -> dict[str, Any]:
+def comparison_page(decision: Decision, old: ScoredRun, new: ScoredRun, mask: Mask) -> dict[str, Any]:
     """The page of a decision on two runs, masked before."""
     found = decision.comparison
     assert found is not None
     keys = [_first_keys(run, {each.case_id for each in found.differences}) for run in (old, new)]
     return {
-        "baseline": {**header_line(old.header), "pending": False},
-        "candidate": {**header_line(new.header), "pending": False},
+        "baseline": {**header_line(mask.header(old.header)), "pending": False},
+        "candidate": {**header_line(mask.header(new.header)), "pending": False},
         "pending": False,
         "sentence": found.sentence,
         "verdict": decision.verdict,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import re
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -18,7 +18,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 WRITE_HEADER = "x-agentunit"
-COOKIE = "agentunit-token"
+_COOKIE = "agentunit-token"
 _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::\d{1,5})?")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
@@ -40,6 +40,8 @@ class Guard:
     def __init__(self, app: App, *, token: str | None = None, hosts: tuple[str, ...] = LOOPBACK) -> None:
         self._app = app
         self._token = token
+        # Cookies are shared by all ports of a machine: two viewers on it must not take each other's.
+        self._cookie = f"{_COOKIE}-{hashlib.sha256((token or '').encode()).hexdigest()[:8]}"
         self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -83,11 +85,9 @@ class Guard:
 
     def _is_known(self, headers: dict[str, str]) -> bool:
         given = [headers.get("authorization", "").removeprefix("Bearer ")]
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            cookie = None
-        given += [] if cookie is None else [cookie.value]
+        # Other servers of the machine set cookies of any form beside ours.
+        cookies = (each.strip().partition("=") for each in headers.get("cookie", "").split(";"))
+        given += [value for name, _, value in cookies if name == self._cookie]
         return any(self._matches(each) for each in given)
 
     def _matches(self, given: str) -> bool:
@@ -99,7 +99,7 @@ class Guard:
         if scope["path"] != "/" or not self._matches(given):
             await _answer(send, 401, "open the address that 'agentunit view' printed: it holds the token")
             return
-        cookie = f"{COOKIE}={self._token}; Path=/; HttpOnly; SameSite=Strict".encode()
+        cookie = f"{self._cookie}={self._token}; Path=/; HttpOnly; SameSite=Strict".encode()
         moved = [(b"location", b"/"), (b"set-cookie", cookie), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 303, "headers": moved})
         await send({"type": "http.response.body", "body": b""})

@@ -117,7 +117,7 @@ def _take_in(store: RunStore, reported: ReportedRun) -> None:
 
 def _title(reported: ReportedRun) -> str:
     if not reported.others:
-        return reported.run.header.name
+        return reported.header.name
     return describe_several([run.label for run in reported.runs], reported.baseline_label)
 
 

@@ -14,12 +14,11 @@ from agentunit.reports.reported_run import Mask
 from agentunit.store.labels import StoredLabel, subject_of
 from agentunit.store.opening import open_store
 from agentunit.store.protocol import RunStore
+from agentunit.viewer.case_columns import NOTE
 from agentunit.viewer.case_detail import key_of, label_data
 from agentunit.viewer.library import Library, OpenRun, UnknownRun
 
 WIDTH = 0.2
-NOTE = "note"
-"""The metric under which a note about no metric is kept."""
 _LONGEST_NAME, _LONGEST_NOTE = 80, 4_000
 # A random order does not compress, and nobody labels more in a bundle.
 _MOST_ASKED = 500
@@ -166,7 +165,8 @@ def labels_page(run: ScoredRun, mask: Mask) -> dict[str, Any]:
             )
     return {
         "metrics": metrics,
-        "raters": sorted({label.rater for label in run.labels}),
+        # They are offered to be chosen: nobody labels under a pseudonym.
+        "raters": sorted(rater for rater in {label.rater for label in run.labels} if mask.name(rater) == rater),
         "labels": [label_data(label, mask) for label in run.labels],
         "disagreements": list(_disagreements(run.labels, mask)),
     }
@@ -184,7 +184,11 @@ def _disagreements(labels: Sequence[StoredLabel], mask: Mask) -> Iterator[dict[s
                 "case_id": given[0].case_id,
                 "key": key_of(*place),
                 "said": [
-                    {"rater": each.rater, "value": each.value, "note": mask.text(each.note) if each.note else ""}
+                    {
+                        "rater": mask.name(each.rater),
+                        "value": each.value,
+                        "note": mask.text(each.note) if each.note else "",
+                    }
                     for each in given
                 ],
             }

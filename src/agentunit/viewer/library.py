@@ -188,7 +188,8 @@ class Library:
     def _read_headers(self, store: RunStore) -> list[RunHeader]:
         if self.only is None:
             return store.runs()
-        return [store.find_run(run_id) for run_id in self.only]
+        found = [store.find_run(run_id) for run_id in self.only]
+        return sorted(found, key=lambda header: header.created_at, reverse=True)
 
     def header(self, run_id: str) -> RunHeader:
         """The header of a run, by its id alone."""
@@ -264,7 +265,8 @@ class Library:
 
         page: dict[str, Any] | None = self.made(("run", run_id, personal), opened.stamp, make, wait=wait)
         if page is None:
-            return pending_page(opened.header, opened.columns.n_rows, opened.columns.metrics, opened.infos)
+            columns = opened.columns
+            return pending_page(opened.header, columns.n_rows, columns.metrics, opened.infos, self.mask(personal))
         return page
 
     @contextmanager

@@ -40,7 +40,8 @@ class PageFile:
         """Keep a page in place of an earlier one."""
         if self._path is not None:
             with suppress(OSError):
-                self._path.parent.mkdir(exist_ok=True)
+                # As the store: for its owner alone.
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
                 unfinished = self._path.with_suffix(f".{os.getpid()}.part")
                 unfinished.write_bytes(encode_json({"stamp": self._stamp, "page": page}))
                 os.replace(unfinished, self._path)

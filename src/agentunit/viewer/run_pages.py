@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import fsum, isfinite
+from math import fsum, inf, isfinite
 from typing import Any
 
 from agentunit.core.results import MetricSummary
@@ -29,7 +29,7 @@ from agentunit.reports.figures import (
 from agentunit.reports.label_figures import describe_labeled, label_notes
 from agentunit.reports.panel_view import describe_panel, panel_rows
 from agentunit.reports.printable import printable_line
-from agentunit.reports.reported_run import ReportedRun, how_to_resume
+from agentunit.reports.reported_run import Mask, ReportedRun, how_to_resume
 from agentunit.reports.run_console import headline_rows
 from agentunit.reports.run_facts import origin_facts
 from agentunit.reports.slice_table import slices_note
@@ -43,7 +43,7 @@ _AMOUNT_NAMES = {"USD": "cost", "tokens": "tokens", "s": "time", "Wh": "energy",
 
 
 def header_line(header: RunHeader) -> dict[str, Any]:
-    """What a header alone says of a run (``RunLine``); its figures are still to come."""
+    """What a header alone, masked before, says of a run (``RunLine``); its figures are still to come."""
     git = header.settings.get("git")
     commit = git.get("commit") if isinstance(git, dict) else None
     version = header.settings.get("agent_version")
@@ -71,9 +71,10 @@ def header_line(header: RunHeader) -> dict[str, Any]:
 
 
 def pending_page(
-    header: RunHeader, n_records: int, metrics: Sequence[str], infos: dict[str, MetricInfo]
+    header: RunHeader, n_records: int, metrics: Sequence[str], infos: dict[str, MetricInfo], mask: Mask
 ) -> dict[str, Any]:
     """The page of a run whose figures are being added up."""
+    header = mask.header(header)
     nothing: dict[str, list[Any]] = {
         name: []
         for name in (
@@ -83,12 +84,12 @@ def pending_page(
     }
     return {
         "line": header_line(header),
-        "facts": _facts(header),
+        "facts": _facts(header, mask),
         "n_cases": n_records,
         "n_records": n_records,
         "n_failed": header.n_failed,
         "n_repeats": 1,
-        "resume": how_to_resume(header),
+        "resume": _resume(header, mask),
         "pending": True,
         "decision": None,
         **nothing,
@@ -100,26 +101,26 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
     """The page of a run."""
     run, summary, decision = reported.run, reported.summary, reported.decision
     infos = reported.infos
-    line = header_line(run.header)
+    line = header_line(reported.header)
     line.update(
         pending=False,
-        verdict=decision.verdict,
-        headline=decision.headline,
+        verdict=None if line["live"] else decision.verdict,
+        headline=_headline(reported),
         metrics=[_key_metric(row, infos[row.metric]) for row in headline_rows(summary, infos)],
         cost_usd=_total(summary.metrics, "cost"),
     )
     return {
         "line": line,
-        "facts": _facts(run.header),
+        "facts": _facts(reported.header, reported.mask),
         "n_cases": run.n_cases,
         "n_records": run.n_records,
         "n_failed": run.n_failed,
         "n_repeats": run.n_repeats,
-        "resume": how_to_resume(run.header),
+        "resume": _resume(run.header, reported.mask),
         "pending": False,
         "decision": {
-            "verdict": decision.verdict,
-            "headline": decision.headline,
+            "verdict": line["verdict"],
+            "headline": line["headline"],
             "reasons": [
                 {
                     "kind": each.kind,
@@ -129,7 +130,7 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
                     "metric": each.metric,
                     "exit_code": each.exit_code,
                 }
-                for each in decision.reasons
+                for each in (() if line["live"] else decision.reasons)
             ],
             "exit_code": decision.exit_code,
             "n_errors": decision.n_errors,
@@ -151,15 +152,30 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
     }
 
 
+def _headline(reported: ReportedRun) -> str:
+    """What was decided; of a run that is going on what would be by now: a score that is missing is no fault yet."""
+    if reported.run.header.status != "running":
+        return reported.decision.headline
+    if not any(row.n_scored for row in reported.summary.metrics):
+        return "The run is going on; nothing is scored yet."
+    return f"The run is going on; by now: {reported.decision.headline}"
+
+
+def _resume(header: RunHeader, mask: Mask) -> str | None:
+    command = how_to_resume(header)
+    return None if command is None else mask.text(command)
+
+
 def _failure(group: FailureGroup) -> dict[str, Any]:
     facts = {name: getattr(group, name) for name in ("failure", "error", "place", "line", "n_records")}
     return {**facts, "cases": list(group.cases[:_CASES_NAMED])}
 
 
-def _facts(header: RunHeader) -> list[tuple[str, str]]:
+def _facts(header: RunHeader, mask: Mask) -> list[tuple[str, str]]:
     settings = header.settings
     facts = [("run", header.id), *origin_facts(header)]
-    facts += [(name, settings[name]) for name in ("agent", "dataset", "suite") if isinstance(settings.get(name), str)]
+    places = {name: settings[name] for name in ("agent", "dataset", "suite") if isinstance(settings.get(name), str)}
+    facts += mask.data(places).items()
     if header.finished_at is not None and header.finished_at >= header.created_at:
         facts.append(("took", duration(header.finished_at - header.created_at)))
     facts.append(("AgentUnit", header.agentunit_version))
@@ -201,13 +217,14 @@ _CARD_FACTS = (
 
 
 def _values(row: MetricSummary, reported: ReportedRun, columns: RecordColumns) -> list[float]:
-    """The values behind a row; where several backends scored the metric, those of its own."""
+    """The values behind a row; where the metric has several, those of its own backend and status."""
     if row.metric not in columns.metrics:
         return []
     if sum(each.metric == row.metric for each in reported.summary.metrics) == 1:
         return [value for value in columns.numbers(row.metric) if isfinite(value)]
     scores = reported.run.metrics[row.metric]
-    return [each.value for each in scores if each.value is not None and each.backend == row.backend]
+    values = (each.value for each in scores if (each.backend, each.status) == (row.backend, row.status))
+    return [value for value in values if value is not None and isfinite(value)]
 
 
 def _card(
@@ -251,10 +268,10 @@ def distribution(known: Sequence[float], info: MetricInfo) -> dict[str, Any] | N
         return None
     low = info.range[0] if info.range[0] is not None else min(known)
     high = info.range[1] if info.range[1] is not None else max(known)
-    if not low < high:
+    # Twenty steps of a range as narrow as 1e-313, or wider than a number can tell, are none.
+    if not low < high or not 0.0 < (scale := _BINS / (high - low)) < inf:
         return {"low": low, "high": high, "counts": [len(known)], "n": len(known)}
     counts = [0] * _BINS
-    scale = _BINS / (high - low)
     for value in known:
         counts[min(_BINS - 1, max(0, int((value - low) * scale)))] += 1
     return {"low": low, "high": high, "counts": counts, "n": len(known)}

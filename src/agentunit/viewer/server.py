@@ -137,7 +137,9 @@ def bound_socket(host: str, port: int | None) -> socket.socket:
             opened.close()
             if wanted == 0 or port is not None:
                 reason = (error.strerror or str(error)).lower()
-                raise ViewerError(f"cannot listen at {host}, port {wanted}: {reason}; --port names another") from None
+                raise ViewerError(
+                    f"cannot listen at {host}, port {wanted}: {reason}; --host and --port name another place"
+                ) from None
             continue
         # From now on connections wait: the address is told, and opened, before the server is up.
         opened.listen()

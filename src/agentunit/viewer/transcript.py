@@ -15,6 +15,7 @@ from agentunit.core.trace import TraceEvent, TraceLog, tool_status
 from agentunit.reports.case_view import tool_call_of
 from agentunit.reports.reported_run import Mask
 from agentunit.reports.timeline import FAULTS, entry_of_event, timeline_of
+from agentunit.viewer.case_columns import beginning
 from agentunit.viewer.media import Media, MediaFinder
 
 MOST_EVENTS = 500
@@ -145,7 +146,7 @@ def _of_event(event: TraceEvent, payload: dict[str, Any]) -> dict[str, Any]:
         facts["agent"] = payload["agent"]
     if (duration := _duration(payload)) is not None:
         facts["duration_s"] = duration
-    if isinstance(payload.get("turn"), int):
+    if type(payload.get("turn")) is int:
         facts["turn"] = payload["turn"]
     if event.type == "tool_call":
         facts["tool"] = msgspec.to_builtins(tool_call_of(payload), enc_hook=json_fallback, str_keys=True)
@@ -259,13 +260,13 @@ class _Numbers:
 def shortened(value: Any, depth: int = 0) -> Any:
     """Data with overlong texts and lists cut, each with a word about what is missing."""
     if isinstance(value, str):
-        left_off = len(value) - _TEXT_LENGTH
-        return value if left_off <= 0 else f"{value[:_TEXT_LENGTH]}… ({left_off:,} more characters)"
+        kept = beginning(value, _TEXT_LENGTH)
+        return value if kept == value else f"{kept}… ({len(value) - len(kept):,} more characters)"
     if isinstance(value, (dict, list)) and depth > _MOST_DEPTH:
         return "… (nested deeper)"
     if isinstance(value, dict):
         return {key: shortened(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list):
-        kept = [shortened(each, depth + 1) for each in value[:_ENTRIES]]
-        return kept if len(value) <= _ENTRIES else [*kept, f"… ({len(value) - _ENTRIES:,} more)"]
+        entries = [shortened(each, depth + 1) for each in value[:_ENTRIES]]
+        return entries if len(value) <= _ENTRIES else [*entries, f"… ({len(value) - _ENTRIES:,} more)"]
     return value

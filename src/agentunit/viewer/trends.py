@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from math import fsum, sqrt
 from typing import Any
 
+from msgspec import MsgspecError
+
+from agentunit.store.runs import RunHeader
+from agentunit.store.schema import StoreError
 from agentunit.viewer.library import Library
+from agentunit.viewer.run_pages import header_line
 
 MOST_RUNS = 100
 _HISTORY = 20
@@ -14,6 +20,7 @@ _TREND_RUNS = 60
 _Z_95 = 1.959964
 # Fewer earlier runs than this say nothing about how runs vary.
 _FEWEST_RUNS = 2
+_UNREADABLE = (StoreError, ValueError, MsgspecError)
 
 
 def runs_page(
@@ -22,8 +29,19 @@ def runs_page(
     """The runs, the newest first (``RunsPage`` of types.ts)."""
     headers = library.headers()
     shown = headers[max(0, offset) : max(0, offset) + max(0, min(limit, MOST_RUNS))]
-    lines = [library.run_page(header.id, personal=personal, wait=wait)["line"] for header in shown]
+    lines = [_line(library, header, personal=personal, wait=wait) for header in shown]
     return {**runs_of_lines(lines), "n_runs": len(headers)}
+
+
+def _line(library: Library, header: RunHeader, *, personal: bool, wait: bool) -> dict[str, Any]:
+    """A run of the list; one that cannot be read says so, and does not hide the others."""
+    try:
+        line: dict[str, Any] = library.run_page(header.id, personal=personal, wait=wait)["line"]
+    except _UNREADABLE as error:
+        mask = library.mask(personal)
+        why = f"cannot be read: {mask.text(str(error))}"
+        return {**header_line(mask.header(header)), "pending": False, "verdict": "errors", "headline": why}
+    return line
 
 
 def runs_of_lines(lines: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -47,8 +65,14 @@ def _is_same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def trends_page(library: Library, name: str, *, personal: bool = False, wait: bool = False) -> dict[str, Any]:
     """Every metric over the runs of a name, oldest first (``TrendsPage`` of types.ts)."""
-    headers = [header for header in library.headers() if header.name == name][:_TREND_RUNS]
-    return trend_of(name, [library.run_page(header.id, personal=personal, wait=wait) for header in headers])
+    # The page asks by the name that it shows.
+    mask = library.mask(personal)
+    headers = [header for header in library.headers() if name in (header.name, mask.name(header.name))][:_TREND_RUNS]
+    pages = []
+    for header in headers:
+        with suppress(*_UNREADABLE):
+            pages.append(library.run_page(header.id, personal=personal, wait=wait))
+    return trend_of(name, pages)
 
 
 def trend_of(name: str, pages: Sequence[dict[str, Any]]) -> dict[str, Any]:
