@@ -77,8 +77,8 @@ class ReportedCase(Struct):
 
     @property
     def agent_elapsed_s(self) -> float | None:
-        """How long the agent took; ``None`` where that is not known."""
-        return self.elapsed_s if self.agent_known else None
+        """How long the agent took; ``None`` where that is not known: traces of a file have no time of their own."""
+        return (self.elapsed_s or None) if self.agent_known else None
 
 
 class Mask:

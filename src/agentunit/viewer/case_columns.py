@@ -239,7 +239,7 @@ class RecordColumns:
                 if at is not None:
                     query, answer = texts_of(line)
                     queries[at], answers[at] = beginning(query, READ_LENGTH), beginning(answer, READ_LENGTH)
-                    elapsed[at] = elapsed_s
+                    elapsed[at] = elapsed_s or nan
         self._texts, self._elapsed = {"question": queries, "answer": answers}, elapsed
 
     def verdicts(self) -> bytes:
@@ -292,7 +292,7 @@ class RecordColumns:
         with self._open() as store:
             for _, position, repeat, case_id, failed, elapsed_s, line in store.lines(self.run_id, missing):
                 query, answer = (beginning(text, READ_LENGTH) for text in texts_of(line))
-                self._read[position, repeat] = RecordText(case_id, query, answer, bool(failed), elapsed_s)
+                self._read[position, repeat] = RecordText(case_id, query, answer, bool(failed), elapsed_s or None)
         nothing = RecordText("", "", "", False, None)
         found = [self._read.get(self.place(at), nothing) for at in numbers]
         if len(self._read) > _TEXTS_KEPT:
