@@ -14,7 +14,8 @@ from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.detection.name_evidence import AMBIGUOUS, PLAIN_WORDS
 from agentunit.privacy.findings import NUMBER_TYPES
 
-PLACEHOLDER = re.compile(r"<[A-Z][A-Z_]*_(?:[0-9]+|[a-p]{12})>")
+# At most six digits: <USER_4155552671> is somebody's number and no pseudonym.
+PLACEHOLDER = re.compile(r"<[A-Z][A-Z_]*_(?:[0-9]{1,6}|[a-p]{12})>")
 """What a pseudonym looks like, numbered or made with a salt."""
 
 TITLES = frozenset(("mr", "mrs", "ms", "miss", "mx", "dr", "prof", "sir", "madam"))
