@@ -141,3 +141,15 @@ def test_a_store_that_is_being_read_is_not_called_erased() -> None:
                 store.erase(whom("user=jane-4711"))
     runs("--erase", "user=jane-4711", "--store", "runs.db")
     assert b"jane-4711" not in b"".join(path.read_bytes() for path in Path().glob("runs.db*"))
+
+
+def test_a_masked_store_knows_whom_to_erase() -> None:
+    with open_store("runs.db") as store:
+        store.keep_masked()
+        run = store.create_run("desk", agentunit_version="1", settings={}).id
+        for position, user in enumerate(("jane@example.org", "omar@example.org")):
+            store.add_record(run, position, 0, record(f"q{position}", user), failed=False, elapsed_s=0.1)
+        store.add_record(run, 2, 0, record("eve@example.org", "u-1"), failed=False, elapsed_s=0.1)
+    assert "erased 1 record" in runs("--erase", "user=jane@example.org", "--store", "runs.db")
+    assert "erased 1 record" in runs("--erase", "case=eve@example.org", "--store", "runs.db")
+    assert "erased 0 records" in runs("--erase", "user=jane@example.org", "--store", "runs.db")

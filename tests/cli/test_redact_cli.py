@@ -265,3 +265,16 @@ def test_a_check_prints_no_personal_id(invoke):
     Path("traces.jsonl").write_text(json.dumps(record) + "\n")
     result = invoke("redact", "--check", "traces.jsonl")
     assert (result.exit_code, "mia@" in result.output) == (1, False)
+
+
+@pytest.mark.parametrize("is_number", [True, False])
+def test_otlp_that_keeps_a_known_value_is_not_called_clean(invoke, is_number):
+    told = {"key": "input.value", "value": {"stringValue": "my SSN is 536-22-8741"}}
+    number = {"key": "n", "value": {"intValue": "536228741"}}
+    name = {"key": "of 536-22-8741", "value": {"stringValue": "x"}}
+    ids = {"traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331", "name": "a"}
+    span = {**ids, "attributes": [told, number if is_number else name]}
+    Path("spans.json").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    result = invoke("redact", "spans.json", "--to", "otlp", "--out", "out.json")
+    place = "attributes[1].value.intValue" if is_number else "attributes[1].key"
+    assert (result.exit_code, f"spans[0].{place}" in "".join(result.stderr.split())) == (3, True), result.stderr

@@ -26,7 +26,7 @@ from agentunit.privacy.record_texts import places_of
 from agentunit.privacy.redaction import Redactor, Survivor
 from agentunit.privacy.spans import masked_texts
 from agentunit.reports.console import Terminal, error_line
-from agentunit.traces.collector.masking import mask_request
+from agentunit.traces.collector.masking import mask_request, plain_request
 from agentunit.traces.collector.spool import Outgoing
 from agentunit.traces.compressed import BROKEN_STREAM
 from agentunit.traces.otlp.protobuf_messages import ProtobufMissing
@@ -78,10 +78,13 @@ def write_otlp(files: Sequence[str], out: str, redactor: Redactor) -> Rewritten:
         if len({(request.media_type, request.framing) for request, _ in kept}) > 1:
             raise click.UsageError("--to otlp: the files are encoded differently; redact each encoding by itself")
         spool.seek(0)
-        mask = masked_texts(redactor, redactor.known_by_now())
+        known = redactor.known_by_now()
+        mask = masked_texts(redactor, known)
         for request, n_bytes in kept:
             body = _masked(request._replace(body=spool.read(n_bytes)), mask, out, errors)
             if body is not None:
+                # Numbers and names of attributes stay as they are: nobody may take them for clean.
+                redactor.audit(plain_request(Outgoing("traces", request.media_type, body)), known)
                 output.stream.write(request.written(body))
                 n_requests += 1
         output.finish(keep=n_requests > 0)

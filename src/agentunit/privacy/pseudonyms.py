@@ -224,7 +224,9 @@ def is_distinctive(type: str, value: str) -> bool:
     if type == "name":
         kinds = [kinds_of(word) for word in _WORD.findall(value)]
         plain = Kind.WORD | Kind.RARE_WORD | Kind.PLACE
-        return len(kinds) > 1 and all(kind & (Kind.FIRST | Kind.LAST) and not kind & plain for kind in kinds)
+        is_name = all(kind & (Kind.FIRST | Kind.LAST) for kind in kinds)
+        # One word that is nothing but a name is enough: "Daiki Lee".
+        return len(kinds) > 1 and is_name and not all(kind & plain for kind in kinds)
     if type == "email":
         return "@" in value
     if type in ("date_of_birth", "ip_address"):

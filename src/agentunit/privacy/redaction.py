@@ -150,7 +150,7 @@ class Redactor:
         if replaced or new_numbers:
             replace_texts(data, replaced, new_numbers)
         n_across = mask_across_pieces(data, lambda text: self._spans_across(text, known, people))
-        self._audit(data, known)
+        self.audit(data, known)
         return len(replaced) + len(new_numbers) + n_across
 
     def known_by_now(self) -> KnownValues:
@@ -174,11 +174,11 @@ class Redactor:
         if replaced or numbers:
             replace_texts(data, replaced, numbers)
         n_across = mask_across_pieces(data, lambda text: self._known_across(text, known, people))
-        self._audit(data, known)
+        self.audit(data, known)
         return len(replaced) + len(numbers) + n_across
 
-    def _audit(self, data: Any, known: KnownValues) -> None:
-        """Note the known values that data still holds, in whatever place: nothing is left out here."""
+    def audit(self, data: Any, known: KnownValues) -> None:
+        """Note the known values that plain data still holds, in whatever place: nothing is left out here."""
         if not known or not self._audits:
             return
         case = data.get("case") if isinstance(data, dict) else None
