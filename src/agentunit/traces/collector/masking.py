@@ -69,9 +69,8 @@ def plain_request(request: Outgoing) -> Any:
     """A request as plain data, with the names that it has in JSON."""
     if request.media_type == JSON:
         return json.loads(request.body)
-    from google.protobuf.json_format import MessageToDict
-
-    return MessageToDict(_message_of(request.signal).FromString(request.body))
+    as_data = import_module("google.protobuf.json_format").MessageToDict
+    return as_data(_message_of(request.signal).FromString(request.body))
 
 
 def _replace(places: list[_Place], mask: MaskTexts) -> None:
