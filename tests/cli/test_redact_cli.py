@@ -278,3 +278,9 @@ def test_otlp_that_keeps_a_known_value_is_not_called_clean(invoke, is_number):
     result = invoke("redact", "spans.json", "--to", "otlp", "--out", "out.json")
     place = "attributes[1].value.intValue" if is_number else "attributes[1].key"
     assert (result.exit_code, f"spans[0].{place}" in "".join(result.stderr.split())) == (3, True), result.stderr
+
+
+def test_the_last_digits_of_a_card_are_masked_where_words_say_so(invoke):
+    write_records("traces.jsonl", "Use my card ending in 7334, not room 7334.")
+    invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    assert written()[0].outcome == "Use my card ending in <CREDIT_CARD_1>, not room 7334."

@@ -46,6 +46,7 @@ _SHORTEST_CARD = 8
 _BEFORE_LAST_DIGITS = re.compile(
     r"(?:\b(?:ending|ends|ended|last|final)\b[^\d\n]{0,24}|[*•xX.]{2,}[ -]?)$", re.IGNORECASE
 )
+_LAST_DIGITS = re.compile(r"(?i)\bcard\b[^\d\n.]{0,20}\bend(?:ing|s)\b[^\d\n]{0,8}\b([0-9]{4})\b")
 _LONGEST_OWN_NAME = 80
 _SHORTEST_NUMBER = 7
 # In JSON a number stands without quotes, and what stands for it must not.
@@ -304,6 +305,7 @@ class Redactor:
         for leaf in leaves:
             plain = [Span(each.type, each.start, each.end) for each in findings[leaf.text]]
             more = [Span(FIELD_TYPES[field], start, end) for field, start, end in fields.get(leaf, ())]
+            more += [Span("credit_card", *last.span(1)) for last in _LAST_DIGITS.finditer(leaf.text)]
             if _tells(leaf.field):
                 before = len(_with_field(leaf)) - len(leaf.text)
                 more += [
