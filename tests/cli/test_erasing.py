@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import gzip
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -13,7 +16,9 @@ from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.store import open_store
+from agentunit.store.erasure import whom
 from agentunit.store.portable import export_run
+from agentunit.store.schema import StoreError
 
 
 @pytest.fixture(autouse=True)
@@ -89,3 +94,62 @@ def test_a_suite_may_ask_for_a_masked_store() -> None:
     assert b"lindqvist" not in b"".join(path.read_bytes() for path in Path().glob("masked.db*"))
     with open_store("masked.db", read_only=True) as store:
         assert store.keeps_masked
+
+
+def test_files_are_looked_at_before_anything_is_erased() -> None:
+    made_store()
+    Path("scores.jsonl").write_text('{"case_id": "q0", "scores": {}}\n')
+    Path("half.jsonl.gz").write_bytes(gzip.compress(encode_record(record("t", "jane-4711")))[:-9])
+    for file, said in (("scores.parquet", "make other files again"), ("scores.jsonl", "line 1"), ("half.jsonl.gz", "")):
+        asked = ["runs", "--erase", "user=jane-4711", "run.json", file, "--store", "runs.db"]
+        result = CliRunner().invoke(cli, asked)
+        assert (result.exit_code, said in result.output) == (2, True), result.output
+    assert b"jane-4711" in Path("run.json").read_bytes()
+    assert "1 record of 1 run" in runs("--erase", "user=jane-4711", "--store", "runs.db")
+
+
+def test_what_lies_behind_a_link_is_erased(tmp_path: Path) -> None:
+    made_store()
+    Path("far").mkdir()
+    Path("run.json").rename("far/run.json")
+    Path("run.json").symlink_to("far/run.json")
+    runs("--erase", "user=jane-4711", "run.json", "--store", "runs.db")
+    assert Path("run.json").is_symlink()
+    assert b"jane-4711" not in bytes_of(tmp_path)
+
+
+def test_a_page_is_removed_and_nothing_behind_a_link_in_it() -> None:
+    made_store()
+    for folder in ("page", "others"):
+        Path(folder).mkdir()
+    Path("page/index.html").write_text('<meta name="agentunit-source" content="bundle">')
+    Path("page/data").symlink_to("../others")
+    asked = ["runs", "--erase", "user=jane-4711", "page", "--store", "runs.db"]
+    result = CliRunner().invoke(cli, asked)
+    assert (result.exit_code, "is a link" in result.output) == (2, True), result.output
+    assert Path("page/index.html").exists()
+
+
+def test_a_store_that_is_being_read_is_not_called_erased() -> None:
+    made_store()
+    with contextlib.closing(sqlite3.connect("runs.db", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM records").fetchone()
+        with open_store("runs.db") as store:
+            store.database.execute("PRAGMA busy_timeout = 0")  # it would wait for a minute
+            with pytest.raises(StoreError, match="another process reads it"):
+                store.erase(whom("user=jane-4711"))
+    runs("--erase", "user=jane-4711", "--store", "runs.db")
+    assert b"jane-4711" not in b"".join(path.read_bytes() for path in Path().glob("runs.db*"))
+
+
+def test_a_masked_store_knows_whom_to_erase() -> None:
+    with open_store("runs.db") as store:
+        store.keep_masked()
+        run = store.create_run("desk", agentunit_version="1", settings={}).id
+        for position, user in enumerate(("jane@example.org", "omar@example.org")):
+            store.add_record(run, position, 0, record(f"q{position}", user), failed=False, elapsed_s=0.1)
+        store.add_record(run, 2, 0, record("eve@example.org", "u-1"), failed=False, elapsed_s=0.1)
+    assert "erased 1 record" in runs("--erase", "user=jane@example.org", "--store", "runs.db")
+    assert "erased 1 record" in runs("--erase", "case=eve@example.org", "--store", "runs.db")
+    assert "erased 0 records" in runs("--erase", "user=jane@example.org", "--store", "runs.db")

@@ -223,3 +223,64 @@ def test_rules_and_regions_are_options(invoke):
     assert result.exit_code == 2
     assert "the pattern of badge is none of RE2's" in " ".join(result.stderr.split())
     assert invoke("redact", "traces.jsonl", "--region", "XX", "--out", "out.jsonl").exit_code == 2
+
+
+TOLD = {"ssn": "536-22-8741", "customer_id": "CUST-99817-X", "full_name": "Mia Lindqvist"}
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"outcome": "a tag <USER_536228741>"},
+        {"outcome": "Lindqvist, Mia"},
+        {"outcome": "Mia\nLindqvist"},
+        {"outcome": "Mia+Lindqvist"},
+        {"outcome": "0x3533362d32322d38373431"},
+        {"outcome": r"\x35\x33\x36\x2d\x32\x32\x2d\x38\x37\x34\x31"},
+        {"outcome": json.dumps({"a": json.dumps({"b": json.dumps({"c": "CUST\u00a099817\u00a0X"})})})},
+        {"case": {"metadata": {"column": 536228741.0}}},
+        {"trace": {"events": [{"type": "message", "payload": {"chunks": ["it is CUST-", "998", "17-X, yes"]}}]}},
+    ],
+)
+def test_what_another_record_tells_is_masked_however_it_is_written(invoke, record):
+    case = {"id": "q1", **record.pop("case", {})}
+    told = {"case": {"id": "q0", "metadata": TOLD}}
+    Path("traces.jsonl").write_text(f"{json.dumps(told)}\n{json.dumps({'case': case, **record})}\n")
+    assert invoke("redact", "traces.jsonl", "--out", "out.jsonl").exit_code == 0
+    masked = Path("out.jsonl").read_text().splitlines()[1]
+    assert any(mark in masked for mark in ("<SSN_1>", "<ACCOUNT_1>", "<NAME_1>"))
+    assert not any(left in masked for left in ("53622", "35333", "99817", "Mia", "Lindqvist", "x38", "998"))
+
+
+def test_a_value_in_pieces_is_found_in_a_single_event(invoke):
+    pieces = [{"delta": {"content": text}} for text in ("536", "-22", "-8741")]
+    record = {"case": {"id": "q"}, "trace": {"events": [{"type": "llm", "payload": {"chunks": pieces}}]}}
+    Path("traces.jsonl").write_text(json.dumps(record) + "\n")
+    invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    assert '"<SSN_1>"' in Path("out.jsonl").read_text()
+
+
+def test_a_check_prints_no_personal_id(invoke):
+    record = {"case": {"id": "mia@example.com"}, "outcome": "write to mia@example.com"}
+    Path("traces.jsonl").write_text(json.dumps(record) + "\n")
+    result = invoke("redact", "--check", "traces.jsonl")
+    assert (result.exit_code, "mia@" in result.output) == (1, False)
+
+
+@pytest.mark.parametrize("is_number", [True, False])
+def test_otlp_that_keeps_a_known_value_is_not_called_clean(invoke, is_number):
+    told = {"key": "input.value", "value": {"stringValue": "my SSN is 536-22-8741"}}
+    number = {"key": "n", "value": {"intValue": "536228741"}}
+    name = {"key": "of 536-22-8741", "value": {"stringValue": "x"}}
+    ids = {"traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331", "name": "a"}
+    span = {**ids, "attributes": [told, number if is_number else name]}
+    Path("spans.json").write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    result = invoke("redact", "spans.json", "--to", "otlp", "--out", "out.json")
+    place = "attributes[1].value.intValue" if is_number else "attributes[1].key"
+    assert (result.exit_code, f"spans[0].{place}" in "".join(result.stderr.split())) == (3, True), result.stderr
+
+
+def test_the_last_digits_of_a_card_are_masked_where_words_say_so(invoke):
+    write_records("traces.jsonl", "Use my card ending in 7334, not room 7334.")
+    invoke("redact", "traces.jsonl", "--out", "out.jsonl")
+    assert written()[0].outcome == "Use my card ending in <CREDIT_CARD_1>, not room 7334."

@@ -64,6 +64,16 @@ def test_a_span_that_cannot_be_masked_is_not_exported(monkeypatch, caplog):
     assert "a span was not exported" in caplog.text
 
 
+def test_bytes_are_not_exported():
+    exporter = in_memory.InMemorySpanExporter()
+    provider = sdk.TracerProvider()
+    provider.add_span_processor(agentunit.redacting_processor(export.SimpleSpanProcessor(exporter)))
+    with provider.get_tracer("t").start_as_current_span("a", attributes={"raw": b"536-22-8741", "n": 12}):
+        pass
+    (span,) = exporter.get_finished_spans()
+    assert (span.attributes["raw"], span.attributes["n"]) == (b"", 12)
+
+
 def test_what_is_no_processor_is_refused():
     with pytest.raises(
         TypeError, match="redacting_processor: processor must be a span processor or an exporter; received 3"

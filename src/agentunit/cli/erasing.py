@@ -6,7 +6,8 @@ import gzip
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -36,10 +37,12 @@ def erase(wanted: str, files: Sequence[str], store_path: str, *, as_json: bool) 
         raise click.BadParameter(str(error), param_hint="--erase") from None
     if files and which.kind == "older":
         raise click.UsageError("--erase older=… is about runs of the store: it takes no files")
+    for name in files:
+        _check_file(Path(name))  # before anything is erased: all of it or nothing
     with unreadable_runs_fail(), open_store(store_path) as store:
         erased = store.erase(which)
     in_files = {name: _erased_in(Path(name), which) for name in files}
-    is_any = erased.n_records or any(n_gone != 0 for n_gone in in_files.values())
+    is_any = erased.n_records or erased.n_labels or any(n_gone != 0 for n_gone in in_files.values())
     n_replies = _cleared_replies() if is_any else 0
     if as_json:
         click.echo(encode_json({**erased._asdict(), "files": in_files, "n_judge_replies": n_replies}).decode())
@@ -84,19 +87,48 @@ def _spoken(erased: Erasure) -> str:
 
 def _erased_in(path: Path, which: Whom) -> int | None:
     """How many records were taken out of a file; ``None`` for pages made of a run, which are removed as a whole."""
-    if _is_page(path):
+    # Behind a link: replacing the link would leave the file itself as it was.
+    path = path.resolve()
+    try:
+        if not _is_page(path):
+            return _rewritten(path, which)
         if path.is_dir():
-            shutil.rmtree(path / "data", ignore_errors=True)
-            (path / "index.html").unlink()
-        else:
-            path.unlink()
-        return None
+            if (path / "data").exists():
+                shutil.rmtree(path / "data")
+            path /= "index.html"
+        path.resolve().unlink()
+    except OSError as error:
+        raise click.ClickException(f"{path} cannot be erased: {error}") from None
+    return None
+
+
+def _check_file(path: Path) -> None:
+    """Refuse a file in which nothing could be erased."""
+    if _is_page(path):
+        if (path / "data").is_symlink():
+            raise click.UsageError(f"{path / 'data'} is a link: remove what lies behind it yourself, then the page")
+        return
     if not path.is_file() or path.name.endswith((".parquet", ".html")):
         raise click.UsageError(
             f"{path}: records can be erased in JSON Lines, in runs exported to .json and in pages of the viewer; "
             "make other files again from what is left"
         )
-    return _rewritten(path, which)
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rb") as lines:
+        try:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    _check_line(line, f"{path}: line {number}")
+        except (OSError, EOFError, zlib.error) as error:
+            raise click.UsageError(f"{path} cannot be read, so nothing was erased: {error}") from None
+
+
+def _check_line(line: bytes, where: str) -> None:
+    try:
+        written = _record_in(line)
+        if written is not None:
+            decode_record(written)
+    except (msgspec.DecodeError, RecordError) as error:
+        raise click.UsageError(f"{where} is no record, so nothing was erased: {error}") from None
 
 
 def _is_page(path: Path) -> bool:
@@ -127,23 +159,14 @@ def _rewritten(path: Path, which: Whom) -> int:
 
 
 def _is_of(line: bytes, which: Whom) -> bool:
-    return any(which.is_in(decode_record(written)) for written in _records_in(line))
+    written = _record_in(line)
+    return written is not None and which.is_in(decode_record(written))
 
 
-def _records_in(line: bytes) -> Iterator[bytes]:
+def _record_in(line: bytes) -> bytes | None:
     """The record of a line: the line itself, or what a line of an exported run holds under ``record``."""
-    try:
-        data = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
-    except msgspec.DecodeError as error:
-        raise click.UsageError(f"a line is no JSON, so nothing was erased in its file: {error}") from None
-    if "agentunit_run" in data:
-        return
-    written = bytes(data.get("record", line))
-    try:
-        decode_record(written)
-    except RecordError:
-        return
-    yield written
+    data = msgspec.json.decode(line, type=dict[str, msgspec.Raw])
+    return None if "agentunit_run" in data else bytes(data.get("record", line))
 
 
 def _cleared_replies() -> int:

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import click
@@ -20,12 +20,13 @@ from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, encode_json
 from agentunit.engine.parallel.rewriting import RECORDS_AT_ONCE
+from agentunit.privacy.chunks import joined, streams_of
 from agentunit.privacy.pseudonyms import PLACEHOLDER
 from agentunit.privacy.record_texts import places_of
 from agentunit.privacy.redaction import Redactor, Survivor
 from agentunit.privacy.spans import masked_texts
 from agentunit.reports.console import Terminal, error_line
-from agentunit.traces.collector.masking import mask_request
+from agentunit.traces.collector.masking import mask_request, plain_request
 from agentunit.traces.collector.spool import Outgoing
 from agentunit.traces.compressed import BROKEN_STREAM
 from agentunit.traces.otlp.protobuf_messages import ProtobufMissing
@@ -53,8 +54,9 @@ def _with_known(spool: str, redactor: Redactor) -> Iterator[bytes]:
     known = redactor.known_by_now()
     with open(spool, "rb") as lines:
         for line in lines:
-            if known.stand_in(line.decode("utf-8", "replace")):
-                data = msgspec.json.decode(line)
+            data = msgspec.json.decode(line)
+            texts = chain([line.decode("utf-8", "replace")], map(joined, streams_of(data)))
+            if known and any(map(known.stand_in, texts)):
                 redactor.redact_known(data, known)
                 line = encode_json(data) + b"\n"
             yield line
@@ -76,10 +78,13 @@ def write_otlp(files: Sequence[str], out: str, redactor: Redactor) -> Rewritten:
         if len({(request.media_type, request.framing) for request, _ in kept}) > 1:
             raise click.UsageError("--to otlp: the files are encoded differently; redact each encoding by itself")
         spool.seek(0)
-        mask = masked_texts(redactor, redactor.known_by_now())
+        known = redactor.known_by_now()
+        mask = masked_texts(redactor, known)
         for request, n_bytes in kept:
             body = _masked(request._replace(body=spool.read(n_bytes)), mask, out, errors)
             if body is not None:
+                # Numbers and names of attributes stay as they are: nobody may take them for clean.
+                redactor.audit(plain_request(Outgoing("traces", request.media_type, body)), known)
                 output.stream.write(request.written(body))
                 n_requests += 1
         output.finish(keep=n_requests > 0)
@@ -120,11 +125,12 @@ def check_records(source: TraceSource, redactor: Redactor) -> None:
     while batch := list(islice(records, RECORDS_AT_ONCE)):
         n_records += len(batch)
         before = [msgspec.json.decode(encode_record(record)) for record in batch]
-        for record, old, new in zip(batch, before, redactor.redact(batch), strict=True):
+        for old, new in zip(before, redactor.redact(batch), strict=True):
             for place, types in _changes(old, new):
                 found.update(types)
                 if found.total() - len(types) < _MOST_FOUND:
-                    click.echo(f"{record.case.id} {place}: {', '.join(types)}")
+                    # The id as it is masked: a log of CI is read by many.
+                    click.echo(f"{new['case'].get('id', '')} {place}: {', '.join(types)}")
     for line in (f"not read: {error_line(error)}" for error in errors[:_SHOWN]):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     counts = ", ".join(f"{type} {n:,}" for type, n in sorted(found.items()))

@@ -27,6 +27,11 @@ class _Piece(NamedTuple):
         return str(self.holder[self.field])
 
 
+def joined(pieces: Sequence[_Piece]) -> str:
+    """The whole text that pieces are of."""
+    return "".join(piece.text for piece in pieces)
+
+
 def mask_across_pieces(data: Any, spans_in: Callable[[str], Sequence[tuple[int, int, str]]]) -> int:
     """Replace in place what reaches from one piece of a text into the next; returns how many pieces changed.
 
@@ -63,9 +68,9 @@ def streams_of(data: Any) -> Iterator[list[_Piece]]:
         name, each = pending.pop()
         if isinstance(each, dict):
             pending += [(str(key), child) for key, child in each.items()]
-        elif isinstance(each, list) and len(each) > 1:
+        elif isinstance(each, list):
             if all(isinstance(child, str) for child in each):
-                if name.lower() in _LISTS:
+                if name.lower() in _LISTS and len(each) > 1:
                     yield [_Piece(each, place) for place in range(len(each))]
                 continue
             yield from _streams_in(name, each)

@@ -9,11 +9,11 @@ from typing import Any, Literal, NamedTuple
 from agentunit.backends.quality import QualityBackend, QualityQuestion, installed_backends, load_backend, why_unready
 from agentunit.formulas.text import content_words, word_coverage
 from agentunit.metrics.inputs import Item
+from agentunit.privacy.encodings import encoded_texts
 from agentunit.privacy.findings import PII_TYPES, Detector
 from agentunit.privacy.passages import Passage, leaves, user_input
 from agentunit.privacy.personal_fields import field_type
 from agentunit.privacy.refusals import without_refusals
-from agentunit.privacy.spellings import encoded_texts
 from agentunit.privacy.topics import SENSITIVE, TOPICS, field_topic, sensitive_sentences, topics_in
 from agentunit.privacy.values import FieldNames, KnownValue, SearchedText, data_of, field_words
 

@@ -172,7 +172,12 @@ def _replaced(attributes: Mapping[str, Any] | None, new: Any) -> dict[str, Any]:
         if isinstance(value, str):
             replaced[key] = next(new)
         elif isinstance(value, (tuple, list)):
-            replaced[key] = tuple(next(new) if isinstance(each, str) else each for each in value)
+            replaced[key] = tuple(next(new) if isinstance(each, str) else _kept(each) for each in value)
         else:
-            replaced[key] = value
+            replaced[key] = _kept(value)
     return replaced
+
+
+def _kept(value: Any) -> Any:
+    """A number as it is; of anything else, such as bytes, nothing: it cannot be masked."""
+    return value if value is None or isinstance(value, (bool, int, float)) else b""

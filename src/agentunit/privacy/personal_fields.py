@@ -74,6 +74,7 @@ _BESIDE = {
     **dict.fromkeys(("city", "town", "locality"), (_STREETS | frozenset(("zip", "zip_code", "postal_code")), "street")),
     **dict.fromkeys(("expiration_date", "expiry_date", "expiration", "expiry", "exp_date"), (_CARDS, "card_number")),
     "name": (_ABOUT_PEOPLE, "full_name"),
+    "id": (_CARDS, "payment_id"),
 }
 """Fields that are personal beside one of others, in the same object, and the field that they then count as."""
 

@@ -14,7 +14,8 @@ from agentunit.privacy.detection.gazetteer import Kind, kinds_of
 from agentunit.privacy.detection.name_evidence import AMBIGUOUS, PLAIN_WORDS
 from agentunit.privacy.findings import NUMBER_TYPES
 
-PLACEHOLDER = re.compile(r"<[A-Z][A-Z_]*_(?:[0-9]+|[a-p]{12})>")
+# At most six digits: <USER_4155552671> is somebody's number and no pseudonym.
+PLACEHOLDER = re.compile(r"<[A-Z][A-Z_]*_(?:[0-9]{1,6}|[a-p]{12})>")
 """What a pseudonym looks like, numbered or made with a salt."""
 
 TITLES = frozenset(("mr", "mrs", "ms", "miss", "mx", "dr", "prof", "sir", "madam"))
@@ -223,7 +224,9 @@ def is_distinctive(type: str, value: str) -> bool:
     if type == "name":
         kinds = [kinds_of(word) for word in _WORD.findall(value)]
         plain = Kind.WORD | Kind.RARE_WORD | Kind.PLACE
-        return len(kinds) > 1 and all(kind & (Kind.FIRST | Kind.LAST) and not kind & plain for kind in kinds)
+        is_name = all(kind & (Kind.FIRST | Kind.LAST) for kind in kinds)
+        # One word that is nothing but a name is enough: "Daiki Lee".
+        return len(kinds) > 1 and is_name and not all(kind & plain for kind in kinds)
     if type == "email":
         return "@" in value
     if type in ("date_of_birth", "ip_address"):

@@ -165,8 +165,10 @@ def places_of(record: Any) -> Iterator[tuple[str, str]]:
             pending += reversed([(f"{path}.{key}" if path else key, child) for key, child in each.items()])
         elif isinstance(each, list):
             pending += reversed([(f"{path}[{number}]", child) for number, child in enumerate(each)])
-        elif isinstance(each, str) or _is_number(each):
-            yield path, str(each)
+        elif isinstance(each, str):
+            yield path, each
+        elif (written := _whole_number(each)) is not None:
+            yield path, written
 
 
 def numbers_of(record: Any) -> Iterator[Leaf]:
@@ -178,8 +180,8 @@ def numbers_of(record: Any) -> Iterator[Leaf]:
             pending += reversed(_children(part, each))
         elif isinstance(each, list):
             pending += ((part, field, child) for child in reversed(each))
-        elif _is_number(each):
-            yield Leaf(field, str(each))
+        elif (written := _whole_number(each)) is not None:
+            yield Leaf(field, written)
 
 
 def replace_texts(record: Any, replaced: dict[Leaf, str], numbers: Mapping[Leaf, str] = MappingProxyType({})) -> None:
@@ -232,14 +234,18 @@ def _key(part: str, key: str) -> Leaf:
     return _leaf("role", "name", key) if part == "roles" else Leaf("", key)
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < _LARGEST_NUMBER
+def _whole_number(value: Any) -> str | None:
+    """The digits of a whole number; tables often keep telephone numbers as 4155552671.0."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < _LARGEST_NUMBER:
+        return None
+    return str(int(value)) if value == int(value) else None
 
 
 def _new(part: str, field: str, child: Any, replaced: dict[Leaf, str], numbers: Mapping[Leaf, str]) -> Any:
     if isinstance(child, str):
         return replaced.get(_leaf(part, field, child), child)
-    return numbers.get(Leaf(field, str(child)), child) if numbers and _is_number(child) else child
+    written = _whole_number(child) if numbers else None
+    return child if written is None else numbers.get(Leaf(field, written), child)
 
 
 def _new_key(part: str, key: str, taken: dict[str, Any], replaced: dict[Leaf, str]) -> str:

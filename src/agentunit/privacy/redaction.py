@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import msgspec
 
 from agentunit.core.codec import encode_record
 from agentunit.core.records import Record
-from agentunit.privacy.chunks import mask_across_pieces
+from agentunit.privacy.chunks import joined, mask_across_pieces, streams_of
 from agentunit.privacy.findings import Detector
 from agentunit.privacy.personal_fields import (
     FIELD_TYPES,
@@ -23,7 +23,8 @@ from agentunit.privacy.personal_fields import (
     plain_field,
     says_something,
 )
-from agentunit.privacy.pseudonyms import PLACEHOLDER, People, Pseudonyms, is_distinctive, is_worth_repeating
+from agentunit.privacy.places import Span, apart, at_start, is_in_placeholder, outside_placeholders
+from agentunit.privacy.pseudonyms import People, Pseudonyms, is_distinctive, is_worth_repeating
 from agentunit.privacy.record_texts import (
     OWN_NAME,
     STRUCTURE,
@@ -45,6 +46,7 @@ _SHORTEST_CARD = 8
 _BEFORE_LAST_DIGITS = re.compile(
     r"(?:\b(?:ending|ends|ended|last|final)\b[^\d\n]{0,24}|[*•xX.]{2,}[ -]?)$", re.IGNORECASE
 )
+_LAST_DIGITS = re.compile(r"(?i)\bcard\b[^\d\n.]{0,20}\bend(?:ing|s)\b[^\d\n]{0,8}\b([0-9]{4})\b")
 _LONGEST_OWN_NAME = 80
 _SHORTEST_NUMBER = 7
 # In JSON a number stands without quotes, and what stands for it must not.
@@ -54,16 +56,7 @@ _STRUCTURE_FIELDS = (STRUCTURE, OWN_NAME)
 _MOST_ROUNDS = 10
 
 
-class _Span(NamedTuple):
-    """A place to replace; ``known_as`` is the value that it means, where the text there is another spelling of it."""
-
-    type: str
-    start: int
-    end: int
-    known_as: str = ""
-
-
-_Spans = dict[Leaf, list[_Span]]
+_Spans = dict[Leaf, list[Span]]
 _Fields = dict[Leaf, tuple[KnownField, ...]]
 _Values = dict[tuple[str, str], int]
 
@@ -158,33 +151,43 @@ class Redactor:
         if replaced or new_numbers:
             replace_texts(data, replaced, new_numbers)
         n_across = mask_across_pieces(data, lambda text: self._spans_across(text, known, people))
-        self._audit(data, known)
+        self.audit(data, known)
         return len(replaced) + len(new_numbers) + n_across
 
     def known_by_now(self) -> KnownValues:
         """The values replaced so far that mean the same in every record, as a first name or a date does not."""
         found = ((type, value) for _, type, value in self.pseudonyms.found() if type in self._types)
-        return KnownValues((type, value) for type, value in found if is_distinctive(type, value))
+        known = ((type, value) for type, value in found if is_distinctive(type, value))
+        # "Mia" by herself was masked before "Mia Lindqvist" was known.
+        parts = {
+            mark: value
+            for mark, type, value in self.pseudonyms.found()
+            if type == "name" and not is_distinctive(type, value)
+        }
+        return KnownValues(known, parts)
 
     def redact_known(self, data: Any, known: KnownValues) -> int:
         """Replace values that other records told, in plain data in the shape of a record; returns how many changed."""
         leaves = list(dict.fromkeys(texts_of(data)))
-        replaced = self._respelled(leaves, {}, known, People(()))
+        people = People(())
+        replaced = self._respelled(leaves, {}, known, people)
         numbers = self._repeated_numbers(data, known, ())
         if replaced or numbers:
             replace_texts(data, replaced, numbers)
-        self._audit(data, known)
-        return len(replaced) + len(numbers)
+        n_across = mask_across_pieces(data, lambda text: self._known_across(text, known, people))
+        self.audit(data, known)
+        return len(replaced) + len(numbers) + n_across
 
-    def _audit(self, data: Any, known: KnownValues) -> None:
-        """Note the known values that data still holds, in whatever place: nothing is left out here."""
+    def audit(self, data: Any, known: KnownValues) -> None:
+        """Note the known values that plain data still holds, in whatever place: nothing is left out here."""
         if not known or not self._audits:
             return
         case = data.get("case") if isinstance(data, dict) else None
         record = str(case.get("id")) if isinstance(case, dict) else ""
-        for place, text in places_of(data):
+        streams = map(joined, streams_of(data))
+        for place, text in chain(places_of(data), (("(streamed in pieces)", text) for text in streams)):
             for type, _, start, end in known.places(text):
-                if type in self._types and not _is_in_placeholder(text, start, end):
+                if type in self._types and not is_in_placeholder(text, start, end):
                     self.survivors.append(Survivor(type, record, place))
 
     def _replaced(
@@ -193,15 +196,15 @@ class Redactor:
         """The new text of each text of one record that changes."""
         replaced = {}
         for leaf in leaves:
-            more: list[_Span] = []
+            more: list[Span] = []
             if leaf.field not in _STRUCTURE_FIELDS:
-                more += (_Span("name", *mention) for mention in people.mentions(leaf.text))
+                more += (Span("name", *mention) for mention in people.mentions(leaf.text))
                 more += (
-                    _Span(type, start, start + len(value))
+                    Span(type, start, start + len(value))
                     for type, value in repeated
                     for start in _places(type, value, leaf.text)
                 )
-            spans = own.without(leaf, _apart(found[leaf], more))
+            spans = own.without(leaf, apart(found[leaf], more))
             if spans:
                 replaced[leaf] = self._masked(leaf.text, spans, people)
         return self._until_nothing_is_found(replaced, people, own)
@@ -214,8 +217,8 @@ class Redactor:
         for leaf in leaves:
             text = replaced.get(leaf, leaf.text)
             types = self._types & STRUCTURE_TYPES if leaf.field in _STRUCTURE_FIELDS else self._types
-            spans = [_Span(type, start, end, value) for type, value, start, end in known.places(text) if type in types]
-            spans = list(_outside_placeholders(text, spans))
+            spans = [Span(type, start, end, value) for type, value, start, end in known.places(text) if type in types]
+            spans = list(outside_placeholders(text, spans))
             if spans:
                 new[leaf] = self._masked(text, spans, people)
         return new
@@ -232,11 +235,16 @@ class Redactor:
 
     def _spans_across(self, text: str, known: KnownValues, people: People) -> list[tuple[int, int, str]]:
         """What a text that was recorded in pieces holds, with what stands for each."""
-        found = [_Span(*each[:3]) for each in self._detector_here.find([text])[0] if each.type in self._types]
-        more = [_Span(type, start, end, value) for type, value, start, end in known.places(text) if type in self._types]
-        spans = _outside_placeholders(text, _apart(found, more))
+        found = [Span(*each[:3]) for each in self._detector_here.find([text])[0] if each.type in self._types]
+        return self._known_across(text, known, people, found)
+
+    def _known_across(
+        self, text: str, known: KnownValues, people: People, found: Sequence[Span] = ()
+    ) -> list[tuple[int, int, str]]:
+        more = [Span(type, start, end, value) for type, value, start, end in known.places(text) if type in self._types]
+        spans = outside_placeholders(text, apart(list(found), more))
         return [
-            (span.start, span.end, self._masked(text[span.start : span.end], [_at_start(span)], people))
+            (span.start, span.end, self._masked(text[span.start : span.end], [at_start(span)], people))
             for span in spans
         ]
 
@@ -258,7 +266,7 @@ class Redactor:
         ]
         return [*full_names(known), *found]
 
-    def _masked(self, text: str, spans: list[_Span], people: People) -> str:
+    def _masked(self, text: str, spans: list[Span], people: People) -> str:
         parts, position = [], 0
         for type, start, end, known_as in spans:
             value = known_as or text[start:end]
@@ -295,18 +303,19 @@ class Redactor:
         findings = dict(zip(both, self._detector_here.find(both), strict=True))
         spans = {}
         for leaf in leaves:
-            plain = [_Span(each.type, each.start, each.end) for each in findings[leaf.text]]
-            more = [_Span(FIELD_TYPES[field], start, end) for field, start, end in fields.get(leaf, ())]
+            plain = [Span(each.type, each.start, each.end) for each in findings[leaf.text]]
+            more = [Span(FIELD_TYPES[field], start, end) for field, start, end in fields.get(leaf, ())]
+            more += [Span("credit_card", *last.span(1)) for last in _LAST_DIGITS.finditer(leaf.text)]
             if _tells(leaf.field):
                 before = len(_with_field(leaf)) - len(leaf.text)
                 more += [
-                    _Span(each.type, max(each.start - before, 0), each.end - before)
+                    Span(each.type, max(each.start - before, 0), each.end - before)
                     for each in findings[_with_field(leaf)]
                     if each.end > before
                 ]
             types = self._types & STRUCTURE_TYPES if leaf.field in _STRUCTURE_FIELDS else self._types
             wanted = [[span for span in group if span.type in types] for group in (plain, more)]
-            outside = _outside_placeholders(leaf.text, _apart(*wanted))
+            outside = outside_placeholders(leaf.text, apart(*wanted))
             spans[leaf] = [span for span in outside if not self._allows(leaf.text[span.start : span.end])]
         return spans
 
@@ -318,38 +327,6 @@ def _tells(field: str) -> bool:
 
 def _with_field(leaf: Leaf) -> str:
     return f"{plain_field(leaf.field)}: {leaf.text}"
-
-
-def _at_start(span: _Span) -> _Span:
-    return span._replace(start=0, end=span.end - span.start)
-
-
-def _apart(first: list[_Span], more: list[_Span]) -> list[_Span]:
-    """Both kinds of spans in order, none overlapping: the first kind wins, then the longer span."""
-    if not more:
-        return first
-    kept, starts = list(first), [span.start for span in first]
-    for span in sorted(more, key=lambda each: (each.start - each.end, each.start, each.type)):
-        place = bisect_right(starts, span.start)
-        clear_before = place == 0 or kept[place - 1].end <= span.start
-        if clear_before and (place == len(kept) or span.end <= starts[place]):
-            kept.insert(place, span)
-            starts.insert(place, span.start)
-    return kept
-
-
-def _outside_placeholders(text: str, spans: list[_Span]) -> Iterator[_Span]:
-    """The parts of spans that are not pseudonyms already, as far as they say anything."""
-    taken = [found.span() for found in PLACEHOLDER.finditer(text)] if spans else []
-    for type, start, end, known_as in spans:
-        pieces = [start, *(edge for place in taken if place[0] < end and start < place[1] for edge in place), end]
-        for left, right in zip(pieces[::2], pieces[1::2], strict=True):
-            if left < right and any(letter.isalnum() for letter in text[left:right]):
-                yield _Span(type, left, right, known_as if (left, right) == (start, end) else "")
-
-
-def _is_in_placeholder(text: str, start: int, end: int) -> bool:
-    return any(found.start() < end and start < found.end() for found in PLACEHOLDER.finditer(text))
 
 
 def _repeated(values: dict[tuple[str, str], int], everything: str) -> list[tuple[str, str]]:
@@ -382,7 +359,7 @@ class _OwnNames:
         self._names = {name.casefold() for name in names if len(name) <= _LONGEST_OWN_NAME}
         self._words = {tuple(name.split()) for name in self._names if " " in name}
 
-    def without(self, leaf: Leaf, spans: list[_Span]) -> list[_Span]:
+    def without(self, leaf: Leaf, spans: list[Span]) -> list[Span]:
         """The spans of a text that are not one of these names, nor a word of one that has several."""
         if field_type(leaf.field) or not any(span.type == "name" for span in spans):
             return spans

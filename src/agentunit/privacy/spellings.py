@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from html import unescape
 from itertools import pairwise
 from typing import Any, NamedTuple
 from unicodedata import combining, normalize
-from urllib.parse import unquote
 
 from agentunit.formulas.identifiers import calendar_date
 from agentunit.privacy.detection.gazetteer import words
+from agentunit.privacy.encodings import Map, encoded_texts, read_as, unescaped
 from agentunit.privacy.findings import NUMBER_TYPES
+from agentunit.privacy.pseudonyms import PLACEHOLDER
 
 _SHORTEST = 6
 _SHORTEST_ADDRESS = 8
 _MOST_BETWEEN = 3
 _DEEPEST = 3
+_MOST_ESCAPED = 6  # JSON in JSON in JSON, written as a line of JSON
 _MOST_REMEMBERED = 10_000
 _MOST_LITERALS_AT_ONCE = 2_000
 _AUTOMATON_BYTES = 64 << 20
@@ -29,15 +27,7 @@ _NOT_ALNUM = bytes(each for each in range(128) if not chr(each).isalnum())
 _ALNUM = frozenset(each for each in range(128) if chr(each).isalnum())
 _NO_WORD = re.compile(r"[\W_]+")
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
-_ESCAPES = re.compile(
-    r"(?P<url>(?:%[0-9A-Fa-f]{2})+)|(?P<html>&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z]{2,8});)"
-    r"|(?P<json>(?:\\u[0-9A-Fa-f]{4})+|\\[nrtbf\"/\\'])"
-)
 _MARKS = frozenset("%&\\")
-_ENCODED = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{11,}={0,2}")
-_HEXADECIMAL = re.compile(r"(?:[0-9A-Fa-f]{2}){6,}")
-_READABLE = re.compile(r"[^\x00-\x08\x0e-\x1f\x7f\ufffd]+")
-_WHITESPACE = {"n": "\n", "r": "\r", "t": "\t", "b": " ", "f": " "}
 _DATE = re.compile(r"([0-9]{1,4})[-/. ]([0-9]{1,2})[-/. ]([0-9]{1,4})")
 _MONTHS = words("january february march april may june july august september october november december")
 # Squeezed together these would be other numbers: 10.1.2.30 is not 101230.
@@ -64,9 +54,15 @@ class KnownValues:
     >>> text = "536228741, ada%40example.org or YWRhQGV4YW1wbGUub3Jn"
     >>> [(place.type, text[place.start : place.end]) for place in known.places(text)]
     [('ssn', '536228741'), ('email', 'ada%40example.org'), ('email', 'YWRhQGV4YW1wbGUub3Jn')]
+
+    ``stands_for`` are pseudonyms of first names and the like: a full name is known although part of it is masked.
+
+    >>> KnownValues([("name", "Mia Li Lindqvist")], {"<NAME_2>": "Mia Li"}).places("<NAME_2>\\nLindqvist")[0][2:]
+    (0, 18)
     """
 
-    def __init__(self, values: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, values: Iterable[tuple[str, str]], stands_for: Mapping[str, str] | None = None) -> None:
+        self._stands_for = stands_for or {}
         self._meant: dict[str, tuple[str, str]] = {}
         self._without: set[str] = set()
         self._exact: list[tuple[str, str]] = []
@@ -100,13 +96,19 @@ class KnownValues:
     def _found(self, text: str, depth: int = 0) -> Iterator[Place]:
         if not self:
             return
-        view = _View(text)
-        for level in range(_DEEPEST):
+        view = self._unmasked(text)
+        for level in range(_MOST_ESCAPED + 1):
             yield from self._found_in(view, depth)
-            decoded = view.decoded() if level < _DEEPEST - 1 else None
+            decoded = view.decoded() if level < _MOST_ESCAPED else None
             if decoded is None:
                 break
             view = decoded
+
+    def _unmasked(self, text: str) -> _View:
+        if not self._stands_for or "<" not in text:
+            return _View(text)
+        read, step = read_as(text, PLACEHOLDER, lambda found: self._stands_for.get(found.group(), found.group()))
+        return _View(read, (step,))
 
     def _found_in(self, view: _View, depth: int) -> Iterator[Place]:
         squeezed = _squeezed(view.text)
@@ -134,7 +136,7 @@ class _View:
     ``maps`` are the steps back to that text, the last decoding first.
     """
 
-    def __init__(self, text: str, maps: tuple[_Map, ...] = ()) -> None:
+    def __init__(self, text: str, maps: tuple[Map, ...] = ()) -> None:
         self.text = text
         self._maps = maps
         self._letters: list[int] | None = None
@@ -143,7 +145,7 @@ class _View:
         """The text with one more layer of escapes undone, ``None`` where there is none."""
         if _MARKS.isdisjoint(self.text):
             return None
-        text, step = _unescape(self.text)
+        text, step = unescaped(self.text)
         return None if text == self.text else _View(text, (step, *self._maps))
 
     def written(self, start: int, end: int) -> tuple[int, int]:
@@ -167,56 +169,6 @@ class _View:
         return self.written(start, end)
 
 
-class _Map(NamedTuple):
-    """Where escapes stood: for each, its place in the new text, and its start and end in the old one."""
-
-    at: list[int]
-    lengths: list[int]
-    old: list[tuple[int, int]]
-
-    def back(self, start: int, end: int) -> tuple[int, int]:
-        return self._old(start, is_end=False), self._old(end, is_end=True)
-
-    def _old(self, place: int, is_end: bool) -> int:
-        index = bisect_right(self.at, place - is_end) - 1
-        if index < 0:
-            return place
-        inside = place - self.at[index]
-        old_start, old_end = self.old[index]
-        if inside < self.lengths[index] or (is_end and inside == self.lengths[index]):
-            return old_end if is_end else old_start
-        return old_end + inside - self.lengths[index]
-
-
-def _unescape(text: str) -> tuple[str, _Map]:
-    parts: list[str] = []
-    step = _Map([], [], [])
-    position = length = 0
-    for found in _ESCAPES.finditer(text):
-        plain = _meaning(found)
-        before = text[position : found.start()]
-        length += len(before)
-        step.at.append(length)
-        step.lengths.append(len(plain))
-        step.old.append(found.span())
-        parts += (before, plain)
-        length += len(plain)
-        position = found.end()
-    return "".join(parts) + text[position:], step
-
-
-def _meaning(escape: re.Match[str]) -> str:
-    written = escape.group()
-    if escape.lastgroup == "url":
-        return unquote(written)
-    if escape.lastgroup == "html":
-        return unescape(written)
-    if written[1] != "u":
-        return _WHITESPACE.get(written[1], written[1])
-    units = b"".join(int(code, 16).to_bytes(2, "big") for code in written.split("\\u")[1:])
-    return units.decode("utf-16-be", "replace")
-
-
 def decoded_text(text: str) -> str | None:
     """A text with what is escaped or encoded in it undone, ``None`` where nothing is.
 
@@ -224,7 +176,7 @@ def decoded_text(text: str) -> str | None:
     ('to=ada@example.org', None)
     """
     view: _View | None = _View(text)
-    for _ in range(_DEEPEST):
+    for _ in range(_MOST_ESCAPED):
         deeper = view.decoded() if view is not None else None
         if deeper is None:
             break
@@ -232,38 +184,6 @@ def decoded_text(text: str) -> str | None:
     readable = view.text if view is not None else text
     more = [decoded for _, _, decoded in encoded_texts(readable)]
     return None if readable == text and not more else "\n".join([readable, *more])
-
-
-def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
-    """The readable texts that stand in a text as Base64 or as hexadecimal digits, with their places."""
-    if len(text) < 2 * _SHORTEST:
-        return
-    for found in _ENCODED.finditer(text):
-        written = found.group()
-        for decode in (_from_hexadecimal, _from_base64):
-            decoded = decode(written)
-            if decoded is not None and len(decoded) >= _SHORTEST and _READABLE.fullmatch(decoded):
-                yield found.start(), found.end(), decoded
-                break
-
-
-def _from_hexadecimal(written: str) -> str | None:
-    if not _HEXADECIMAL.fullmatch(written):
-        return None
-    try:
-        return bytes.fromhex(written).decode()
-    except (ValueError, UnicodeDecodeError):
-        return None
-
-
-def _from_base64(written: str) -> str | None:
-    plain = written.rstrip("=").replace("-", "+").replace("_", "/")
-    if len(plain) % 4 == 1:
-        return None
-    try:
-        return base64.b64decode(plain + "=" * (-len(plain) % 4)).decode()
-    except (ValueError, binascii.Error, UnicodeDecodeError):
-        return None
 
 
 def _folded(text: str) -> str:
@@ -392,7 +312,14 @@ def _dates(value: str) -> Iterator[tuple[int, int, int]]:
         yield max(figures), months[0], min(figures)
 
 
+def _surname_first(value: str) -> Iterator[str]:
+    first, *others = value.split()
+    if others:
+        yield _squeezed(f"{others[-1]} {' '.join((first, *others[:-1]))}").decode()
+
+
 _OTHER_FORMS: dict[str, Callable[[str], Iterator[str]]] = {
+    "name": _surname_first,
     "email": _spoken_email,
     "phone": _national_phone,
     "date_of_birth": _other_dates,

@@ -36,10 +36,14 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 class Whom(NamedTuple):
-    """What is to be erased: the records of a user, a session or a case, or all runs older than some seconds."""
+    """What is to be erased: the records of a user, a session or a case, or all runs older than some seconds.
+
+    ``masked_as`` are the pseudonyms that stand for the value in a store that keeps masked text.
+    """
 
     kind: Kind
     value: str
+    masked_as: tuple[str, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -56,8 +60,9 @@ class Whom(NamedTuple):
         >>> Whom("user", "u-7").is_in(Record(DatasetCase("q1", "Hi", metadata={"user_id": "u-7"})))
         True
         """
-        if self.kind == "case" or (self.kind == "session" and record.case.id == self.value):
-            return record.case.id == self.value
+        is_case = record.case.id in (self.value, *self.masked_as)
+        if self.kind == "case" or (self.kind == "session" and is_case):
+            return is_case
         trace = record.trace.metadata if record.trace is not None else {}
         held: Iterator[Any] = (
             found.get(name)
@@ -65,7 +70,7 @@ class Whom(NamedTuple):
             if isinstance(found, Mapping)
             for name in _FIELDS.get(self.kind, ())
         )
-        return any(str(each) == self.value for each in held if each is not None)
+        return any(str(each) in (self.value, *self.masked_as) for each in held if each is not None)
 
 
 class Erasure(NamedTuple):
@@ -135,7 +140,7 @@ class ErasureTable(ScoreTable):
             )
         n_labels = self._erase_labels("subject", sorted(subjects))
         if which.kind == "case":
-            n_labels += self._erase_labels("case_id", [which.value])
+            n_labels += self._erase_labels("case_id", [which.value, *which.masked_as])
         return Erasure(time.time(), which.kind, sum(map(len, found.values())), len(found), n_labels)
 
     def _erase_runs(self, older_than_s: float) -> Erasure:

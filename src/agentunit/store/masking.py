@@ -51,6 +51,16 @@ class Masking:
             self._database.change(f"INSERT INTO {_TABLE} VALUES (?, ?)", (_SALT, salt))
         self._salt = salt
 
+    def pseudonyms_of(self, value: str) -> tuple[str, ...]:
+        """What may stand for a value in the records: whoever is to be erased is named by the value itself."""
+        if self._salt is None:
+            return ()
+        from agentunit.privacy.findings import PII_TYPES
+        from agentunit.privacy.pseudonyms import Pseudonyms
+
+        known = Pseudonyms(self._salt).known
+        return tuple(known(type, value) for type in PII_TYPES)
+
     def masked(self, rows: Sequence[WrittenRecord]) -> Sequence[WrittenRecord]:
         """The records as they are kept."""
         if self._salt is None:
@@ -62,7 +72,9 @@ class Masking:
             from agentunit.privacy.pseudonyms import Pseudonyms
             from agentunit.privacy.redaction import Redactor
 
-            self._redactor = Redactor(detector_named("patterns", "store"), PII_TYPES, Pseudonyms(self._salt))
+            self._redactor = Redactor(
+                detector_named("patterns", "store"), PII_TYPES, Pseudonyms(self._salt), audits=False
+            )
         plain: list[Any] = [msgspec.json.decode(row[6]) for row in rows]
         self._redactor.redact_data(plain)
         return [

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from types import TracebackType
 
 from agentunit.store.database import Database
-from agentunit.store.erasure import ErasureTable
+from agentunit.store.erasure import Erasure, ErasureTable, Whom
 from agentunit.store.label_table import LabelTable
 from agentunit.store.masking import Masking
 from agentunit.store.record_table import RecordTable
@@ -53,6 +53,10 @@ class SqlStore(RunTable, RecordTable, LabelTable, ErasureTable):
     def add_lines(self, rows: Sequence[WrittenRecord]) -> None:
         """Keep finished cases that are written already, masked where the store keeps masked text only."""
         super().add_lines(self.masking.masked(rows))
+
+    def erase(self, which: Whom) -> Erasure:
+        """Erase records with their scores and labels, so that nothing of them is left in the files; and log it."""
+        return super().erase(which._replace(masked_as=self.masking.pseudonyms_of(which.value)))
 
     def transaction(self) -> AbstractContextManager[None]:
         """All that is written within it, or nothing; one within another is part of it."""

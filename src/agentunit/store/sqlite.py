@@ -92,9 +92,14 @@ class SqliteDatabase:
         """Write the file anew without what was deleted, and empty its log."""
         try:
             self._connection.execute("VACUUM")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            ((is_busy, _, _),) = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         except sqlite3.Error as error:
             raise self._not_written(error) from error
+        if is_busy:
+            raise StoreError(
+                f"what was deleted still stands in the file {self.address}, because another process reads it: "
+                "end that process, then erase once more"
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Reader]:

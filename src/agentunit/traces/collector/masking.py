@@ -65,6 +65,14 @@ def mask_request(request: Outgoing, mask: MaskTexts) -> bytes:
     return bytes(message.SerializeToString())
 
 
+def plain_request(request: Outgoing) -> Any:
+    """A request as plain data, with the names that it has in JSON."""
+    if request.media_type == JSON:
+        return json.loads(request.body)
+    as_data = import_module("google.protobuf.json_format").MessageToDict
+    return as_data(_message_of(request.signal).FromString(request.body))
+
+
 def _replace(places: list[_Place], mask: MaskTexts) -> None:
     for place, text in zip(places, mask([(place.key, place.text) for place in places]), strict=True):
         if text != place.text:
