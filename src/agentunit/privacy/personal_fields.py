@@ -24,7 +24,9 @@ _FIELDS = {
         card_number card_no credit_card_number last_four last4 last_4 card_last_four card_last4 card_last_4
         account_number_last_4 account_last_4 cvv cvc cvv2 security_code
         """,
-    "account": "customer_id member_id account_number account_no account_id payment_method_id payment_id",
+    "account": """
+        customer_id user_id username member_id account_number account_no account_id payment_method_id payment_id
+        """,
     "email": "email email_address e_mail",
     "phone": """
         phone phone_number phone_no mobile mobile_number mobile_phone cell_phone cell_number telephone
