@@ -30,7 +30,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 try:
     with Output(sys.argv[1], keeps_unfinished=False) as output:
         output.stream.write(b"x" * 500)
-        output.stream.write(b"x" * 20000)
+        output.stream.write(b"x" * 600_000)
 except OSError as error:
     print(error.filename)
 """

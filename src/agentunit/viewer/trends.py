@@ -104,7 +104,7 @@ def noise_band(points: Sequence[dict[str, Any]]) -> dict[str, float] | None:
     >>> steady = [{"mean": 0.5, "low": 0.4, "high": 0.6}] * 3
     >>> band = noise_band(steady)
     >>> round(band["low"], 3), band["center"], round(band["high"], 3)
-    (0.385, 0.5, 0.615)
+    (0.378, 0.5, 0.622)
     """
     earlier = [each for each in points[:-1] if each["mean"] is not None]
     if len(earlier) < _FEWEST_RUNS:
