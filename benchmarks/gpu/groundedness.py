@@ -7,11 +7,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from agentunit_local.grounding.cross_encoder import CrossEncoder, opened
@@ -100,7 +100,7 @@ def differences(models: dict[str, str | None], device: str, n_cases: dict[str, i
             QualityQuestion(record["case"]["query"], record["case"]["context"], record["outcome"])
             for record in workload.records(n_cases[name], seed=2)
         ]
-        with _environment({MODEL_VARIABLE: folder or ""}):
+        with patch.dict(os.environ, {MODEL_VARIABLE: folder or ""}):
             found = _values(GpuBackend(), device, questions)
             exact = _values(GpuBackend(), "cpu", questions)
             apart = [abs(a - b) for a, b in zip(found, exact, strict=True)]
@@ -117,7 +117,7 @@ def differences(models: dict[str, str | None], device: str, n_cases: dict[str, i
 
 
 def _values(backend: LocalBackend, device: str, questions: list[QualityQuestion]) -> list[float]:
-    with _environment({DEVICE_VARIABLE: device}):
+    with patch.dict(os.environ, {DEVICE_VARIABLE: device}):
         return [each.value for each in backend.judge("faithfulness", questions) if each.value is not None]
 
 
@@ -157,20 +157,6 @@ def cases(device: str, folder: Path, n_cases: int, jobs: list[int]) -> Answer:
         answer.add(what=f"--jobs {number}" if number else "one process", seconds=took_s, rate=n_cases / took_s)
     answer.remarks.append("With the start of all processes and models.")
     return answer
-
-
-@contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def rate(work: Callable[[], Any], n_things: int, rounds: int) -> float:

@@ -53,6 +53,11 @@ def test_every_spelling_of_a_field_is_masked_and_counted(field, spelling):
         assert counts == {type: 1}, output
 
 
+@pytest.mark.parametrize("name", ["user_id", "userId", "User-Id", "username"])
+def test_who_a_user_is_is_masked(name):
+    assert redact({name: "g.aprozeanu", "note": "by g.aprozeanu"}) == {name: "<ACCOUNT_1>", "note": "by <ACCOUNT_1>"}
+
+
 def test_accounts_and_passwords_of_programs():
     data = {"customerId": "C100174", "note": "see c100174", "PGPASSWORD": "s3cr3tive", "db.password": "pa55word"}
     assert redact(data) == {
