@@ -61,7 +61,7 @@ def demo_page(demo_store, tmp_path_factory) -> Path:
 
 def test_the_verdict_and_the_metrics_need_no_script(demo_page, faulty_tools):
     page = Page(demo_page.read_text(encoding="utf-8"))
-    for part in ("desk", "FAIL", "tool&#95;success", "agent failed", f"{len(faulty_tools)} of"):
+    for part in ("desk", "FAIL", "tool_success", "agent failed", f"{len(faulty_tools)} of"):
         assert part in page.text, part
 
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 from agentunit.core.codec import encode_record
@@ -123,7 +123,8 @@ def _title(reported: ReportedRun) -> str:
 
 def _without_script(reported: ReportedRun) -> str:
     """What a reader sees where no script runs, as in the preview of a mail: the report of a pull request."""
-    return f"<pre>{escape(xml_safe(run_markdown(reported)), quote=True)}</pre>"
+    # Markdown guards signs by entities, which plain text would show as they are.
+    return f"<pre>{escape(xml_safe(unescape(run_markdown(reported))), quote=True)}</pre>"
 
 
 HTML = RunReporter(
