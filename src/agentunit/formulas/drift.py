@@ -1,0 +1,225 @@
+"""Whether the mean of a stream of values has moved away from its baseline, watched for ever with few false alarms.
+
+An e-detector of the kind of Shiryaev and Roberts: every five minutes a new bet is opened that the mean has left the
+range in which the baseline puts it, with a small share of the day's capital, and all bets grow or shrink with each
+value. While the mean stays in that range no bet is expected to grow. Capital of at most 1 a day comes in, so the sum
+exceeds a threshold of D less than once in D days on average, however many values a day brings.
+
+Shin, Ramdas, Rinaldo: E-detectors: a nonparametric framework for sequential change detection (2023).
+Waudby-Smith, Ramdas: Estimating means of bounded random variables by betting (2024).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from math import fsum, isfinite
+from typing import Literal, NamedTuple
+
+from msgspec import Struct, field
+
+from agentunit.formulas.gaffke import weighted_mean_bound
+
+SLOTS_A_DAY = 288
+SLOT_S = 86_400 / SLOTS_A_DAY
+FIRST_STAGE = 100
+BASELINE_SIZE = 1_600
+# Without false alarms from here, the bounds of a baseline may themselves be wrong this often, over its whole life.
+BOUNDS_WRONG = 0.01
+# Shares of the largest bet that cannot lose everything: small ones for small changes.
+_BETS = (0.02, 0.04, 0.08, 0.14, 0.24, 0.38, 0.58, 0.85)
+_N_BETS = len(_BETS)
+_SMALLEST = 1e-9
+
+Direction = Literal["fell", "rose"]
+
+
+class Change(NamedTuple):
+    """A mean that moved: which way, its level before and after, and since when, by the best estimate.
+
+    ``n_since`` values have come since then. Levels are means in the unit of the values.
+    """
+
+    direction: Direction
+    before: float
+    after: float
+    since_s: float
+    n_since: int
+
+
+class _Side(Struct, array_like=True):
+    """The bets on one direction: their capital, and for each since when it would have been best to hold it alone."""
+
+    capital: list[float] = field(default_factory=lambda: [0.0] * _N_BETS)
+    runs: list[float] = field(default_factory=lambda: [0.0] * _N_BETS)
+    since: list[float] = field(default_factory=lambda: [0.0] * _N_BETS)
+    n: list[int] = field(default_factory=lambda: [0] * _N_BETS)
+    totals: list[float] = field(default_factory=lambda: [0.0] * _N_BETS)
+
+    def add(self, gain: float, opened: float, value: float, at_s: float) -> float:
+        """Take one more value, and return the capital of all bets together."""
+        capital, runs, n, totals = self.capital, self.runs, self.n, self.totals
+        total = 0.0
+        for place, bet in enumerate(_BETS):
+            factor = 1.0 + bet * gain
+            grown = capital[place] = (capital[place] + opened) * factor
+            total += grown
+            run = runs[place]
+            if run <= 1.0:
+                run, n[place], totals[place] = 1.0, 0, 0.0
+                self.since[place] = at_s
+            runs[place] = run * factor
+            n[place] += 1
+            totals[place] += value
+        return total / _N_BETS
+
+
+class DriftDetector(Struct):
+    """Watches one stream of values, and says when its mean has moved. Its fields are its state: plain data to keep.
+
+    Values lie between ``low`` and ``high``; where one of them is ``None``, the ranks of values among the first hundred
+    are watched in their place, so that no value is too large. The baseline is the first values of the stream: bets
+    begin after 100 of them, and the range of its mean is narrowed at every doubling up to ``size``; ``learn`` takes
+    a baseline of another origin. After a change the baseline begins anew. ``baseline_mean`` is in the unit of the
+    values, and ``None`` before the first hundred.
+
+    Values must not depend on those before them, but through the moment at which they come.
+    """
+
+    low: float | None = 0.0
+    high: float | None = 1.0
+    size: int = BASELINE_SIZE
+    reference: list[float] = []
+    values: list[float] = []
+    n_baseline: int = 0
+    total: float = 0.0
+    baseline_mean: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    slot: int | None = None
+    fell: _Side = field(default_factory=_Side)
+    rose: _Side = field(default_factory=_Side)
+    capital: float = 0.0
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether the baseline suffices to notice a change."""
+        return self.lower is not None
+
+    def evidence(self, share: float = 1.0, days: float = 1_000.0) -> float:
+        """How near an alarm is: the capital as a share of what one takes, from 0 to 1."""
+        return min(1.0, self.capital * share / (2.0 * days))
+
+    def add(
+        self, value: float, at_s: float, slot: int | None = None, *, share: float = 1.0, days: float = 1_000.0
+    ) -> Change | None:
+        """Take the value of a case that came at this time; a change that is shown by now, once.
+
+        ``share`` is the part of one false alarm in ``days`` days that this stream may use. ``slot`` numbers the five
+        minutes that the value falls into, where that is not told by the time.
+
+        >>> detector = DriftDetector()
+        >>> changes = [detector.add(float(case % 10 > 0), case * 600.0) for case in range(400)]  # 90 % pass
+        >>> any(changes), detector.baseline_mean
+        (False, 0.9)
+        >>> after = [detector.add(float(case % 10 > 4), case * 600.0) for case in range(400, 500)]  # then 50 %
+        >>> change = next(each for each in after if each)
+        >>> change.direction, change.since_s / 600.0
+        ('fell', 400.0)
+        """
+        if not isfinite(value):
+            raise ValueError(f"DriftDetector: value must be finite; received {value!r}")
+        slot = int(at_s // SLOT_S) if slot is None else slot
+        scaled = self._scaled(value)
+        if scaled is None:
+            return None
+        change = self._bet(scaled, value, at_s, slot, 2.0 * days / share)
+        if change is not None:
+            self._begin_anew()
+            return change
+        if self.n_baseline < self.size:
+            self._take(scaled, value, share)
+        return None
+
+    def learn(self, values: Sequence[float], *, share: float = 1.0) -> None:
+        """Take a baseline that lies before the stream, in place of the first values of it."""
+        if self.low is None or self.high is None:
+            # Half of them say what is usual, the other half how far that holds.
+            self.reference = sorted(values[::2])[:1_000]
+            values = values[1::2]
+        scaled = [each for value in values if (each := self._scaled(value)) is not None]
+        self.n_baseline, self.total, self.size = len(scaled), fsum(values), 0
+        if len(scaled) >= FIRST_STAGE // 2:
+            self._bound(scaled, BOUNDS_WRONG * share / 2.0)
+
+    def _scaled(self, value: float) -> float | None:
+        """A value from 0 to 1; ``None`` while the first ones only say what is usual."""
+        if self.low is not None and self.high is not None:
+            width = self.high - self.low
+            return min(1.0, max(0.0, (value - self.low) / width)) if width > 0 else None
+        if self.size and len(self.reference) < FIRST_STAGE:
+            self.reference.insert(bisect_left(self.reference, value), value)
+            return None
+        below, up_to = bisect_left(self.reference, value), bisect_right(self.reference, value)
+        return (below + up_to + 1) / (2 * len(self.reference) + 2)
+
+    def _take(self, scaled: float, value: float, share: float) -> None:
+        self.values.append(round(scaled, 6))
+        self.n_baseline += 1
+        self.total += value
+        n = self.n_baseline
+        # A sign of change must not become part of what is usual.
+        if n >= FIRST_STAGE and _is_stage(n, self.size) and self.capital < 1.0:
+            # At each doubling twice the chance to be wrong, all together BOUNDS_WRONG.
+            self._bound(self.values, BOUNDS_WRONG * share / 2.0 * n / (2.0 * self.size))
+        if n >= self.size:
+            self.values = []
+
+    def _bound(self, scaled: Sequence[float], alpha: float) -> None:
+        self.lower = weighted_mean_bound(scaled, lowest=0.0, alpha=alpha)
+        self.upper = 1.0 - weighted_mean_bound([1.0 - each for each in scaled], lowest=0.0, alpha=alpha)
+        self.baseline_mean = self.total / self.n_baseline
+
+    def _bet(self, scaled: float, value: float, at_s: float, slot: int, enough: float) -> Change | None:
+        if self.lower is None or self.upper is None:
+            return None
+        opened = 0.0
+        # Values may come out of order: only time that is new brings new capital.
+        if self.slot is None or slot > self.slot:
+            opened, self.slot = 1.0 / SLOTS_A_DAY, slot
+        # A mean of 0 cannot fall: the largest bet on it would be without limit, and is not made.
+        can_fall, can_rise = 1.0 - self.lower, self.upper
+        fell = self.fell.add((self.lower - scaled) / max(can_fall, _SMALLEST), opened, value, at_s)
+        rose = self.rose.add((scaled - self.upper) / max(can_rise, _SMALLEST), opened, value, at_s)
+        self.capital = max(fell, rose)
+        if self.capital < enough:
+            return None
+        direction: Direction = "fell" if fell >= rose else "rose"
+        side = self.fell if direction == "fell" else self.rose
+        best = max(range(_N_BETS), key=side.capital.__getitem__)
+        before = self.baseline_mean
+        after = side.totals[best] / side.n[best]
+        return Change(direction, after if before is None else before, after, side.since[best], side.n[best])
+
+    def _begin_anew(self) -> None:
+        self.reference, self.values = [], []
+        self.n_baseline, self.total, self.size = 0, 0.0, self.size or BASELINE_SIZE
+        self.lower = self.upper = self.baseline_mean = None
+        self.fell, self.rose, self.capital = _Side(), _Side(), 0.0
+
+
+def _is_stage(n: int, size: int) -> bool:
+    """Whether bounds are computed anew at this number of values: 100, 200, 400, … and the last."""
+    if n == size:
+        return True
+    doubled, rest = divmod(n, FIRST_STAGE)
+    return rest == 0 and doubled & (doubled - 1) == 0 and n < size
+
+
+def share_of_slices(n_slices: int, share: float = 1.0) -> float:
+    """What each of so many streams may use of one share of false alarms.
+
+    >>> share_of_slices(4, 0.5)
+    0.125
+    """
+    return share / max(1, n_slices)
