@@ -136,6 +136,7 @@ class GrowingFiles:
         for each in known:
             self._remember(each)
         self._unread: dict[str, int] = {}
+        self._refused: set[str] = set()
 
     @property
     def n_unread_bytes(self) -> int:
@@ -164,6 +165,9 @@ class GrowingFiles:
                 continue
             except OSError as error:
                 is_whole = False
+                if path in self._refused:
+                    continue
+                self._refused.add(path)
                 yield Found(now, errors=[InputError(path, None, spoken_os_error(error))])
         if is_whole:
             # Unless a folder is not there for a moment, as when a disk is mounted anew.
