@@ -15,7 +15,10 @@ import click
 from agentunit.backends.judge.settings import why_not_configured
 from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
-from agentunit.cli.judge_options import JudgeChoice, judge_options
+from agentunit.cli.follow_options import OPTIONS as FOLLOW_OPTIONS
+from agentunit.cli.follow_options import SECTION as FOLLOWING
+from agentunit.cli.follow_options import FollowChoice, follow_options, refuse_with_follow
+from agentunit.cli.judge_options import JUDGE_OPTIONS, JudgeChoice, judge_options
 from agentunit.cli.options import (
     InputFailure,
     by_option,
@@ -34,6 +37,7 @@ from agentunit.cli.references import sliced_as_asked
 from agentunit.cli.score_output import ScoreSink, check_output, open_sink, run_as_data
 from agentunit.cli.score_plan import print_plan
 from agentunit.cli.score_work import OneProcess, SeveralProcesses, works_here
+from agentunit.cli.sections import in_sections
 from agentunit.cli.streams import remember_exit_code
 from agentunit.cli.trace_inputs import (
     expected_option,
@@ -71,7 +75,10 @@ _INTERRUPTED = 130
 _READ_BEFORE_ASKING = 1000
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=in_sections({"Backends and judge": JUDGE_OPTIONS, FOLLOWING: FOLLOW_OPTIONS}),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")
 @click.option(
     "-m",
@@ -107,6 +114,7 @@ _READ_BEFORE_ASKING = 1000
 @click.option("--resume", is_flag=True, help="Go on with a run with --jobs or --engine, and --out, that was stopped.")
 @click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@follow_options(starts=True)
 @show_personal_data_option
 @media_root_option
 @judge_options
@@ -134,6 +142,7 @@ def score(
     expected: str | None,
     store_path: str,
     choice: JudgeChoice,
+    following: FollowChoice,
 ) -> None:
     """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input, and a URL such as
     s3://bucket/traces/ other storage (extra remote).
@@ -154,9 +163,35 @@ def score(
     agentunit score exports/ --jobs auto --out scores.jsonl
     agentunit score exports/ --engine ray://head:10001 --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
+    agentunit score traces/ --follow --by metadata.category --sample 5%
     """
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
+    if following.is_asked:
+        refuse_with_follow(
+            out=out, errors=errors_file, all=all_rows, strict=strict, jobs=jobs, engine=engine, resume=resume,
+            plan=plan, again=again, group_by=group_by != "trace",
+        )  # fmt: skip
+        refuse_missing(files)
+        from agentunit.cli.following import follow_files
+
+        follow_files(
+            files,
+            metrics,
+            following,
+            as_json=as_json,
+            max_errors=max_errors,
+            show_personal_data=show_personal_data,
+            store_path=store_path,
+            by=by,
+            judge_usd=choice.settings.get("max_spend_usd"),
+            yes=choice.yes,
+            format_name=format_name,
+            expected=trace_files_from((), format_name, group_by, expected).expected,
+        )
+        return
+    if following.is_changed:
+        raise click.UsageError(f"{', '.join(FOLLOW_OPTIONS[2:])} go with --follow or --once")
     if names_run(files, store_path):
         if engine is not None:
             raise click.UsageError("--engine goes with files: the records of a run are read from its store")

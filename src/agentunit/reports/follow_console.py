@@ -20,7 +20,7 @@ from agentunit.reports.reported_run import Mask
 
 _LINE_EVERY_S = 10.0
 _MOST_SLICES, _MOST_ALERTS, _CASES_NAMED = 8, 5, 5
-_WATCHED = 0.02
+_WATCHED, _CLOSE = 0.02, 0.1
 
 
 def describe_alert(alert: Alert, mask: Mask) -> str:
@@ -28,7 +28,7 @@ def describe_alert(alert: Alert, mask: Mask) -> str:
 
     >>> alert = Alert(1, 0.0, "cost", "recorded", "", "value", "rose", 0.01, 0.02, 86400.0, 40, "USD", True, ["q7"])
     >>> describe_alert(alert, Mask())
-    'cost [recorded] rose from $0.01 to $0.02 since 1970-01-02 00:00 UTC (40 cases), worse; such as q7'
+    'cost [recorded] rose from $0.0100 to $0.0200 since 1970-01-02 00:00 UTC (40 cases), worse; such as q7'
     """
     what = f"the share of cases with a score of {alert.metric}" if alert.kind == "scored" else alert.metric
     backend = f" [{alert.backend}]" if alert.backend and alert.metric != FAILED else ""
@@ -65,14 +65,16 @@ def describe_counts(snapshot: Snapshot) -> str:
 
 
 class FollowScreen:
-    """Shows snapshots as they come: on a terminal in place, else a line now and then when something has changed."""
+    """Shows snapshots as they come: on a terminal in place, else a line now and then when something has changed.
 
-    def __init__(
-        self, info: Callable[[str], MetricInfo], mask: Mask, now: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._info, self._mask, self._now = info, mask, now
+    A ``quiet`` one shows none: standard output is for a program.
+    """
+
+    def __init__(self, info: Callable[[str], MetricInfo], mask: Mask, *, quiet: bool = False) -> None:
+        self._info, self._mask, self._is_quiet = info, mask, quiet
         self._console = Terminal()
-        self._live = Live(console=self._console, auto_refresh=False, transient=True) if sys.stdout.isatty() else None
+        is_watched = sys.stdout.isatty() and not quiet
+        self._live = Live(console=self._console, auto_refresh=False, transient=True) if is_watched else None
         self._shown = ""
         self._next_at = 0.0
         if self._live is not None:
@@ -80,13 +82,15 @@ class FollowScreen:
 
     def show(self, snapshot: Snapshot, *, last: bool = False) -> None:
         """Show how it stands; ``last``: whatever was shown before."""
+        if self._is_quiet:
+            return
         if self._live is not None and not last:
             self._live.update(follow_table(snapshot, self._info, self._mask), refresh=True)
             return
         line = describe_counts(snapshot)
-        if not last and (line == self._shown or self._now() < self._next_at):
+        if not last and (line == self._shown or time.monotonic() < self._next_at):
             return
-        self._shown, self._next_at = line, self._now() + _LINE_EVERY_S
+        self._shown, self._next_at = line, time.monotonic() + _LINE_EVERY_S
         if last:
             self.close()
             if snapshot.rows:
@@ -99,7 +103,10 @@ class FollowScreen:
         self.print_line(f"ALERT: {describe_alert(alert, self._mask)}")
 
     def print_line(self, line: str) -> None:
-        """Print a line that stays."""
+        """Print a line that stays; on standard error where the output is for a program."""
+        if self._is_quiet:
+            print(printable_line(line, 1000), file=sys.stderr)
+            return
         self._console.print(Text(printable_line(line, 1000)), soft_wrap=True)
         sys.stdout.flush()
 
@@ -113,8 +120,8 @@ class FollowScreen:
 def follow_table(snapshot: Snapshot, info: Callable[[str], MetricInfo], mask: Mask) -> RenderableType:
     """The table: a row for each metric and backend, the slices that come nearest to an alert, and the last alerts."""
     table = plain_table(
-        "metric", "backend", "last hour", "24 hours", "cases", "baseline", "change",
-        right=("last hour", "24 hours", "cases", "baseline"), fixed=("metric", "backend"),
+        "metric", "backend", "last hour", "24 hours", "all", "cases", "baseline", "change",
+        right=("last hour", "24 hours", "all", "cases", "baseline"), fixed=("metric", "backend"),
     )  # fmt: skip
     whole = [row for row in snapshot.rows if row.key.slice == WHOLE and row.key.kind == "value"]
     lacking = {row.key.metric: row for row in snapshot.rows if row.key.kind == "scored" and row.evidence >= _WATCHED}
@@ -125,9 +132,14 @@ def follow_table(snapshot: Snapshot, info: Callable[[str], MetricInfo], mask: Ma
             _add_row(table.add_row, row, info(row.key.metric), row.key.metric)
     for row in lacking.values():
         _add_row(table.add_row, row, MetricInfo(row.key.metric, "", "", range=(0.0, 1.0)), f"{row.key.metric}: scored")
-    sliced = sorted(
-        (row for row in snapshot.rows if row.key.slice != WHOLE and row.state.n), key=lambda row: -row.evidence
-    )
+    means = {(row.key.metric, row.key.backend): row.state.mean for row in whole}
+
+    def interest(row: SeriesRow) -> tuple[float, float, float]:
+        """What changed or may have comes first, then what differs most from the whole."""
+        mean, usual = row.state.mean or 0.0, means.get((row.key.metric, row.key.backend)) or 0.0
+        return (-row.state.n_alerts, -round(row.evidence, 2), -abs(mean - usual) / (abs(usual) + 0.1))
+
+    sliced = sorted((row for row in snapshot.rows if row.key.slice != WHOLE and row.state.n), key=interest)
     for row in sliced[:_MOST_SLICES]:
         _add_row(table.add_row, row, info(row.key.metric), f"{row.key.metric} · {mask.name(row.key.slice)}")
     parts: list[RenderableType] = [table, Text(describe_counts(snapshot))]
@@ -149,6 +161,7 @@ def _add_row(add_row: Callable[..., None], row: SeriesRow, info: MetricInfo, nam
         Text(printable_line(row.key.backend, 20)),
         _shown(row.hour_mean, unit),
         _shown(row.day_mean, unit),
+        _shown(row.state.mean, unit),
         f"{row.state.n:,}",
         _shown(baseline, unit),
         _describe_evidence(row),
@@ -156,20 +169,20 @@ def _add_row(add_row: Callable[..., None], row: SeriesRow, info: MetricInfo, nam
 
 
 def _describe_evidence(row: SeriesRow) -> str:
-    """How near an alert is, in words: the evidence grows by multiplication, so its logarithm is what is told."""
+    """How near an alert is, in words."""
     detector = row.state.detector
     if not row.state.n:
-        return "no scores yet"
+        return "no scores"
     if not detector.is_watching:
-        return f"learning, {counted(row.state.n, 'case')}"
-    return "close to an alert" if row.evidence >= 0.1 else "watched" if row.evidence >= _WATCHED else "none"
+        return "learning"
+    return "close to an alert" if row.evidence >= _CLOSE else "some signs" if row.evidence >= _WATCHED else "none"
 
 
 def _shown(value: float | None, unit: str) -> str:
     return "–" if value is None else quantity(value, unit)
 
 
-def counts_as_data(snapshot: Snapshot) -> Mapping[str, object]:
+def snapshot_as_data(snapshot: Snapshot) -> Mapping[str, object]:
     """A snapshot for other programs."""
     return {
         "source": snapshot.source,

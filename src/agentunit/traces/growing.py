@@ -115,7 +115,7 @@ class GrowingFiles:
     """The files of paths and folders, read on from where they were left.
 
     ``known`` is the progress that was kept. A file in which lines do not stand for themselves is read when it has not
-    been written to for ``quiet_s``, and so is a last line without an end.
+    been written to for ``quiet_s``, and so is a last line without an end; ``n_waiting`` counts such files.
     """
 
     def __init__(
@@ -128,6 +128,7 @@ class GrowingFiles:
     ) -> None:
         self.notes = ReadingNotes()
         self.gone: list[FileProgress] = []
+        self.n_waiting = 0
         self._paths = list(paths)
         self._format = format
         self._quiet_s = quiet_s
@@ -149,6 +150,7 @@ class GrowingFiles:
         With ``up_to``, files are read up to these sizes and no further, and no other files.
         """
         there: set[tuple[int, int]] = set()
+        self.n_waiting = 0
         is_whole = True
         self._unread = {}
         for path, named, _ in files_in(self._paths):
@@ -204,6 +206,8 @@ class GrowingFiles:
         self._remember(progress)
         if progress.offset >= size:
             self._unread.pop(path, None)
+        elif progress.kind != "lines":
+            self.n_waiting += 1
 
     def _copied(self, stream: io.BufferedReader, path: str, status: os.stat_result) -> FileProgress | None:
         """The progress of a file that this one is a copy or a successor of, as after some ways of rotating logs."""

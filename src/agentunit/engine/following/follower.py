@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout
 from math import isfinite
 from typing import Any
 
@@ -560,7 +562,9 @@ def _kind_of(key: SeriesKey) -> tuple[str, str, bool]:
 def _scores_of(records: Sequence[Record], metrics: Sequence[Any]) -> list[dict[str, Score]]:
     if not records or not metrics:
         return [{} for _ in records]
-    found = [case.scores for case in Run(iter(records), metrics, aggregated=False)]
+    # What metrics print must not get between the lines of a table.
+    with redirect_stdout(sys.stderr):
+        found = [case.scores for case in Run(iter(records), metrics, aggregated=False)]
     if len(found) == len(records):
         return found
     # One of them cannot be looked at: each by itself, so that none gets the scores of another.
