@@ -148,7 +148,8 @@ class Session(NamedTuple):
         try:
             while not stop.is_asked:
                 n_written = self.recorder.write_due()
-                self._score(stop)
+                if self.scoring is not None:
+                    self.scoring.step_when_due(lambda: stop.is_asked)
                 with suppress(SpoolError):  # the recorder reports it, and tries again
                     screen.show(self.status())
                 if not n_written:
@@ -161,12 +162,8 @@ class Session(NamedTuple):
         if (n_open := self.spool.n_open()) >= _MANY:
             screen.print_line(f"writing {n_open:,} open traces (Ctrl-C leaves them for the next start)")
         self.recorder.write_all()
-        self._score()
-
-    def _score(self, stop: Stop | None = None) -> None:
-        """Score what was written, as long as nothing asks for the end."""
         if self.scoring is not None:
-            self.scoring.step(is_stopped=lambda: stop is not None and stop.is_asked)
+            self.scoring.step()
 
     def status(self) -> str:
         """How it stands, in a line."""

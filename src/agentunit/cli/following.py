@@ -75,6 +75,7 @@ class Scoring:
         self.following = following
         self.mask = Mask(show_all=show_personal_data)
         self.n_worse = 0
+        self._next_at = 0.0
         self._stack = ExitStack()
         self._report, self._shown_alert = report, on_alert
         self._otel: Any = None
@@ -154,6 +155,13 @@ class Scoring:
             raise InputFailure(f"{error}; what was scored until then is kept, the same command goes on") from None
         self._snapshot = self.follower.snapshot()
         return n_new
+
+    def step_when_due(self, is_stopped: Callable[[], bool]) -> None:
+        """Take in what is new, unless looking would take more than a tenth of the time."""
+        began = time.monotonic()
+        if began >= self._next_at:
+            self.step(is_stopped=is_stopped)
+            self._next_at = time.monotonic() + min(_LOOK_AT_LEAST_EVERY_S, 9.0 * (time.monotonic() - began))
 
     def _prometheus(self) -> str:
         return prometheus_text(self.snapshot, self.mask, dict(self._sender.counts) if self._sender else {})

@@ -1,9 +1,9 @@
 """Whether the mean of a stream of values has moved away from its baseline, watched for ever with few false alarms.
 
-An e-detector of the kind of Shiryaev and Roberts: every five minutes a new bet is opened that the mean has left the
-range in which the baseline puts it, with a small share of the day's capital, and all bets grow or shrink with each
-value. While the mean stays in that range no bet is expected to grow. Capital of at most 1 a day comes in, so the sum
-exceeds a threshold of D less than once in D days on average, however many values a day brings.
+An e-detector of the kind of Shiryaev and Roberts: with every value a new bet is opened that the mean has left the
+range in which the baseline puts it, and all bets grow or shrink with the values. While the mean stays in that range no
+bet is expected to grow. What is staked is the time since the value before, in days: capital of 1 a day comes in, so the
+sum exceeds a threshold of D less than once in D days on average, however many values a day brings.
 
 Shin, Ramdas, Rinaldo: E-detectors: a nonparametric framework for sequential change detection (2023).
 Waudby-Smith, Ramdas: Estimating means of bounded random variables by betting (2024).
@@ -20,8 +20,8 @@ from msgspec import Struct, field
 
 from agentunit.formulas.gaffke import weighted_mean_bound
 
-SLOTS_A_DAY = 288
-SLOT_S = 86_400 / SLOTS_A_DAY
+UNTIMED_A_DAY = 1_000
+"""Values without a time cannot tell days: so many of them count as one."""
 FIRST_STAGE = 100
 BASELINE_SIZE = 1_600
 # Without false alarms from here, the bounds of a baseline may themselves be wrong this often, over its whole life.
@@ -30,6 +30,9 @@ BOUNDS_WRONG = 0.01
 _BETS = (0.02, 0.04, 0.08, 0.14, 0.24, 0.38, 0.58, 0.85)
 _N_BETS = len(_BETS)
 _SMALLEST = 1e-9
+_DAY_S = 86_400.0
+_LONGEST_GAP = 1.0
+_SIGN_OF_CHANGE = 0.01
 
 Direction = Literal["fell", "rose"]
 
@@ -96,7 +99,7 @@ class DriftDetector(Struct):
     baseline_mean: float | None = None
     lower: float | None = None
     upper: float | None = None
-    slot: int | None = None
+    clock_s: float | None = None
     fell: _Side = field(default_factory=_Side)
     rose: _Side = field(default_factory=_Side)
     capital: float = 0.0
@@ -111,12 +114,12 @@ class DriftDetector(Struct):
         return min(1.0, self.capital * share / (2.0 * days))
 
     def add(
-        self, value: float, at_s: float, slot: int | None = None, *, share: float = 1.0, days: float = 1_000.0
+        self, value: float, at_s: float, *, is_timed: bool = True, share: float = 1.0, days: float = 1_000.0
     ) -> Change | None:
         """Take the value of a case that came at this time; a change that is shown by now, once.
 
-        ``share`` is the part of one false alarm in ``days`` days that this stream may use. ``slot`` numbers the five
-        minutes that the value falls into, where that is not told by the time.
+        ``share`` is the part of one false alarm in ``days`` days that this stream may use. A value that is not
+        ``is_timed`` only happened to be looked at then: a thousand such count as a day.
 
         >>> detector = DriftDetector()
         >>> changes = [detector.add(float(case % 10 > 0), case * 600.0) for case in range(400)]  # 90 % pass
@@ -129,16 +132,16 @@ class DriftDetector(Struct):
         """
         if not isfinite(value):
             raise ValueError(f"DriftDetector: value must be finite; received {value!r}")
-        slot = int(at_s // SLOT_S) if slot is None else slot
         scaled = self._scaled(value)
         if scaled is None:
             return None
-        change = self._bet(scaled, value, at_s, slot, 2.0 * days / share)
+        enough = 2.0 * days / share
+        change = self._bet(scaled, value, at_s, self._opened(at_s, is_timed), enough)
         if change is not None:
             self._begin_anew()
             return change
         if self.n_baseline < self.size:
-            self._take(scaled, value, share)
+            self._take(scaled, value, share, enough)
         return None
 
     def learn(self, values: Sequence[float], *, share: float = 1.0) -> None:
@@ -163,13 +166,13 @@ class DriftDetector(Struct):
         below, up_to = bisect_left(self.reference, value), bisect_right(self.reference, value)
         return (below + up_to + 1) / (2 * len(self.reference) + 2)
 
-    def _take(self, scaled: float, value: float, share: float) -> None:
+    def _take(self, scaled: float, value: float, share: float, enough: float) -> None:
         self.values.append(round(scaled, 6))
         self.n_baseline += 1
         self.total += value
         n = self.n_baseline
         # A sign of change must not become part of what is usual.
-        if n >= FIRST_STAGE and _is_stage(n, self.size) and self.capital < 1.0:
+        if n >= FIRST_STAGE and _is_stage(n, self.size) and self.capital < _SIGN_OF_CHANGE * enough:
             # At each doubling twice the chance to be wrong, all together BOUNDS_WRONG.
             self._bound(self.values, BOUNDS_WRONG * share / 2.0 * n / (2.0 * self.size))
         if n >= self.size:
@@ -180,13 +183,16 @@ class DriftDetector(Struct):
         self.upper = 1.0 - weighted_mean_bound([1.0 - each for each in scaled], lowest=0.0, alpha=alpha)
         self.baseline_mean = self.total / self.n_baseline
 
-    def _bet(self, scaled: float, value: float, at_s: float, slot: int, enough: float) -> Change | None:
+    def _opened(self, at_s: float, is_timed: bool) -> float:
+        """What is staked anew: the days since the value before. Values may come out of order."""
+        if not is_timed:
+            return 1.0 / UNTIMED_A_DAY
+        before, self.clock_s = self.clock_s, at_s if self.clock_s is None else max(at_s, self.clock_s)
+        return 0.0 if before is None else min(_LONGEST_GAP, max(0.0, at_s - before) / _DAY_S)
+
+    def _bet(self, scaled: float, value: float, at_s: float, opened: float, enough: float) -> Change | None:
         if self.lower is None or self.upper is None:
             return None
-        opened = 0.0
-        # Values may come out of order: only time that is new brings new capital.
-        if self.slot is None or slot > self.slot:
-            opened, self.slot = 1.0 / SLOTS_A_DAY, slot
         # A mean of 0 cannot fall: the largest bet on it would be without limit, and is not made.
         can_fall, can_rise = 1.0 - self.lower, self.upper
         fell = self.fell.add((self.lower - scaled) / max(can_fall, _SMALLEST), opened, value, at_s)
@@ -214,12 +220,3 @@ def _is_stage(n: int, size: int) -> bool:
         return True
     doubled, rest = divmod(n, FIRST_STAGE)
     return rest == 0 and doubled & (doubled - 1) == 0 and n < size
-
-
-def share_of_slices(n_slices: int, share: float = 1.0) -> float:
-    """What each of so many streams may use of one share of false alarms.
-
-    >>> share_of_slices(4, 0.5)
-    0.125
-    """
-    return share / max(1, n_slices)

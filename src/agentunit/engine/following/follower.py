@@ -44,7 +44,7 @@ from agentunit.engine.following.state import FollowSettings, FollowState, Series
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.scoring import Run
-from agentunit.formulas.drift import SLOT_S, SLOTS_A_DAY, Change
+from agentunit.formulas.drift import Change
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.store.followed import FollowChanges, HourRow, StoredAlert
 from agentunit.store.protocol import RunStore
@@ -57,8 +57,6 @@ from agentunit.traces.growing import FileProgress, Found, GrowingFiles
 
 ROOT_QUIET_S, ROOTLESS_QUIET_S = 5.0, 60.0
 SEEN_DAYS, HOURS_KEPT = 14, 24 * 35
-# Records without a time cannot tell days: so many of them count as one.
-UNTIMED_A_DAY = 1_000
 _BATCH, _JUDGED_BATCH = 64, 16
 _HELD_BACK_S = 1.0
 _TRACES_AT_ONCE = 200
@@ -73,7 +71,7 @@ class _Arrived(msgspec.Struct):
     record: Record
     identity: str
     at_s: float
-    slot: int
+    is_timed: bool
     failed: bool
     in_sample: bool = True
     slices: tuple[str, ...] = ()
@@ -122,7 +120,6 @@ class Follower:
         self.state = msgspec.json.decode(kept, type=FollowState) if kept else FollowState()
         self.state.budget.a_day = settings.budget
         if not kept:
-            self.state.first_slot = int(now() // SLOT_S)
             self.state.budget = ModelBudget(settings.budget, float(settings.budget or 0), now())
         self.files = GrowingFiles(
             paths, [msgspec.json.decode(each, type=FileProgress) for each in self._followed.files()], format=format
@@ -283,15 +280,10 @@ class Follower:
         return [self._arrived(*by_digest[digest], now) for digest in new], new
 
     def _arrived(self, record: Record, identity: str, now: float) -> _Arrived:
-        at_s = ended_at(record)
-        if at_s is None:
-            self.state.n_untimed += 1
-            slot = self.state.first_slot + self.state.n_untimed * SLOTS_A_DAY // UNTIMED_A_DAY
-        else:
-            # What claims to come from the future would keep all others from counting as new.
-            at_s = min(at_s, now)
-            slot = int(at_s // SLOT_S)
-        each = _Arrived(record, identity, now if at_s is None else at_s, slot, has_failed(record))
+        # What claims to come from the future would keep all others from counting as new.
+        ended = ended_at(record)
+        at_s = now if ended is None else min(ended, now)
+        each = _Arrived(record, identity, at_s, ended is not None, has_failed(record))
         fraction = fraction_of(identity)
         each.in_sample = fraction < self.settings.sample
         if self.settings.by is not None:
@@ -347,7 +339,7 @@ class Follower:
             state = touched[key] = self._series(key, value)
             sums = hours.setdefault((key.name, hour), [0, 0.0])
             sums[0], sums[1] = sums[0] + 1, sums[1] + value
-            change = state.add(value, case_id, each.at_s, each.slot, share_of(key, self._alike[_kind_of(key)]))
+            change = state.add(value, case_id, each.at_s, each.is_timed, share_of(key, self._alike[_kind_of(key)]))
             return None if change is None else self._alert(key, state, change, now)
 
         def added() -> Iterator[Alert | None]:

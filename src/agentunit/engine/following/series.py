@@ -68,7 +68,7 @@ class SeriesState(Struct):
         """The mean of all values."""
         return self.total / self.n if self.n else None
 
-    def add(self, value: float, case_id: str, at_s: float, slot: int, share: float) -> Change | None:
+    def add(self, value: float, case_id: str, at_s: float, is_timed: bool, share: float) -> Change | None:
         """Take the value of a case of the sample."""
         self.n += 1
         self.total += value
@@ -78,7 +78,7 @@ class SeriesState(Struct):
             cases = self.low_cases if value < usual else self.high_cases
             cases.append((case_id, value, at_s))
             del cases[:-_CASES_KEPT]
-        change = self.detector.add(value, at_s, slot, share=share)
+        change = self.detector.add(value, at_s, is_timed=is_timed, share=share)
         self.n_alerts += change is not None
         return change
 

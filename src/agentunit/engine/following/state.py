@@ -50,8 +50,6 @@ class FollowState(Struct):
     slices: dict[str, int] = field(default_factory=dict)
     budget: ModelBudget = field(default_factory=lambda: ModelBudget(None))
     n_alerts: int = 0
-    n_untimed: int = 0
-    first_slot: int = 0
     last_scored_at: float | None = None
     kept_run: str = ""
     n_kept: int = 0
