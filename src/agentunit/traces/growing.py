@@ -53,8 +53,6 @@ class FileProgress(Struct):
     path: str
     device: int
     inode: int
-    size: int = -1
-    changed_ns: int = 0
     offset: int = 0
     n_lines: int = 0
     kind: str = ""
@@ -138,6 +136,7 @@ class GrowingFiles:
             self._remember(each)
         self._unread: dict[str, int] = {}
         self._refused: set[str] = set()
+        self._looked_at: dict[tuple[int, int], tuple[int, int]] = {}
 
     @property
     def n_unread_bytes(self) -> int:
@@ -175,6 +174,7 @@ class GrowingFiles:
             # Unless a folder is not there for a moment, as when a disk is mounted anew.
             for place in [each for each in self._known if each not in there and there]:
                 self.gone.append(self._known.pop(place))
+                self._looked_at.pop(place, None)
 
     def sizes(self) -> dict[str, int]:
         """The files that are there now, with their sizes."""
@@ -186,7 +186,8 @@ class GrowingFiles:
         written_at = status.st_mtime
         is_quiet = now - written_at >= self._quiet_s
         if progress is not None:
-            same = progress.size == size and progress.changed_ns == status.st_mtime_ns
+            # Progress that was kept may be of the middle of a file: only what was seen to its end is left alone.
+            same = self._looked_at.get(place) == (size, status.st_mtime_ns)
             if same and progress.path == path and (progress.offset >= size or not (is_quiet or progress.offset == 0)):
                 return
             progress = structs.replace(progress, path=path)
@@ -195,7 +196,6 @@ class GrowingFiles:
                 progress = self._copied(stream, path, status) or FileProgress(path, *place)
             elif progress.offset and (size < progress.offset or _mark(stream, progress.offset) != progress.tail):
                 progress = FileProgress(path, *place, generation=progress.generation + 1)
-            progress.size, progress.changed_ns = size, status.st_mtime_ns
             if progress.kind == "":
                 self._tell_kind(progress, stream, named, is_quiet)
             self._unread[path] = max(0, size - progress.offset)
@@ -204,6 +204,7 @@ class GrowingFiles:
             elif progress.kind == "whole" and is_quiet and progress.tail != _mark(stream, size):
                 yield from self._whole(progress, stream, named, size, written_at)
         self._remember(progress)
+        self._looked_at[place] = (size, status.st_mtime_ns)
         if progress.offset >= size:
             self._unread.pop(path, None)
         elif progress.kind != "lines":
@@ -336,7 +337,7 @@ class GrowingFiles:
                 yield from spans.found(written_at, self.notes)
         yield from spans.found(written_at, self.notes)
         self.notes.problems.update(files.notes.problems)
-        progress.offset, progress.size = size, size
+        progress.offset = size
         self._set_marks(progress, stream)
         found.progress = structs.replace(progress)
         yield found
