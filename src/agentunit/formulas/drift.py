@@ -179,8 +179,8 @@ class DriftDetector(Struct):
             self.values = []
 
     def _bound(self, scaled: Sequence[float], alpha: float) -> None:
-        self.lower = weighted_mean_bound(scaled, lowest=0.0, alpha=alpha)
-        self.upper = 1.0 - weighted_mean_bound([1.0 - each for each in scaled], lowest=0.0, alpha=alpha)
+        self.lower = _lower_bound(scaled, alpha)
+        self.upper = 1.0 - _lower_bound([1.0 - each for each in scaled], alpha)
         self.baseline_mean = self.total / self.n_baseline
 
     def _opened(self, at_s: float, is_timed: bool) -> float:
@@ -212,6 +212,15 @@ class DriftDetector(Struct):
         self.n_baseline, self.total, self.size = 0, 0.0, self.size or BASELINE_SIZE
         self.lower = self.upper = self.baseline_mean = None
         self.fell, self.rose, self.capital = _Side(), _Side(), 0.0
+
+
+def _lower_bound(scaled: Sequence[float], alpha: float) -> float:
+    # Streams that never change are common, and their bounds are known without a search.
+    if max(scaled) <= 0.0:
+        return 0.0
+    if min(scaled) >= 1.0:
+        return float(alpha ** (1.0 / len(scaled)))
+    return weighted_mean_bound(scaled, lowest=0.0, alpha=alpha)
 
 
 def _is_stage(n: int, size: int) -> bool:

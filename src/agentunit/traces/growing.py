@@ -131,7 +131,7 @@ class GrowingFiles:
         self._format = format
         self._quiet_s = quiet_s
         self._known: dict[tuple[int, int], FileProgress] = {}
-        self._by_head: dict[str, tuple[int, int]] = {}
+        self._by_head: dict[str, FileProgress] = {}
         for each in known:
             self._remember(each)
         self._unread: dict[str, int] = {}
@@ -214,16 +214,16 @@ class GrowingFiles:
         """The progress of a file that this one is a copy or a successor of, as after some ways of rotating logs."""
         if status.st_size < _MARK_BYTES:
             return None
-        each = self._known.get(self._by_head.get(_digest(stream, 0, _MARK_BYTES), (-1, -1)))
+        each = self._by_head.get(_digest(stream, 0, _MARK_BYTES))
         if each is None or each.offset > status.st_size or _mark(stream, each.offset) != each.tail:
             return None
         return structs.replace(each, path=path, device=status.st_dev, inode=status.st_ino)
 
     def _remember(self, progress: FileProgress) -> None:
-        place = (progress.device, progress.inode)
-        self._known[place] = progress
+        self._known[progress.device, progress.inode] = progress
         if progress.kind == "lines" and progress.n_head == _MARK_BYTES:
-            self._by_head[progress.head] = place
+            # Also after the file itself was emptied: its copy may be met only then.
+            self._by_head[progress.head] = structs.replace(progress)
 
     def _tell_kind(self, progress: FileProgress, stream: io.BufferedReader, named: bool, is_quiet: bool) -> None:
         """How a file is read, as soon as its first lines are there."""
