@@ -110,7 +110,9 @@ def _labels(labels: Mapping[str, str]) -> str:
 
 
 def _escaped(value: str) -> str:
-    text = value.encode("utf-8", "replace").decode()
+    # Control characters are allowed there, and break what reads lines.
+    text = "".join(each if each.isprintable() or each == "\n" else " " for each in value)
+    text = text.encode("utf-8", "replace").decode()
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
 
