@@ -223,7 +223,7 @@ def follow_files(
             **options,
         ) as scoring:
             n_before = scoring.follower.state.counts.get("unreadable", 0)
-            screen = FollowScreen(scoring.follower.info, scoring.mask, quiet=as_json)
+            screen = FollowScreen(scoring.follower.info, scoring.mask, quiet=as_json, to_an_end=following.once)
             try:
                 for line in lines:
                     screen.print_line(line)

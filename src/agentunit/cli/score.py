@@ -114,13 +114,13 @@ _READ_BEFORE_ASKING = 1000
 @click.option("--resume", is_flag=True, help="Go on with a run with --jobs or --engine, and --out, that was stopped.")
 @click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
-@follow_options(starts=True)
 @show_personal_data_option
 @media_root_option
 @judge_options
 @trace_options
 @expected_option
 @store_option
+@follow_options(starts=True)
 def score(
     files: tuple[str, ...],
     names: tuple[str, ...],
@@ -158,12 +158,12 @@ def score(
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score s3://bucket/traces/ --out s3://bucket/scores.parquet
+    agentunit score traces/ --follow --by metadata.category --sample 5%
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
     agentunit score exports/ --jobs auto --out scores.jsonl
     agentunit score exports/ --engine ray://head:10001 --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
-    agentunit score traces/ --follow --by metadata.category --sample 5%
     """
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))

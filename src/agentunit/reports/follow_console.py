@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 
+from msgspec import structs
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.text import Text
@@ -67,11 +68,13 @@ def describe_counts(snapshot: Snapshot) -> str:
 class FollowScreen:
     """Shows snapshots as they come: on a terminal in place, else a line now and then when something has changed.
 
-    A ``quiet`` one shows none: standard output is for a program.
+    A ``quiet`` one shows none: standard output is for a program. Lines of progress ``to_an_end`` go to standard error.
     """
 
-    def __init__(self, info: Callable[[str], MetricInfo], mask: Mask, *, quiet: bool = False) -> None:
-        self._info, self._mask, self._is_quiet = info, mask, quiet
+    def __init__(
+        self, info: Callable[[str], MetricInfo], mask: Mask, *, quiet: bool = False, to_an_end: bool = False
+    ) -> None:
+        self._info, self._mask, self._is_quiet, self._has_end = info, mask, quiet, to_an_end
         self._console = Terminal()
         is_watched = sys.stdout.isatty() and not quiet
         self._live = Live(console=self._console, auto_refresh=False, transient=True) if is_watched else None
@@ -94,9 +97,13 @@ class FollowScreen:
         if last:
             self.close()
             if snapshot.rows:
-                self._console.print(follow_table(snapshot, self._info, self._mask))
+                # Alerts were printed when they came.
+                self._console.print(follow_table(structs.replace(snapshot, alerts=[]), self._info, self._mask))
                 return
-        self.print_line(line)
+        if self._has_end and not last:
+            print(line, file=sys.stderr)
+        else:
+            self.print_line(line)
 
     def alert(self, alert: Alert) -> None:
         """Print an alert, which stays."""
