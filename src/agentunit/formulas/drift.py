@@ -51,30 +51,25 @@ class Change(NamedTuple):
 
 
 class _Side(Struct, array_like=True):
-    """The bets on one direction: their capital, and for each since when it would have been best to hold it alone."""
+    """The bets on one direction: their capital, and for each since when it would have been best to hold it alone.
+
+    Beside that time stand the number and the sum of the values before it.
+    """
 
     capital: list[float] = field(default_factory=lambda: [0.0] * _N_BETS)
     runs: list[float] = field(default_factory=lambda: [0.0] * _N_BETS)
-    since: list[float] = field(default_factory=lambda: [0.0] * _N_BETS)
-    n: list[int] = field(default_factory=lambda: [0] * _N_BETS)
-    totals: list[float] = field(default_factory=lambda: [0.0] * _N_BETS)
+    since: list[tuple[float, int, float]] = field(default_factory=lambda: [(0.0, 0, 0.0)] * _N_BETS)
 
-    def add(self, gain: float, opened: float, value: float, at_s: float) -> float:
+    def add(self, gain: float, opened: float, now: tuple[float, int, float]) -> float:
         """Take one more value, and return the capital of all bets together."""
-        capital, runs, n, totals = self.capital, self.runs, self.n, self.totals
-        total = 0.0
-        for place, bet in enumerate(_BETS):
-            factor = 1.0 + bet * gain
-            grown = capital[place] = (capital[place] + opened) * factor
-            total += grown
-            run = runs[place]
+        factors = [1.0 + bet * gain for bet in _BETS]
+        self.capital = [(held + opened) * factor for held, factor in zip(self.capital, factors, strict=True)]
+        runs = self.runs
+        for place, run in enumerate(runs):
             if run <= 1.0:
-                run, n[place], totals[place] = 1.0, 0, 0.0
-                self.since[place] = at_s
-            runs[place] = run * factor
-            n[place] += 1
-            totals[place] += value
-        return total / _N_BETS
+                runs[place], self.since[place] = 1.0, now
+        self.runs = [run * factor for run, factor in zip(runs, factors, strict=True)]
+        return sum(self.capital) / _N_BETS
 
 
 class DriftDetector(Struct):
@@ -100,6 +95,8 @@ class DriftDetector(Struct):
     lower: float | None = None
     upper: float | None = None
     clock_s: float | None = None
+    n_watched: int = 0
+    total_watched: float = 0.0
     fell: _Side = field(default_factory=_Side)
     rose: _Side = field(default_factory=_Side)
     capital: float = 0.0
@@ -195,23 +192,29 @@ class DriftDetector(Struct):
             return None
         # A mean of 0 cannot fall: the largest bet on it would be without limit, and is not made.
         can_fall, can_rise = 1.0 - self.lower, self.upper
-        fell = self.fell.add((self.lower - scaled) / max(can_fall, _SMALLEST), opened, value, at_s)
-        rose = self.rose.add((scaled - self.upper) / max(can_rise, _SMALLEST), opened, value, at_s)
+        now = (at_s, self.n_watched, self.total_watched)
+        fell = self.fell.add((self.lower - scaled) / max(can_fall, _SMALLEST), opened, now)
+        rose = self.rose.add((scaled - self.upper) / max(can_rise, _SMALLEST), opened, now)
+        self.n_watched += 1
+        self.total_watched += value
         self.capital = max(fell, rose)
         if self.capital < enough:
             return None
         direction: Direction = "fell" if fell >= rose else "rose"
         side = self.fell if direction == "fell" else self.rose
         best = max(range(_N_BETS), key=side.capital.__getitem__)
-        before = self.baseline_mean
-        after = side.totals[best] / side.n[best]
-        return Change(direction, after if before is None else before, after, side.since[best], side.n[best])
+        since_s, n_before, total_before = side.since[best]
+        n_since = self.n_watched - n_before
+        after = (self.total_watched - total_before) / n_since
+        before = after if self.baseline_mean is None else self.baseline_mean
+        return Change(direction, before, after, since_s, n_since)
 
     def _begin_anew(self) -> None:
         self.reference, self.values = [], []
         self.n_baseline, self.total, self.size = 0, 0.0, self.size or BASELINE_SIZE
         self.lower = self.upper = self.baseline_mean = None
         self.fell, self.rose, self.capital = _Side(), _Side(), 0.0
+        self.n_watched, self.total_watched = 0, 0.0
 
 
 def _lower_bound(scaled: Sequence[float], alpha: float) -> float:
