@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agentunit.traces.growing import FileProgress, GrowingFiles
+from agentunit.traces.growing import LINES_AT_ONCE, FileProgress, GrowingFiles
 
 OLD = 1_000_000.0
 NOW = OLD + 3_600.0
@@ -120,7 +120,7 @@ def test_progress_kept_in_the_middle_of_a_file_is_gone_on_from(reader, tmp_path)
     found = next(iter(reader.files.read(path.stat().st_mtime)))
     reader.kept[found.progress.key] = found.progress
     reader.begin()
-    assert reader.read(path.stat().st_mtime) == [f"c{number}" for number in range(256, 600)]
+    assert reader.read(path.stat().st_mtime) == [f"c{number}" for number in range(LINES_AT_ONCE, 600)]
 
 
 def test_bad_lines_cost_only_themselves(reader, tmp_path):

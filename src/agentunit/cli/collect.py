@@ -194,7 +194,6 @@ def _scoring(
         following,
         store_path=store_path,
         by=by,
-        judge_usd=choice.settings.get("max_spend_usd"),
         yes=choice.yes,
         report=screen.print_line,
         on_alert=lambda alert: screen.print_line(f"ALERT: {describe_alert(alert, mask)}"),

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from agentunit.backends.judge.settings import configured
 from agentunit.cli.alerting import AlertSender
 from agentunit.cli.collect_session import Stop, is_loopback, stop_signals
 from agentunit.cli.consent import ask_before_sending
@@ -63,7 +64,6 @@ class Scoring:
         *,
         store_path: str,
         by: str | None,
-        judge_usd: float | None,
         yes: bool,
         report: Callable[[str], None],
         on_alert: Callable[[Alert], None] = lambda alert: None,
@@ -94,7 +94,7 @@ class Scoring:
                 store,
                 paths,
                 metrics,
-                _settings(store, following, by, judge_usd),
+                _settings(store, following, by),
                 spool,
                 format=format_name,
                 expected=expected,
@@ -102,6 +102,7 @@ class Scoring:
                 on_alert=self._alerted,
                 on_error=errors,
             )
+            self._stack.callback(self.follower.close)
             self._begin_outputs()
         except (StoreError, SpoolError, ReportError) as error:
             self._stack.close()
@@ -311,8 +312,8 @@ def _spool_folder(store_path: str, follow_id: str) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(file)), "follow", follow_id)
 
 
-def _settings(store: RunStore, following: FollowChoice, by: str | None, judge_usd: float | None) -> FollowSettings:
-    n_baseline, name = BASELINE_SIZE, ""
+def _settings(store: RunStore, following: FollowChoice, by: str | None) -> FollowSettings:
+    n_baseline, name, judge = BASELINE_SIZE, "", configured()
     values: dict[tuple[str, str], list[float]] = {}
     if following.baseline is not None and following.baseline.isdecimal():
         n_baseline = int(following.baseline)
@@ -326,7 +327,7 @@ def _settings(store: RunStore, following: FollowChoice, by: str | None, judge_us
         sample=following.sample,
         by=by,
         budget=following.budget,
-        judge_usd=judge_usd,
+        judge_usd=None if judge is None else judge.max_spend_usd,
         n_baseline=n_baseline,
         baseline=values,
         baseline_name=name,

@@ -184,7 +184,6 @@ def score(
             show_personal_data=show_personal_data,
             store_path=store_path,
             by=by,
-            judge_usd=choice.settings.get("max_spend_usd"),
             yes=choice.yes,
             format_name=format_name,
             expected=trace_files_from((), format_name, group_by, expected).expected,

@@ -126,10 +126,8 @@ class FollowScreen:
 
 def follow_table(snapshot: Snapshot, info: Callable[[str], MetricInfo], mask: Mask) -> RenderableType:
     """The table: a row for each metric and backend, the slices that come nearest to an alert, and the last alerts."""
-    table = plain_table(
-        "metric", "backend", "last hour", "24 hours", "all", "cases", "baseline", "change",
-        right=("last hour", "24 hours", "all", "cases", "baseline"), fixed=("metric", "backend"),
-    )  # fmt: skip
+    numbers = ("last hour", "24 hours", "all", "cases", "baseline")
+    table = plain_table("metric", "backend", *numbers, "change", right=numbers, fixed=("metric", "backend", *numbers))
     whole = [row for row in snapshot.rows if row.key.slice == WHOLE and row.key.kind == "value"]
     lacking = {row.key.metric: row for row in snapshot.rows if row.key.kind == "scored" and row.evidence >= _WATCHED}
     named: set[str] = set()

@@ -26,7 +26,7 @@ from agentunit.traces.reading import TraceFiles, files_in
 from agentunit.traces.spans import LogEvent, PackedSpan, ReadingNotes, Span
 
 QUIET_S = 60.0
-LINES_AT_ONCE = 256
+LINES_AT_ONCE = 128
 # Formats of which every line is read by itself. Of the others, lines belong together, as those of a session.
 _BY_LINE = frozenset(
     (
@@ -123,6 +123,7 @@ class GrowingFiles:
         *,
         format: str | None = None,
         quiet_s: float = QUIET_S,
+        lines_at_once: int = LINES_AT_ONCE,
     ) -> None:
         self.notes = ReadingNotes()
         self.gone: list[FileProgress] = []
@@ -130,6 +131,7 @@ class GrowingFiles:
         self._paths = list(paths)
         self._format = format
         self._quiet_s = quiet_s
+        self._lines_at_once = lines_at_once
         self._known: dict[tuple[int, int], FileProgress] = {}
         self._by_head: dict[str, FileProgress] = {}
         for each in known:
@@ -256,7 +258,7 @@ class GrowingFiles:
             data = stream.read(min(_READ_BYTES, size - progress.offset))
             if not data:
                 return
-            end = _end_of_lines(data, LINES_AT_ONCE)
+            end = _end_of_lines(data, self._lines_at_once)
             at_end = progress.offset + len(data) >= size
             while not end and not at_end and len(data) <= longest:
                 more = stream.read(min(_READ_BYTES, size - progress.offset - len(data)))

@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from math import isfinite
 from typing import Any
 
@@ -14,6 +14,7 @@ import msgspec
 from msgspec import structs
 
 import agentunit
+from agentunit.backends.judge.limits import SPEND_CAP_REACHED
 from agentunit.core.codec import encode_record
 from agentunit.core.judged import judged_of
 from agentunit.core.records import Record
@@ -41,6 +42,7 @@ from agentunit.engine.following.series import (
     worsens,
 )
 from agentunit.engine.following.state import FollowSettings, FollowState, SeriesRow, Snapshot, follow_id_of
+from agentunit.engine.judge_runs import judge_run
 from agentunit.engine.judging import judged_metrics
 from agentunit.engine.scored_run import infos_as_data
 from agentunit.engine.scoring import Run
@@ -57,7 +59,7 @@ from agentunit.traces.growing import FileProgress, Found, GrowingFiles
 
 ROOT_QUIET_S, ROOTLESS_QUIET_S = 5.0, 60.0
 SEEN_DAYS, HOURS_KEPT = 14, 24 * 35
-_BATCH, _JUDGED_BATCH = 64, 16
+_BATCH, _MODEL_BATCH, _JUDGED_BATCH = 256, 32, 16
 _HELD_BACK_S = 1.0
 _TRACES_AT_ONCE = 200
 _DAY_S, _HOUR_S = 86_400, 3_600
@@ -121,9 +123,10 @@ class Follower:
         self.state.budget.a_day = settings.budget
         if not kept:
             self.state.budget = ModelBudget(settings.budget, float(settings.budget or 0), now())
-        self.files = GrowingFiles(
-            paths, [msgspec.json.decode(each, type=FileProgress) for each in self._followed.files()], format=format
-        )
+        known = [msgspec.json.decode(each, type=FileProgress) for each in self._followed.files()]
+        # What is kept together is what a signal to end waits for, and what a budget of a judge may be exceeded by.
+        self._batch = _JUDGED_BATCH if self._judged else _MODEL_BATCH if self._plain != self._metrics else _BATCH
+        self.files = GrowingFiles(paths, known, format=format, lines_at_once=self._batch)
         self.series: dict[SeriesKey, SeriesState] = {
             key_named(name): msgspec.json.decode(state, type=SeriesState)
             for name, state in self._followed.series().items()
@@ -136,6 +139,7 @@ class Follower:
             msgspec.json.decode(each.alert, type=Alert) for each in self._followed.alerts(most=_ALERTS_SHOWN)
         ]
         self.errors: list[str] = []
+        self._judging, self._is_judging = ExitStack(), False
         self._waiting: list[tuple[Record, str]] = []
         self._from_spool: list[tuple[str, int]] = []
         self._progress: dict[str, str | None] = {}
@@ -180,8 +184,7 @@ class Follower:
             self._waiting.append((each.record, identity_of(each.record, each.place)))
         if found.progress is not None:
             self._progress[found.progress.key] = encode_json(found.progress).decode()
-        size = _JUDGED_BATCH if self._judged else _BATCH
-        if len(self._waiting) >= size or time.monotonic() >= self._due_at:
+        if len(self._waiting) >= self._batch or time.monotonic() >= self._due_at:
             self._keep()
 
     def _take_spans(self, found: Found) -> None:
@@ -308,19 +311,29 @@ class Follower:
             for each in chosen:
                 each.has_models = self.state.budget.take(now)
         cap = self.settings.judge_usd
-        with_models = self._metrics if cap is None or self.state.spent_usd < cap else self._unjudged
+        is_spent = cap is not None and (self.state.spent_usd >= cap or self.state.capped_day == self.state.day)
+        with_models = self._unjudged if is_spent else self._metrics
         for metrics, some in (
             (with_models, [each for each in chosen if each.has_models]),
             (self._plain, [each for each in chosen if not each.has_models]),
         ):
             for each, scores in zip(some, _scores_of([each.record for each in some], metrics), strict=True):
-                each.scores = scores
+                each.scores = self._without_capped(scores)
                 for score in scores.values() if self._judged else ():
                     spent = judged_of(score.result.detail, nested=True)
                     if spent is not None and spent.cost_usd is not None:
                         self.state.spent_usd += spent.cost_usd
                         self.state.spent_usd_total += spent.cost_usd
         return chosen
+
+    def _without_capped(self, scores: dict[str, Score]) -> dict[str, Score]:
+        """Scores without those that the judge was not asked for any more: they are left out, not failed."""
+        if self.settings.judge_usd is None:
+            return scores
+        capped = {name for name, score in scores.items() if score.status == "error" and _is_capped(score)}
+        if capped:
+            self.state.capped_day = self.state.day
+        return {name: score for name, score in scores.items() if name not in capped}
 
     # Counting
 
@@ -442,6 +455,16 @@ class Follower:
         if day != self.state.day:
             self.state.day, self.state.spent_usd = day, 0.0
             self.state.slices = dict.fromkeys(self.state.slices, 0)
+            self.close()
+        if self._judged and not self._is_judging:
+            # All batches of a day are one run for the judge, whose cap is on what a run spends.
+            self._judging.enter_context(judge_run(self._metrics))
+            self._is_judging = True
+
+    def close(self) -> None:
+        """End what is one run for a judge."""
+        self._judging.close()
+        self._is_judging = False
 
     def _begin_baseline(self) -> None:
         """A baseline of another run than before takes the place of what was usual."""
@@ -540,6 +563,11 @@ def is_model_backed(metric: Any) -> bool:
         or getattr(metric, "gains_from_batches", False)
         or describe(metric).family == "multimodal"
     )
+
+
+def _is_capped(score: Score) -> bool:
+    reason = score.result.detail.get("reason")
+    return isinstance(reason, str) and SPEND_CAP_REACHED in reason
 
 
 def _values_of(record: Record, field: str) -> tuple[str, ...]:

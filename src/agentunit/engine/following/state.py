@@ -47,6 +47,7 @@ class FollowState(Struct):
     day: int = 0
     spent_usd: float = 0.0
     spent_usd_total: float = 0.0
+    capped_day: int = -1
     slices: dict[str, int] = field(default_factory=dict)
     budget: ModelBudget = field(default_factory=lambda: ModelBudget(None))
     n_alerts: int = 0
