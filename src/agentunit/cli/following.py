@@ -81,7 +81,7 @@ class Scoring:
         self._otel: Any = None
         self._sender: AlertSender | None = None
         self._snapshot: Snapshot | None = None
-        _refuse_counting_metrics(metrics)
+        _refuse_metrics(metrics)
         ask_before_sending(plan_sending(metrics, [], n_cases=None, exact=False), yes=yes)
         try:
             store = self._stack.enter_context(open_store(store_path, must_exist=False))
@@ -278,8 +278,12 @@ def _loop(scoring: Scoring, screen: FollowScreen, stop: Stop) -> None:
             time.sleep(_SLEEP_S)
 
 
-def _refuse_counting_metrics(metrics: Sequence[Any]) -> None:
+def _refuse_metrics(metrics: Sequence[Any]) -> None:
     for metric in metrics:
+        if metric.name == FAILED:
+            raise click.UsageError(
+                f"{FAILED} is the share of failed traces: give your metric another name"
+            )
         if describe(metric).stateful or describe(metric).aggregate == "last":
             raise click.UsageError(
                 f"{metric.name} counts from case to case over one run, and what is followed has no end: leave it out"
@@ -309,7 +313,8 @@ class _held:  # noqa: N801  # used as a function
 def _spool_folder(store_path: str, follow_id: str) -> str:
     """Where spans wait for the rest of their trace: beside the store."""
     file = sqlite_file(store_path) or DEFAULT_PATH
-    return os.path.join(os.path.dirname(os.path.abspath(file)), "follow", follow_id)
+    folder, name = os.path.split(os.path.abspath(file))
+    return os.path.join(folder, "follow", f"{name}-{follow_id}")
 
 
 def _settings(store: RunStore, following: FollowChoice, by: str | None) -> FollowSettings:

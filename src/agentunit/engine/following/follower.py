@@ -50,6 +50,7 @@ from agentunit.formulas.drift import Change
 from agentunit.metrics.base import MetricInfo, describe
 from agentunit.store.followed import FollowChanges, HourRow, StoredAlert
 from agentunit.store.protocol import RunStore
+from agentunit.store.schema import StoreError
 from agentunit.store.score_blocks import written_scores
 from agentunit.traces.assembly.record import assemble
 from agentunit.traces.collector.spool import SpanSpool
@@ -145,6 +146,7 @@ class Follower:
         self._progress: dict[str, str | None] = {}
         self._due_at = 0.0
         self._tidied_at = 0.0
+        self._must_compact = False
         self._begin_baseline()
 
     # Reading
@@ -501,8 +503,14 @@ class Follower:
         ]
         for run in old:
             self._store.delete_run(run.id)
-        if old:
-            self._store.compact()
+        self._must_compact = self._must_compact or bool(old)
+        if self._must_compact:
+            try:
+                self._store.compact()
+                self._must_compact = False
+            except StoreError as error:
+                # Somebody reads the store: what was deleted leaves the file an hour later.
+                self.errors = [*self.errors, str(error)][-_ERRORS_SHOWN:]
 
     def _hour(self) -> int:
         return int(self._now() // _HOUR_S)
