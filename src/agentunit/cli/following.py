@@ -281,9 +281,7 @@ def _loop(scoring: Scoring, screen: FollowScreen, stop: Stop) -> None:
 def _refuse_metrics(metrics: Sequence[Any]) -> None:
     for metric in metrics:
         if metric.name == FAILED:
-            raise click.UsageError(
-                f"{FAILED} is the share of failed traces: give your metric another name"
-            )
+            raise click.UsageError(f"{FAILED} is the share of failed traces: give your metric another name")
         if describe(metric).stateful or describe(metric).aggregate == "last":
             raise click.UsageError(
                 f"{metric.name} counts from case to case over one run, and what is followed has no end: leave it out"
