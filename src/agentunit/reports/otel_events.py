@@ -207,15 +207,17 @@ def _response_id(case: ReportedCase) -> str | None:
     return None
 
 
-def context_of(record: Record) -> Context | None:
-    """The span a record's trace says it was recorded under."""
+def context_of(record: Record, *, trace_alone: bool = False) -> Context | None:
+    """The span a record's trace says it was recorded under; with ``trace_alone`` also a trace of which no span is told."""
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
     trace_id = _identifier(record.trace.metadata.get("trace_id"), 32)
     span_id = _identifier(record.trace.metadata.get("span_id"), 16)
-    if trace_id is None or span_id is None:
+    if trace_id is None or (span_id is None and not trace_alone):
         return None
-    span = NonRecordingSpan(SpanContext(trace_id, span_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED)))
+    span = NonRecordingSpan(
+        SpanContext(trace_id, span_id or 0, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+    )
     return set_span_in_context(span)
 
 

@@ -19,6 +19,7 @@ from agentunit.reports.reporters import ReportError
 ALERT_EVENT_NAME = "agentunit.drift"
 _EXPORT_EVERY_MS = 15_000
 _TIMEOUT_S = 10
+_FLUSH_EVERY, _FLUSH_WITHIN_MS, _LEFT_BEHIND_S = 500, 2_000, 60.0
 
 
 class OtelExport:
@@ -41,6 +42,7 @@ class OtelExport:
         base = endpoint.rstrip("/")
         resource = Resource.create({"service.name": "agentunit"})
         self._mask = mask
+        self._n_emitted, self._flush_again_at = 0, 0.0
         self._logs = LoggerProvider(resource=resource, shutdown_on_exit=False)
         self._logs.add_log_record_processor(
             BatchLogRecordProcessor(OTLPLogExporter(endpoint=f"{base}/v1/logs", timeout=_TIMEOUT_S))
@@ -99,7 +101,7 @@ class OtelExport:
         """Emit the scores of one case."""
         from opentelemetry._logs import LogRecord, SeverityNumber
 
-        context = context_of(record)
+        context = context_of(record, trace_alone=True)
         now_ns = time.time_ns()
         for metric, score in scores.items():
             named = {"gen_ai.evaluation.name": metric, "agentunit.metric.backend": score.backend}
@@ -124,6 +126,19 @@ class OtelExport:
                     event_name=EVENT_NAME,
                 )
             )
+
+            self._n_emitted += 1
+            if self._n_emitted % _FLUSH_EVERY == 0:
+                self._flush()
+
+    def _flush(self) -> None:
+        """Keep a backlog from outrunning the queue, which drops what it has no room for; a slow endpoint is left behind."""
+        began = time.monotonic()
+        if began < self._flush_again_at:
+            return
+        self._logs.force_flush(_FLUSH_WITHIN_MS)
+        if time.monotonic() - began > _FLUSH_WITHIN_MS / 2_000:
+            self._flush_again_at = time.monotonic() + _LEFT_BEHIND_S
 
     def on_alert(self, alert: Alert) -> None:
         """Emit an alert."""
