@@ -208,7 +208,7 @@ def _response_id(case: ReportedCase) -> str | None:
 
 
 def context_of(record: Record, *, trace_alone: bool = False) -> Context | None:
-    """The span a record's trace says it was recorded under; with ``trace_alone`` also a trace of which no span is told."""
+    """The span a record's trace says it was recorded under; ``trace_alone``: also a trace that tells no span."""
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
     trace_id = _identifier(record.trace.metadata.get("trace_id"), 32)

@@ -132,7 +132,7 @@ class OtelExport:
                 self._flush()
 
     def _flush(self) -> None:
-        """Keep a backlog from outrunning the queue, which drops what it has no room for; a slow endpoint is left behind."""
+        """Keep a backlog from outrunning the queue, which drops what has no room; a slow endpoint is left behind."""
         began = time.monotonic()
         if began < self._flush_again_at:
             return
