@@ -226,6 +226,17 @@ def test_kept_traces_are_a_run(folder):
     assert "tool_success" in shown.output
 
 
+def test_a_stored_run_is_the_baseline(folder):
+    write(folder, *(record_line(number) for number in range(300)))
+    assert score("--once", "--keep", "text").exit_code == 0
+    (folder / "other").mkdir()
+    lines = (record_line(number, passed=number % 2 > 0, at=LONG_AGO + number * 600) for number in range(1_000, 1_080))
+    (folder / "other" / "b.jsonl").write_text("".join(lines))
+    found = CliRunner().invoke(cli, ["score", "other", *METRICS, "--once", "--baseline", "last"])
+    assert found.exit_code == 1
+    assert "tool_success [trace] fell from 1.00 to" in " ".join(found.output.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
