@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from math import inf
 from typing import Any
 
@@ -288,24 +288,18 @@ def _refuse_metrics(metrics: Sequence[Any]) -> None:
             )
 
 
-class _held:  # noqa: N801  # used as a function
-    """Holds what is followed for this process."""
-
-    def __init__(self, store: RunStore, paths: Sequence[str]) -> None:
-        self._holding = store.recording(follow_id_of(paths))
-        self._paths = paths
-
-    def __enter__(self) -> None:
+@contextmanager
+def _held(store: RunStore, paths: Sequence[str]) -> Iterator[None]:
+    """Hold what is followed for this process."""
+    with ExitStack() as stack:
         try:
-            self._holding.__enter__()
+            stack.enter_context(store.recording(follow_id_of(paths)))
         except RunTaken:
             raise StoreError(
-                f"{', '.join(self._paths)} is followed by another process, with the same store: "
+                f"{', '.join(paths)} is followed by another process, with the same store: "
                 "stop it, or name another store with --store"
             ) from None
-
-    def __exit__(self, *exception: Any) -> None:
-        self._holding.__exit__(*exception)
+        yield
 
 
 def _spool_folder(store_path: str, follow_id: str) -> str:

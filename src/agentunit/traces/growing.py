@@ -35,6 +35,7 @@ _BY_LINE = frozenset(
     )
 )
 _MARK_BYTES = 1024
+_HEADS_REMEMBERED = 10_000
 _READ_BYTES = 4 << 20
 _LOOKED_AT_BYTES = 1 << 20
 _LINES_LOOKED_AT = 20
@@ -226,6 +227,8 @@ class GrowingFiles:
         if progress.kind == "lines" and progress.n_head == _MARK_BYTES:
             # Also after the file itself was emptied: its copy may be met only then.
             self._by_head[progress.head] = structs.replace(progress)
+            if len(self._by_head) > _HEADS_REMEMBERED:
+                del self._by_head[next(iter(self._by_head))]
 
     def _tell_kind(self, progress: FileProgress, stream: io.BufferedReader, named: bool, is_quiet: bool) -> None:
         """How a file is read, as soon as its first lines are there."""
