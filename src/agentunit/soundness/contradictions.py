@@ -1,19 +1,15 @@
-"""Cases that disagree with themselves: answer and context, a date and its weekday, a word and its misspelling."""
+"""Cases that disagree with themselves: answer and context, or a date and its weekday."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from datetime import date
-from typing import Any
 
-from agentunit.core.case import DatasetCase
-from agentunit.formulas.edit_distance import edit_distance
 from agentunit.metrics.inputs import acceptable_answers
 from agentunit.soundness.found import Hit
 from agentunit.soundness.material import Material, passages_of
-from agentunit.soundness.texts import is_refusal, numbers, plain, shown, texts_in, words
-from agentunit.soundness.tool_keys import expected_calls
+from agentunit.soundness.texts import is_refusal, numbers, plain, shown, words
 
 _MONTHS = [
     "january",
@@ -39,9 +35,6 @@ _DATED = re.compile(
 _QUANTITY = re.compile(r"(?<![\w.,])(\d+(?:[.,]\d+)*)\s+(?:business |working |calendar )?([A-Za-z]{3,})")
 _WITHOUT_FACTS = frozenset(("yes", "no", "true", "false", "none", "unknown"))
 _LONGEST_EXTRACT = 6
-_SHORTEST_WORD = 6
-# How words are inflected; a word that differs by these alone is not misspelled.
-_ENDINGS = re.compile(r"(?:'s|ies|ing|ed|er|or|es|ly|al|ic|ist|an|s|d|y|e)$")
 
 
 def against_context(material: Material) -> Iterator[Hit]:
@@ -81,42 +74,6 @@ def wrong_weekdays(material: Material) -> Iterator[Hit]:
                     continue
                 if _DAYS[day.weekday()] != found["day_name"].lower():
                     yield Hit(case.id, f"{shown(found.group())} is a {_DAYS[day.weekday()].capitalize()}")
-
-
-def misspelled(material: Material) -> Iterator[Hit]:
-    """Expected values that differ by a letter or two from a word of the question."""
-    for case in material.cases:
-        asked = {word for word in words(case.query or "") if len(word) >= _SHORTEST_WORD and word.isalpha()}
-        if not asked:
-            continue
-        for word in dict.fromkeys(_expected_words(case)):
-            if len(word) < _SHORTEST_WORD or word in asked or not word.isalpha():
-                continue
-            near = next((each for each in asked if _is_misspelling(word, each)), None)
-            if near is not None:
-                yield Hit(case.id, f"{word!r} is expected; the question says {near!r}")
-                break
-
-
-def _expected_words(case: DatasetCase) -> Iterator[str]:
-    values: list[Any] = [arguments for _, arguments in expected_calls(case) if arguments]
-    for value in values:
-        for text in texts_in(dict(value)):
-            if len(text.split()) <= _LONGEST_EXTRACT:
-                yield from words(text)
-
-
-def _is_misspelling(word: str, right: str) -> bool:
-    """Whether two words differ by a letter left out, doubled or changed, and not by their endings."""
-    if abs(len(word) - len(right)) > 1 or word[0] != right[0] or _stem(word) == _stem(right):
-        return False
-    if word.startswith(right[:-2]) or right.startswith(word[:-2]):
-        return False
-    return edit_distance(word, right) == 1
-
-
-def _stem(word: str) -> str:
-    return _ENDINGS.sub("", word)
 
 
 def _other_quantity(answer: str, context: str) -> str | None:

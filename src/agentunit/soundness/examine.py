@@ -64,20 +64,20 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "agreed_otherwise",
-        "Most runs give the same answer, and it counts as wrong",
+        "Most agents give the same answer, and it counts as wrong",
         "look whether the expected answer is wrong, or others are right too",
         outcomes.agreed_otherwise,
     ),
     Check(
         "turned_round",
-        "Turned round: good runs fail and bad runs pass",
+        "Turned round: good agents fail and bad ones pass",
         "look whether the expected answer or the check is wrong",
         outcomes.turned_round,
     ),
     Check(
         "everyone_fails",
-        "Every run fails",
-        "look whether they can be passed at all",
+        "Every agent fails",
+        "look whether it can be passed at all",
         outcomes.everyone_fails,
     ),
     Check(
@@ -159,12 +159,6 @@ CHECKS: tuple[Check, ...] = (
         contradictions.wrong_weekdays,
     ),
     Check(
-        "misspelled",
-        "The question spells an expected word otherwise",
-        "correct the expected value",
-        contradictions.misspelled,
-    ),
-    Check(
         "duplicates",
         "The case repeats another one",
         "keep one of them: the others count its result again",
@@ -178,8 +172,8 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "everyone_passes",
-        "Every run passes",
-        "they tell no agent from another: harder ones would",
+        "Every agent passes",
+        "such cases tell no agent from another: harder ones would",
         outcomes.everyone_passes,
     ),
 )
@@ -253,7 +247,10 @@ def _not_examined(material: Material) -> Iterable[str]:
         yield f"{name}: {why}"
     if grading and grading.by_model and len(material.cases) > MOST_BY_MODEL:
         yield f"null agents were tried on {MOST_BY_MODEL} of {len(material.cases):,} cases, as a model may grade"
-    if 0 < len(material.runs) < outcomes.FEWEST_RUNS:
-        yield f"cases that all runs pass or fail: that takes {outcomes.FEWEST_RUNS} runs"
+    n_agents = len(material.agents)
+    if 0 < n_agents < outcomes.FEWEST_AGENTS:
+        fewest = outcomes.FEWEST_AGENTS
+        of_one = f", and these are runs of {'one' if n_agents == 1 else n_agents}" if material.runs else ""
+        yield f"cases that all agents pass or fail: that takes runs of {fewest} different agents{of_one}"
     elif not material.runs:
         yield "what outcomes tell: name runs or record files beside the suite"

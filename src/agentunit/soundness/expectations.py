@@ -71,15 +71,18 @@ def unchecked(material: Material) -> Iterator[Hit]:
         return
     keys = registry.answer_keys()
     for case in material.cases:
-        for key in metadata_of(case):
-            if key in keys and key not in read and metadata_of(case)[key] not in (None, "", [], {}):
+        fields = metadata_of(case)
+        is_graded = any(key in read and key in keys for key in fields)
+        for key in fields:
+            if key in keys and key not in read and fields[key] not in (None, "", [], {}):
                 reader = keys[key]
                 yield Hit(
                     case.id, f"metadata[{key!r}] is listed; the metric {reader!r}, which reads it, is not used", key
                 )
-        if _has_answer(case) and not any(
-            "expected_output" in place for i in material.infos.values() for place in i.inputs
-        ):
+        # Beside another check, an expected answer may be there for people to read.
+        if is_graded or not _has_answer(case):
+            continue
+        if not any("expected_output" in place for i in material.infos.values() for place in i.inputs):
             yield Hit(case.id, "expected_output is listed; no metric compares the answer with it", "expected_output")
 
 
@@ -135,6 +138,8 @@ def _has_answer(case: DatasetCase) -> bool:
 
 def _need_expectations(material: Material) -> bool:
     """Whether some metric grades by what a case expects; a suite without one may expect nothing."""
+    if material.metrics is None and material.runs:
+        return any(run.metric != "task_success" for run in material.runs)
     if material.graded_by is None:
         return True
     return any(

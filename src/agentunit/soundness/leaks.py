@@ -44,7 +44,7 @@ def in_question(material: Material) -> Iterator[Hit]:
         if place:
             yield Hit(case.id, f"the context says {shown(place)}")
         elif found := _contained(query, answers):
-            yield Hit(case.id, f"the question {shown(query, 90)} contains the answer {shown(found)}")
+            yield Hit(case.id, f"the question {shown(query)} contains the answer {shown(found)}")
 
 
 def in_fields(material: Material) -> Iterator[Hit]:

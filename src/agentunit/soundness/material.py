@@ -38,11 +38,15 @@ class Try(NamedTuple):
 
 @dataclass
 class RunOutcomes:
-    """How the cases came out in one run, by the id of the case; ``metric`` decides what is a pass."""
+    """How the cases came out in one run, by the id of the case; ``metric`` decides what is a pass.
+
+    Runs of the same ``agent`` are repeats of one and not several agents; where it is unknown, each run is its own.
+    """
 
     name: str
     metric: str | None = None
     tries: dict[str, list[Try]] = field(default_factory=dict)
+    agent: str | None = None
 
     def rate(
         self, without: frozenset[str] = frozenset(), *, no_errors_in: frozenset[str] = frozenset()
@@ -76,11 +80,33 @@ class Material:
         """The metrics that grade, or those that the fields of the cases ask for."""
         if self.metrics is not None:
             return list(self.metrics)
+        deciding = {run.metric for run in self.runs}
         keys = {key for case in self.cases for key in metadata_of(case)}
         names = [metric for key, metric in IMPLIED_METRICS.items() if key in keys]
         if any(case.expected_output not in (None, "", []) for case in self.cases):
             names.append("exact_match")
+        if deciding:
+            # Runs say by what they were graded: what else a case lists did not decide.
+            names = [name for name in names if name in deciding]
         return list(resolve_metrics(names)) if names else []
+
+    @cached_property
+    def agents(self) -> list[RunOutcomes]:
+        """The runs, those of one agent put together."""
+        known: dict[str, RunOutcomes] = {}
+        found = []
+        for run in self.runs:
+            if run.agent is None:
+                found.append(run)
+            elif run.agent not in known:
+                known[run.agent] = RunOutcomes(
+                    run.name, run.metric, {key: [*tries] for key, tries in run.tries.items()}
+                )
+                found.append(known[run.agent])
+            else:
+                for case_id, tries in run.tries.items():
+                    known[run.agent].tries.setdefault(case_id, []).extend(tries)
+        return found
 
     @cached_property
     def graded_by(self) -> frozenset[str] | None:

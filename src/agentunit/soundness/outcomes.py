@@ -11,11 +11,13 @@ from agentunit.soundness.found import Hit
 from agentunit.soundness.material import Material, RunOutcomes, Try
 from agentunit.soundness.texts import shown
 
-FEWEST_RUNS = 3
-"""Below so many runs nothing is said of cases that all pass, all fail or are turned round."""
+FEWEST_AGENTS = 3
+"""Below so many agents nothing is said of cases that all pass, all fail or are turned round."""
 _FALSE_DISCOVERIES = 0.1
 _LARGEST_SMALLEST_P = 0.01
-_AGREEING = 2 / 3
+# Chosen on MMLU: from nine in ten on, most keys that runs disagree with are wrong.
+_AGREEING = 0.9
+_GOOD_AGREEING = 2 / 3
 
 # The kinds of deaths that are not the agent's answer, by what errors of clients, gateways and runners say.
 _DEATHS: dict[str, re.Pattern[str]] = {
@@ -66,7 +68,7 @@ def infrastructure_deaths(material: Material) -> Iterator[Hit]:
             for each in tries:
                 kind = death_in(each.error) if each.error else None
                 if kind is not None and each.counts_as_passed is False:
-                    said = shown(each.error or "", 80)
+                    said = shown(each.error or "")
                     also = "; a timeout can be the agent's own" if kind == "timeout" else ""
                     yield Hit(case_id, f"{kind} in {run.name}: {said}{also}", kind)
 
@@ -75,7 +77,7 @@ def everyone_passes(material: Material) -> Iterator[Hit]:
     """Cases that every run passes: they tell no agent from another."""
     for case_id, results in _results(material).items():
         if all(rate == 1 for _, rate in results):
-            yield Hit(case_id, f"all {len(results)} runs pass")
+            yield Hit(case_id, f"all {len(results)} agents pass")
 
 
 def everyone_fails(material: Material) -> Iterator[Hit]:
@@ -83,33 +85,31 @@ def everyone_fails(material: Material) -> Iterator[Hit]:
     for case_id, results in _results(material).items():
         if all(rate == 0 for _, rate in results) and any(run.rate() for run, _ in results):
             best = max((run.rate() or 0.0, run.name) for run, _ in results)
-            yield Hit(case_id, f"all {len(results)} runs fail, also {best[1]}, which passes {best[0]:.0%} of all")
+            yield Hit(case_id, f"all {len(results)} agents fail, also {best[1]}, which passes {best[0]:.0%} of all")
 
 
 def agreed_otherwise(material: Material) -> Iterator[Hit]:
     """Cases on which most runs, good ones among them, give one and the same answer, and it counts as wrong."""
-    if len(material.runs) < FEWEST_RUNS:
+    if len(material.agents) < FEWEST_AGENTS:
         return
-    rates = {run.name: run.rate() or 0.0 for run in material.runs}
+    rates = {run.name: run.rate() or 0.0 for run in material.agents}
     middle = sorted(rates.values())[len(rates) // 2]
-    for case_id in _case_ids(material.runs):
+    for case_id in _case_ids(material.agents):
         answers: list[tuple[str, bool, float]] = []
-        for run in material.runs:
+        for run in material.agents:
             tries = [each for each in run.tries.get(case_id, ()) if each.answer and each.passed is not None]
             if tries:
                 answers.append((tries[0].answer or "", bool(tries[0].passed), rates[run.name]))
-        if len(answers) < FEWEST_RUNS:
+        if len(answers) < FEWEST_AGENTS:
             continue
         (answer, n_runs), *_ = Counter(given for given, _, _ in answers).most_common(1)
         gave = [(passed, rate) for given, passed, rate in answers if given == answer]
         n_good = sum(rate >= middle for _, rate in gave)
         all_good = sum(rate >= middle for _, _, rate in answers)
-        if any(passed for passed, _ in gave) or n_runs < FEWEST_RUNS or n_runs < _AGREEING * len(answers):
+        if any(passed for passed, _ in gave) or n_runs < FEWEST_AGENTS or n_runs < _AGREEING * len(answers):
             continue
-        if n_good >= _AGREEING * all_good:
-            told = (
-                f"{n_runs} of {len(answers)} runs answer {shown(answer)}, {n_good} of the better {all_good} among them"
-            )
+        if n_good >= _GOOD_AGREEING * all_good:
+            told = f"{n_runs} of {len(answers)} agents answer {shown(answer)}, {n_good} of the better {all_good} among them"
             yield Hit(case_id, f"{told}; it counts as wrong")
 
 
@@ -132,19 +132,19 @@ def turned_round(material: Material) -> Iterator[Hit]:
         case_id, passed, rest, p_value = found[index]
         of_passing = [rate for rate, each in zip(rest, passed, strict=True) if each]
         of_failing = [rate for rate, each in zip(rest, passed, strict=True) if not each]
-        told = f"{len(of_passing)} runs that pass it pass {_mean(of_passing):.0%} of the rest"
+        told = f"{len(of_passing)} agents that pass it pass {_mean(of_passing):.0%} of the rest"
         yield Hit(case_id, f"{told}, {len(of_failing)} that fail it {_mean(of_failing):.0%} (p = {p_value:.1g})")
 
 
 def _results(material: Material) -> dict[str, list[tuple[RunOutcomes, float]]]:
     """For each case that enough runs graded: the runs and the share of their tries that pass."""
     found: dict[str, list[tuple[RunOutcomes, float]]] = {}
-    for run in material.runs:
+    for run in material.agents:
         for case_id, tries in run.tries.items():
             graded = [each.counts_as_passed for each in tries if _is_answer(each)]
             if graded:
                 found.setdefault(case_id, []).append((run, sum(map(bool, graded)) / len(graded)))
-    return {case_id: results for case_id, results in found.items() if len(results) >= FEWEST_RUNS}
+    return {case_id: results for case_id, results in found.items() if len(results) >= FEWEST_AGENTS}
 
 
 def _is_answer(each: Try) -> bool:

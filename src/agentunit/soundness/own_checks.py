@@ -128,4 +128,4 @@ def _asserted_tools(case: DatasetCase) -> Iterator[str]:
 
 
 def _named(assertion: Mapping[str, Any]) -> str:
-    return f"{assertion.get('type')} {shown(assertion.get('value'), 40)}"
+    return f"{assertion.get('type')} {shown(assertion.get('value'))}"

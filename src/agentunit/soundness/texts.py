@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Any
 
+_LONGEST_QUOTED = 300
 _WORD = re.compile(r"\w+(?:[.,]\d+)*", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[,.]\d+)*")
 _REFUSAL = re.compile(
@@ -61,8 +62,8 @@ def texts_in(value: Any) -> Iterator[str]:
             yield from texts_in(each)
 
 
-def shown(value: Any, most: int = 60) -> str:
-    """A value as evidence quotes it."""
+def shown(value: Any, most: int = _LONGEST_QUOTED) -> str:
+    """A value as evidence quotes it, cut only where it is long: personal data is masked later, and must be whole."""
     text = value if isinstance(value, str) else repr(value)
     text = " ".join(text.split())
     return repr(text if len(text) <= most else text[: most - 1] + "…")

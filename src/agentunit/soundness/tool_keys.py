@@ -103,10 +103,17 @@ def calls_without_effect(material: Material) -> Iterator[Hit]:
 def _problems(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> list[str]:
     """What the schema says against the arguments, and names that it does not have although it names all others."""
     try:
-        found = [str(each) for each in violations(dict(arguments), schema, limit=5)]
+        found = [str(each) for each in violations(_stated(arguments, schema), schema, limit=5)]
     except SchemaError:
         found = []
     return found + list(_unknown_names(arguments, schema, "$"))
+
+
+def _stated(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments without optional ones that are null: they say as much as those left out."""
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else ()
+    return {name: value for name, value in arguments.items() if value is not None or name in needed}
 
 
 def _unknown_names(value: Any, schema: Any, place: str) -> Iterator[str]:
@@ -133,18 +140,13 @@ def _schema_problems(tool: DeclaredTool) -> list[str]:
 
 
 def _contradictions(schema: Any, place: str, depth: int) -> Iterator[str]:
-    """An enum or a default of another type than the parameter's, a default outside the enum, required unknown names."""
+    """An enum of another type than the parameter's, and required names that nothing describes."""
     if not isinstance(schema, Mapping) or depth > 20:
         return
     kind, enum = schema.get("type"), schema.get("enum")
     kinds = [kind] if isinstance(kind, str) else []
     if isinstance(enum, list) and enum and kinds and not any(_is_of(each, kinds) for each in enum if each is not None):
         yield f"{place} is of type {kind}, but its enum lists {shown(enum[:4])}"
-    default = schema.get("default")
-    if default is not None and kinds and not _is_of(default, kinds) and default != "":
-        yield f"{place} is of type {kind}, but its default is {shown(default)}"
-    elif isinstance(enum, list) and enum and default not in (None, "") and default not in enum:
-        yield f"{place}: the default {shown(default)} is not in its enum"
     properties = schema.get("properties")
     if isinstance(properties, Mapping):
         required = schema.get("required")
