@@ -75,7 +75,8 @@ class Gathered:
         self.metric_names |= set(scored.metrics)
         by_place = {(row.position, row.repeat): row.value for row in scored.metrics[metric]} if metric else {}
         version = scored.header.settings.get("agent_version")
-        agent = version if isinstance(version, str) else None
+        # The same source under other tags, such as another model, is another agent.
+        agent = f"{version} {sorted(scored.header.tags.items())}" if isinstance(version, str) else None
         run = RunOutcomes(scored.header.label, metric, agent=agent)
         for stored in scored.read_records() if scored.read_records is not None else ():
             case_id = self._case_of(stored.record, stored.position)

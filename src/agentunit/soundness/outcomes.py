@@ -22,8 +22,8 @@ _GOOD_AGREEING = 2 / 3
 # The kinds of deaths that are not the agent's answer, by what errors of clients, gateways and runners say.
 _DEATHS: dict[str, re.Pattern[str]] = {
     "rate limit": re.compile(
-        r"rate.?limit|too many requests|\b429\b|quota (?:exceeded|exhausted)|exceeded your current quota|"
-        r"resource.?exhausted|insufficient_quota|throttl|overloaded|\b529\b",
+        r"rate.?limit|too many requests|(?:http|status|code)\D{0,12}(?:429|529)|"
+        r"quota (?:exceeded|exhausted)|exceeded your current quota|resource.?exhausted|insufficient_quota|throttl|overloaded",
         re.IGNORECASE,
     ),
     "context overflow": re.compile(
@@ -36,13 +36,12 @@ _DEATHS: dict[str, re.Pattern[str]] = {
         r"connection.?(?:error|reset|refused|aborted|closed)|econn(?:reset|refused|aborted)|remote.?protocol.?error|"
         r"server disconnected|name or service not known|temporary failure in name resolution|getaddrinfo|"
         r"network is unreachable|no route to host|ssl.{0,12}error|bad gateway|service unavailable|gateway time-?out|"
-        r"internal server error|\b50[0234]\b.{0,30}(?:error|server|gateway|unavailable|time)|"
-        r"(?:error|status)\D{0,20}\b50[0234]\b|broken pipe|incomplete ?read|max retries exceeded",
+        r"internal server error|(?:http|status|code)\D{0,12}50[0234]|broken pipe|incomplete ?read|max retries exceeded",
         re.IGNORECASE,
     ),
     "credentials": re.compile(
-        r"invalid.?api.?key|incorrect api key|authentication.?error|unauthorized|\b401\b|permission.?denied.?error|"
-        r"billing|credit balance",
+        r"invalid.?api.?key|incorrect api key|authentication.?error|unauthorized|(?:http|status|code)\D{0,12}401|"
+        r"permission.?denied.?error|billing hard limit|credit balance is too low",
         re.IGNORECASE,
     ),
     "machine": re.compile(r"out of memory|oom.?killed|cannot allocate memory|no space left|killed by signal 9", re.I),
@@ -92,14 +91,14 @@ def agreed_otherwise(material: Material) -> Iterator[Hit]:
     """Cases on which most runs, good ones among them, give one and the same answer, and it counts as wrong."""
     if len(material.agents) < FEWEST_AGENTS:
         return
-    rates = {run.name: run.rate() or 0.0 for run in material.agents}
+    rates = {id(run): run.rate() or 0.0 for run in material.agents}
     middle = sorted(rates.values())[len(rates) // 2]
     for case_id in _case_ids(material.agents):
         answers: list[tuple[str, bool, float]] = []
         for run in material.agents:
             tries = [each for each in run.tries.get(case_id, ()) if each.answer and each.passed is not None]
             if tries:
-                answers.append((tries[0].answer or "", bool(tries[0].passed), rates[run.name]))
+                answers.append((tries[0].answer or "", bool(tries[0].passed), rates[id(run)]))
         if len(answers) < FEWEST_AGENTS:
             continue
         (answer, n_runs), *_ = Counter(given for given, _, _ in answers).most_common(1)
@@ -109,24 +108,24 @@ def agreed_otherwise(material: Material) -> Iterator[Hit]:
         if any(passed for passed, _ in gave) or n_runs < FEWEST_AGENTS or n_runs < _AGREEING * len(answers):
             continue
         if n_good >= _GOOD_AGREEING * all_good:
-            told = f"{n_runs} of {len(answers)} agents answer {shown(answer)}, {n_good} of the better {all_good} among them"
-            yield Hit(case_id, f"{told}; it counts as wrong")
+            told = f"{n_runs} of {len(answers)} agents answer {shown(answer)}"
+            yield Hit(case_id, f"{told}, {n_good} of the better {all_good} among them; it counts as wrong")
 
 
 def turned_round(material: Material) -> Iterator[Hit]:
     """Cases that good runs fail and bad runs pass, more than chance explains."""
     found = []
     graded = _results(material)
-    totals: dict[str, tuple[float, int]] = {}
+    totals: dict[int, tuple[float, int]] = {}
     for results in graded.values():
         for run, rate in results:
-            total, n_cases = totals.get(run.name, (0.0, 0))
-            totals[run.name] = total + rate, n_cases + 1
+            total, n_cases = totals.get(id(run), (0.0, 0))
+            totals[id(run)] = total + rate, n_cases + 1
     for case_id, results in graded.items():
         passed = [rate >= 0.5 for _, rate in results]
         if smallest_p_value(len(passed), sum(passed)) > _LARGEST_SMALLEST_P:
             continue
-        rest = [_rate_on_others(totals[run.name], rate) for run, rate in results]
+        rest = [_rate_on_others(totals[id(run)], rate) for run, rate in results]
         found.append((case_id, passed, rest, reversed_p_value(passed, rest)))
     for index in false_discoveries_controlled([each[3] for each in found], _FALSE_DISCOVERIES) if found else ():
         case_id, passed, rest, p_value = found[index]
