@@ -76,7 +76,7 @@ def test_tests_of_another_tool_are_examined(invoke):
     result = invoke("doctor", "promptfooconfig.yaml", "--json")
     assert result.exit_code == 0, result.output
     assert "null_agent" in [each["check"] for each in json.loads(result.stdout)["warnings"]]
-    goldens = [{"input": "Capital of Italy?", "expected_output": ""}, {"input": "Two?", "expected_output": "2"}]
+    goldens = [{"input": f"{number}?", "expected_output": str(number or "")} for number in range(3)]
     Path("goldens.json").write_text(json.dumps(goldens))
     found = invoke("doctor", "goldens.json", "--json")
     assert found.exit_code == 0, found.output
@@ -158,7 +158,7 @@ def test_text_of_cases_cannot_steer_the_terminal(invoke):
 @pytest.mark.parametrize(
     ("written", "word", "said"),
     [
-        ({"cases.csv": "query,expected_output\n"}, "cases.csv", "cases.csv"),
+        ({"cases.csv": "query,expected_output\n"}, "cases.csv", "nothing here is a case: cases.csv"),
         ({"suite.yaml": "dataset: nowhere.jsonl\nagent: x\n"}, "suite.yaml", "nowhere.jsonl: no such file"),
         ({"suite.py": "x = 1\n"}, "suite.py", "must define 'suite = Suite(…)'"),
         ({"c.jsonl": '{"id": "a", "query": "x"}\n{"id": "a", "query": "y"}\n'}, "c.jsonl", "id 'a' is taken"),

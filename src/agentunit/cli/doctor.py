@@ -127,6 +127,9 @@ def doctor(
         if named.tests or named.runs:
             found = examine_test(named, group_by, store_path)
             tell_soundness(found, as_json=as_json, everything=everything, show_personal_data=show_personal_data)
+            if not found.n_cases:
+                click.echo(f"nothing here is a case: {printable_line(', '.join(files))}", err=True)
+                raise click.exceptions.Exit(EXIT_ERRORS)
         else:
             _examine(files, format_name, group_by, as_json, everything, show_personal_data)
         return

@@ -69,21 +69,30 @@ class Grading:
         step = len(cases) / MOST_BY_MODEL
         return [cases[int(number * step)] for number in range(MOST_BY_MODEL)]
 
-    def verdict(self, case: DatasetCase, output: Any, calls: Iterable[dict[str, Any]] = ()) -> Verdict:
+    def is_passed(self, case: DatasetCase, output: Any) -> list[str]:
+        """The metrics that grade an outcome, where all of them pass it; else none."""
+        verdict = self.verdict(case, output, first_failure=True)
+        return verdict.passed if verdict.is_pass else []
+
+    def verdict(
+        self, case: DatasetCase, output: Any, calls: Iterable[dict[str, Any]] = (), *, first_failure: bool = False
+    ) -> Verdict:
         """Grade an outcome; a check that cannot say, or that fails itself, is left out."""
         trace = {"events": [{"type": "tool_call", "payload": call} for call in calls]}
         item = Item(case, trace, Outcome(output=output, success=None))
         passed, failed = [], {}
-        for scorer, threshold in self._metrics:
-            # What a user's own check prints is no part of a diagnosis.
-            with redirect_stdout(StringIO()):
+        # What a user's own check prints is no part of a diagnosis.
+        with redirect_stdout(StringIO()):
+            for scorer, threshold in self._metrics:
                 score = scorer.score(item, 0)
-            if score.value is None:
-                continue
-            if score.value >= threshold:
-                passed.append(scorer.name)
-            else:
+                if score.value is None:
+                    continue
+                if score.value >= threshold:
+                    passed.append(scorer.name)
+                    continue
                 failed[scorer.name] = _told(score.result.detail)
+                if first_failure:
+                    break
         return Verdict(passed, failed)
 
     def _why_not(self, metric: Any, exact_only: bool) -> str | None:

@@ -40,10 +40,10 @@ def passed_by_nobody(material: Material) -> Iterator[Hit]:
                 continue
             if what == "repeats the question" and not output.strip():
                 continue
-            verdict = grading.verdict(case, output)
-            if verdict.is_pass:
+            passed = grading.is_passed(case, output)
+            if passed:
                 seen.add(case.id)
-                yield Hit(case.id, f"an agent that {what} passes {', '.join(verdict.passed)}")
+                yield Hit(case.id, f"an agent that {what} passes {', '.join(passed)}")
 
 
 def constant_answer(material: Material) -> Iterator[Hit]:
@@ -56,7 +56,7 @@ def constant_answer(material: Material) -> Iterator[Hit]:
     cases = grading.sampled(material.cases)
     if n_cases < 3 or n_cases < _LARGE_SHARE * len(material.cases) or not plain(answer):
         return
-    passed = [case.id for case in cases if not _has_turns(case) and grading.verdict(case, answer).is_pass]
+    passed = [case.id for case in cases if not _has_turns(case) and grading.is_passed(case, answer)]
     if len(passed) >= _LARGE_SHARE * len(cases):
         for case_id in passed:
             yield Hit(case_id, f"an agent that always answers {shown(answer)} passes")

@@ -23,7 +23,8 @@ _GOOD_AGREEING = 2 / 3
 _DEATHS: dict[str, re.Pattern[str]] = {
     "rate limit": re.compile(
         r"rate.?limit|too many requests|(?:http|status|code)\D{0,12}(?:429|529)|"
-        r"quota (?:exceeded|exhausted)|exceeded your current quota|resource.?exhausted|insufficient_quota|throttl|overloaded",
+        r"quota (?:exceeded|exhausted)|exceeded your current quota|"
+        r"resource.?exhausted|insufficient_quota|throttl|overloaded",
         re.IGNORECASE,
     ),
     "context overflow": re.compile(
