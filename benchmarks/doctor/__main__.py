@@ -55,13 +55,15 @@ def main() -> int:
     seen["webarena"] = _seen(suites.webarena())
     subjects, verdicts = suites.mmlu()
     seen["mmlu"] = _seen(subjects)
+    runs = _seen([suites.bfcl_runs()])
+    for case_id, checks in runs.items():
+        seen["bfcl"].setdefault(case_id, {}).update({f"{check} (runs)": text for check, text in checks.items()})
     _print_recall(seen)
     before, now = suites.bfcl_contents(suites.BFCL_BEFORE, now=False), suites.bfcl_contents("HEAD", now=True)
     corrected = {case_id for case_id, content in before.items() if now.get(case_id) != content}
     _print_precision("bfcl, late 2024, cases and keys", seen["bfcl"], corrected, before)
     wrong = {case_id for case_id, verdict in verdicts.items() if verdict != "ok"}
     _print_precision("mmlu, nine subjects, ten models", seen["mmlu"], wrong, verdicts)
-    runs = _seen([suites.bfcl_runs()])
     old, new = suites.bfcl_contents_of_runs()
     changed = {case_id for case_id, content in old.items() if new.get(case_id) != content}
     _print_precision("bfcl, August 2024, outcomes of models", runs, changed, old)
@@ -100,7 +102,7 @@ def _checks_that_see(fault: dict[str, Any], seen: Seen) -> set[str]:
         is_family = case_id.endswith("*")
         named = [each for each in seen if each.startswith(case_id[:-1])] if is_family else [case_id, f"{case_id}#2"]
         for each in named:
-            found |= seen.get(each, {}).keys()
+            found |= {check.removesuffix(" (runs)") for check in seen.get(each, {})}
     return found & _OF_KIND.get(fault["kind"], found - _NOT_OF_A_CASE)
 
 
@@ -111,7 +113,8 @@ def _print_precision(what: str, seen: Seen, faulty: set[str], known: Iterable[st
     by_check: dict[str, set[str]] = defaultdict(set)
     for case_id, checks in seen.items():
         for check in checks:
-            by_check[check].add(case_id)
+            if not check.endswith(" (runs)"):
+                by_check[check].add(case_id)
     of_cases: set[str] = set()
     for check, cases in sorted(by_check.items()):
         cases &= known

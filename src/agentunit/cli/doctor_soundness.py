@@ -40,6 +40,8 @@ from agentunit.traces.remote import is_remote
 
 _YAML = (".yaml", ".yml")
 _TABLES = (".csv", ".tsv", ".parquet")
+# What a file of another tool may hold that has no counterpart here, and does not grade either.
+_NO_CHECKS = ("setting ", "variable of ", "template in a prompt", "prompt ", "transformVars", "column ", "tests of ")
 _QUESTIONS = {"query", "question"}
 # What only records and traces have; a row with one of them is no case of a dataset.
 _RECORDED = {"case", "trace", "outcome", "messages", "events", "spans", "resourceSpans", "trajectory", "traj"}
@@ -152,10 +154,11 @@ def _add_test(material: Material, path: str) -> None:
         if path.endswith(".py") or (path.endswith(_YAML) and _is_suite(path)):
             _add_suite(material, load_suite(path, needs_agent=False))
             return
-        cases, metrics = _cases_of(path)
+        cases, metrics, left_out = _cases_of(path)
     except (DatasetError, SuiteError) as error:
         raise InputFailure(str(error)) from None
     material.cases = [*material.cases, *cases]
+    material.left_out = [*material.left_out, *left_out]
     if metrics is not None:
         material.metrics = [*(material.metrics or ()), *resolve_metrics(metrics)]
 
@@ -176,10 +179,11 @@ def _is_suite(path: str) -> bool:
     return isinstance(content, dict) and "dataset" in content
 
 
-def _cases_of(path: str) -> tuple[list[DatasetCase], list[Any] | None]:
-    """A dataset of AgentUnit's own, else tests of another tool with the metrics that they became."""
+def _cases_of(path: str) -> tuple[list[DatasetCase], list[Any] | None, list[str]]:
+    """A dataset of AgentUnit's own, else tests of another tool, the metrics that they became and what did not."""
     try:
         foreign = read_foreign(path)
     except DatasetError:
-        return load_dataset(path), None
-    return foreign.cases, foreign.metrics or None
+        return load_dataset(path), None, []
+    left_out = [name for name in foreign.unmapped if not name.startswith(_NO_CHECKS)]
+    return foreign.cases, foreign.metrics or None, left_out

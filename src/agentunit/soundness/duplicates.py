@@ -14,6 +14,7 @@ from agentunit.metrics.inputs import acceptable_answers
 from agentunit.soundness.found import Hit
 from agentunit.soundness.material import Material, metadata_of, passages_of
 from agentunit.soundness.texts import numbers, plain, shown, texts_in, words
+from agentunit.soundness.tool_keys import expected_calls
 
 _SHINGLE = 3
 _ALIKE = 0.8
@@ -52,8 +53,12 @@ def contradictory(material: Material) -> Iterator[Hit]:
             if one and other and not one & other:
                 told = f"{shown(case.expected_output)} here, {shown(first.expected_output)} in {first.id}"
                 yield Hit(case.id, f"the same question expects {told}")
-            elif _expectation(case) != _expectation(first) and not (one or other):
-                yield Hit(case.id, f"asks the same as {first.id}, but expects other tool calls, texts or states")
+            elif (
+                not (one or other) and _calls(case) is not None and _calls(case) != (calls := _calls(first)) is not None
+            ):
+                yield Hit(
+                    case.id, f"the same question expects {_named(_calls(case))} here, {_named(calls)} in {first.id}"
+                )
 
 
 def _same_questions(cases: Sequence[DatasetCase], *, alone: bool = False) -> Iterator[list[DatasetCase]]:
@@ -133,7 +138,13 @@ def _question(case: DatasetCase) -> str:
 def _surroundings(case: DatasetCase) -> Any:
     """What a question is asked about: passages, tools, files, and documents among the fields."""
     others = ((key, value) for key, value in metadata_of(case).items() if key not in _EXPECTATIONS)
-    fields = {key: value for key, value in others if any(_is_matter(each) for each in texts_in(value))}
+    # A template that is filled later is not the same question twice.
+    is_template = "{{" in _question(case)
+    fields = {
+        key: value
+        for key, value in others
+        if is_template or key == "vars" or any(_is_matter(each) for each in texts_in(value))
+    }
     later = case.turns if case.query else None
     try:
         return msgspec.json.encode([passages_of(case), case.tools, fields, later], order="deterministic")
@@ -152,6 +163,15 @@ def _expectation(case: DatasetCase) -> Any:
         return sorted(_answers(case)), msgspec.json.encode(keys, order="deterministic")
     except (TypeError, ValueError, RecursionError):
         return case.id
+
+
+def _calls(case: DatasetCase) -> list[str] | None:
+    """The names of the expected calls; other arguments for the same tools may both be right."""
+    return None if metadata_of(case).get("expected_tool_calls") is None else [name for name, _ in expected_calls(case)]
+
+
+def _named(calls: list[str] | None) -> str:
+    return f"calls of {', '.join(calls)}" if calls else "no call"
 
 
 def _answers(case: DatasetCase) -> set[str]:

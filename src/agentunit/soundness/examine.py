@@ -76,7 +76,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     Check(
         "everyone_fails",
-        "Every agent fails",
+        "Every agent fails, or nearly every one",
         "look whether it can be passed at all",
         outcomes.everyone_fails,
     ),
@@ -242,6 +242,9 @@ def _not_examined(material: Material) -> Iterable[str]:
         yield "the cases themselves: the runs do not hold them"
     elif material.graded_by is None:
         yield "what no metric reads: nothing says how the cases are graded (name the suite, or a run)"
+    if material.left_out:
+        named = ", ".join(material.left_out[:5])
+        yield f"what an agent passes that does nothing: {named} of the other tool cannot be run here"
     grading = Grading(material)
     for name, why in grading.untried.items():
         yield f"{name}: {why}"

@@ -52,7 +52,7 @@ def empty(material: Material) -> Iterator[Hit]:
         else:
             if not _expects_something(case):
                 without.append(case.id)
-    if without and len(without) * 2 < len(material.cases) and _need_expectations(material):
+    if without and not material.left_out and len(without) * 2 < len(material.cases) and _need_expectations(material):
         n_others = len(material.cases) - len(without)
         for case_id in without:
             yield Hit(case_id, f"nothing is expected of it, unlike of the other {n_others:,} cases")

@@ -8,15 +8,16 @@ from functools import cached_property
 from io import StringIO
 from typing import Any, NamedTuple
 
+from agentunit.backends.quality import SERVICES
 from agentunit.core.case import DatasetCase
 from agentunit.core.outcome import Outcome
 from agentunit.engine.gate_expressions import Gate, GateError, parse_gate
 from agentunit.engine.scorer import Scorer
-from agentunit.metrics.base import describe
+from agentunit.metrics.base import MetricInfo, describe, info_metadata_inputs
 from agentunit.metrics.functions import FunctionMetric
 from agentunit.metrics.inputs import Item
 from agentunit.metrics.parameters import kept_here
-from agentunit.soundness.material import Material
+from agentunit.soundness.material import Material, metadata_of
 
 MOST_BY_MODEL = 200
 """How many cases are tried where a model grades: a few hundred tell as much, and take seconds."""
@@ -45,6 +46,7 @@ class Grading:
     def __init__(self, material: Material, *, exact_only: bool = False) -> None:
         self.untried: dict[str, str] = {}
         self._metrics: list[tuple[Scorer, float]] = []
+        self._others: list[MetricInfo] = []
         self._gates: list[Gate] = list(_gates(material.gates))
         for metric in material.graders:
             reason = self._why_not(metric, exact_only)
@@ -52,6 +54,7 @@ class Grading:
                 self._metrics.append((Scorer(kept_here(metric)), self._threshold(metric)))
             elif reason:
                 self.untried[metric.name] = reason
+                self._others.append(describe(metric))
         self.by_model = any(describe(metric).backend == "lexical" for metric in material.graders)
 
     def __bool__(self) -> bool:
@@ -61,6 +64,14 @@ class Grading:
     def names(self) -> list[str]:
         """The metrics that grade here."""
         return [scorer.name for scorer, _ in self._metrics]
+
+    def is_all_of(self, case: DatasetCase) -> bool:
+        """Whether all that grades a case runs here; a rubric, for one, is asked of a judge."""
+        for info in self._others:
+            keys = info_metadata_inputs(info)
+            if not keys or any(key in metadata_of(case) for key in keys):
+                return False
+        return True
 
     def sampled(self, cases: Sequence[DatasetCase]) -> Sequence[DatasetCase]:
         """The cases to try: all, or an even sample where a model grades."""
@@ -106,7 +117,7 @@ class Grading:
             return ""
         if not type(metric).__module__.startswith("agentunit."):
             return "a metric of your own is not run here: it might send something"
-        if kept_here(metric) is None:
+        if getattr(metric, "backend", None) in SERVICES or kept_here(metric) is None:
             return "it asks a judge, and nothing is sent anywhere here"
         return None
 

@@ -53,8 +53,9 @@ def in_fields(material: Material) -> Iterator[Hit]:
         answers = {plain(each) for each in acceptable_answers(case.expected_output) if _is_telling(plain(each))}
         if not answers or not metadata_of(case):
             continue
+        asked = plain(case.query or "")
         for key, value in metadata_of(material.view(case)).items():
-            held = next((text for text in texts_in(value) if plain(text) in answers), None)
+            held = next((text for text in texts_in(value) if plain(text) in answers and plain(text) not in asked), None)
             if held is not None:
                 yield Hit(case.id, f"agents receive metadata[{key!r}] = {shown(held)}, which is the expected answer")
                 break

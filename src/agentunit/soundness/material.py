@@ -65,7 +65,10 @@ class RunOutcomes:
 
 @dataclass
 class Material:
-    """Cases, metrics and runs. ``metrics`` is ``None`` where nothing says how the cases are graded."""
+    """Cases, metrics and runs. ``metrics`` is ``None`` where nothing says how the cases are graded.
+
+    ``left_out`` names checks of another tool that have no counterpart here: what else grades a case is not all of it.
+    """
 
     cases: Sequence[DatasetCase] = ()
     metrics: Sequence[Any] | None = None
@@ -74,6 +77,7 @@ class Material:
     agent_fields: Sequence[str] | None = None
     gates: Sequence[str] = ()
     metric_names: frozenset[str] | None = None
+    left_out: Sequence[str] = ()
 
     @cached_property
     def graders(self) -> list[Any]:

@@ -21,9 +21,9 @@ _LARGE_SHARE = 0.2
 def passed_by_nobody(material: Material) -> Iterator[Hit]:
     """Cases that an agent passes that does nothing."""
     grading = Grading(material)
-    if not grading:
+    if not grading or material.left_out:
         return
-    cases = grading.sampled(material.cases)
+    cases = [case for case in grading.sampled(material.cases) if grading.is_all_of(case)]
     agents: list[tuple[str, Callable[[DatasetCase], str]]] = [
         ("answers nothing", lambda case: ""),
         ("does nothing and says 'Done.'", lambda case: _IDLE),
@@ -50,10 +50,10 @@ def constant_answer(material: Material) -> Iterator[Hit]:
     """The cases that one and the same answer passes, where they are a good part of the suite."""
     grading = Grading(material)
     answers = Counter(each for case in material.cases for each in acceptable_answers(case.expected_output))
-    if not grading or len(answers) < 2:
+    if not grading or material.left_out or len(answers) < 2:
         return
     answer, n_cases = answers.most_common(1)[0]
-    cases = grading.sampled(material.cases)
+    cases = [case for case in grading.sampled(material.cases) if grading.is_all_of(case)]
     if n_cases < 3 or n_cases < _LARGE_SHARE * len(material.cases) or not plain(answer):
         return
     passed = [case.id for case in cases if not _has_turns(case) and grading.is_passed(case, answer)]

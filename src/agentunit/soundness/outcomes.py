@@ -18,6 +18,8 @@ _LARGEST_SMALLEST_P = 0.01
 # Chosen on MMLU: from nine in ten on, most keys that runs disagree with are wrong.
 _AGREEING = 0.9
 _GOOD_AGREEING = 2 / 3
+_MANY_AGENTS = 20
+_EXCEPTIONS = 0.1
 
 # The kinds of deaths that are not the agent's answer, by what errors of clients, gateways and runners say.
 _DEATHS: dict[str, re.Pattern[str]] = {
@@ -81,11 +83,17 @@ def everyone_passes(material: Material) -> Iterator[Hit]:
 
 
 def everyone_fails(material: Material) -> Iterator[Hit]:
-    """Cases that every run fails although the runs pass others."""
+    """Cases that every agent fails although it passes others; of many agents, a few may pass."""
+    rates = {id(run): run.rate() or 0.0 for run in material.agents}
     for case_id, results in _results(material).items():
-        if all(rate == 0 for _, rate in results) and any(run.rate() for run, _ in results):
-            best = max((run.rate() or 0.0, run.name) for run, _ in results)
-            yield Hit(case_id, f"all {len(results)} agents fail, also {best[1]}, which passes {best[0]:.0%} of all")
+        failing = [run for run, rate in results if rate == 0]
+        n_passing = len(results) - len(failing)
+        if n_passing > (_EXCEPTIONS * len(results) if len(results) >= _MANY_AGENTS else 0):
+            continue
+        best = max(failing, key=lambda run: rates[id(run)])
+        if rates[id(best)]:
+            fail = f"{len(failing)} of {len(results)}" if n_passing else f"all {len(results)}"
+            yield Hit(case_id, f"{fail} agents fail, also {best.name}, which passes {rates[id(best)]:.0%} of all")
 
 
 def agreed_otherwise(material: Material) -> Iterator[Hit]:
