@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import click
 import msgspec
 
+from agentunit.backends.quality import BackendUnavailable
 from agentunit.cli.options import InputFailure
 from agentunit.cli.references import load_run
 from agentunit.cli.trace_inputs import trace_files_from
@@ -160,18 +161,33 @@ def _add_test(material: Material, path: str) -> None:
     material.cases = [*material.cases, *cases]
     material.left_out = [*material.left_out, *left_out]
     if metrics is not None:
-        material.metrics = [*(material.metrics or ()), *resolve_metrics(metrics)]
+        _add_metrics(material, metrics, path)
 
 
 def _add_suite(material: Material, suite: Suite) -> None:
     material.cases = [*material.cases, *load_dataset(suite.dataset, folder=suite.folder)]
-    try:
-        material.metrics = [*(material.metrics or ()), *resolve_metrics(suite.metrics)]
-    except (ValueError, TypeError, ImportError, AttributeError) as error:
-        raise InputFailure(f"{suite.name}: {error}") from None
+    _add_metrics(material, suite.metrics, suite.name)
     material.gates = [*material.gates, *suite.gates]
     material.grader_fields = [*material.grader_fields, *suite.grader_fields]
     material.agent_fields = suite.agent_fields
+
+
+def _add_metrics(material: Material, metrics: Any, owner: str) -> None:
+    """The metrics of a suite; one whose judge is not set up here is named, and not needed."""
+    try:
+        made = resolve_metrics(metrics)
+    except BackendUnavailable:
+        made = []
+        for each in metrics.items() if isinstance(metrics, Mapping) else metrics:
+            one = dict([each]) if isinstance(metrics, Mapping) else each
+            try:
+                made += resolve_metrics([one])
+            except BackendUnavailable:
+                name = next(iter(one)) if isinstance(one, Mapping) else getattr(one, "name", one)
+                material.left_out = [*material.left_out, f"{name} (its judge is not set up here)"]
+    except (ValueError, TypeError, ImportError, AttributeError) as error:
+        raise InputFailure(f"{owner}: {error}") from None
+    material.metrics = [*(material.metrics or ()), *made]
 
 
 def _is_suite(path: str) -> bool:

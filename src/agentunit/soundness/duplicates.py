@@ -53,12 +53,10 @@ def contradictory(material: Material) -> Iterator[Hit]:
             if one and other and not one & other:
                 told = f"{shown(case.expected_output)} here, {shown(first.expected_output)} in {first.id}"
                 yield Hit(case.id, f"the same question expects {told}")
-            elif (
-                not (one or other) and _calls(case) is not None and _calls(case) != (calls := _calls(first)) is not None
-            ):
-                yield Hit(
-                    case.id, f"the same question expects {_named(_calls(case))} here, {_named(calls)} in {first.id}"
-                )
+                continue
+            calls, others = _calls(case), _calls(first)
+            if not (one or other) and calls is not None and others is not None and calls != others:
+                yield Hit(case.id, f"the same question expects {_named(calls)} here, {_named(others)} in {first.id}")
 
 
 def _same_questions(cases: Sequence[DatasetCase], *, alone: bool = False) -> Iterator[list[DatasetCase]]:
@@ -170,7 +168,7 @@ def _calls(case: DatasetCase) -> list[str] | None:
     return None if metadata_of(case).get("expected_tool_calls") is None else [name for name, _ in expected_calls(case)]
 
 
-def _named(calls: list[str] | None) -> str:
+def _named(calls: list[str]) -> str:
     return f"calls of {', '.join(calls)}" if calls else "no call"
 
 

@@ -244,7 +244,7 @@ def _not_examined(material: Material) -> Iterable[str]:
         yield "what no metric reads: nothing says how the cases are graded (name the suite, or a run)"
     if material.left_out:
         named = ", ".join(material.left_out[:5])
-        yield f"what an agent passes that does nothing: {named} of the other tool cannot be run here"
+        yield f"what an agent passes that does nothing: {named} cannot be run here"
     grading = Grading(material)
     for name, why in grading.untried.items():
         yield f"{name}: {why}"
