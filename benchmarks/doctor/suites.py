@@ -291,16 +291,20 @@ def _webarena_cases(commit: str) -> Iterator[dict[str, Any]]:
         # What the annotator wrote as the answer, and the checks made of it.
         if isinstance(grading.get("reference_answer_raw_annotation"), str):
             case["expected_output"] = grading["reference_answer_raw_annotation"]
-        assertions = list(_webarena_assertions(wanted)) if "string_match" in grading["eval_types"] else []
+        metadata = case["metadata"]
+        metadata["start_url"] = f"{task['start_url']}/"
+        if "string_match" in grading["eval_types"]:
+            metadata["assertions"] = list(_webarena_assertions(wanted))
+            if isinstance(wanted, dict) and "fuzzy_match" in wanted:
+                # A model compares; where it alone does, no assertion is missing.
+                metadata["rubric"] = str(wanted["fuzzy_match"])
+                metadata["assertions"] = metadata["assertions"] or None
         if "url_match" in grading["eval_types"]:
-            assertions.append({"type": "contains", "value": grading["reference_url"]})
-            case.pop("expected_output", None)
+            metadata["expected_state"] = {"url": grading["reference_url"]}
         if "program_html" in grading["eval_types"]:
             contents = [each["required_contents"] for each in grading["program_html"]]
-            assertions += [{"type": "contains", "value": each} for each in contents if isinstance(each, str) and each]
-            assertions += [{"type": "contains", "value": str(each)} for each in contents if isinstance(each, dict)]
-            case.pop("expected_output", None)
-        case["metadata"]["assertions"] = assertions
+            state = metadata.setdefault("expected_state", {})
+            state.update({f"page {number}": each for number, each in enumerate(contents)})
         yield case
 
 

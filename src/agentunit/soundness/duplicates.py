@@ -22,6 +22,13 @@ _FEWEST_WORDS = 8
 # A shingle that this many questions share is how questions of the suite begin, not what makes two of them the same.
 _MOST_SHARING = 100
 _LONGEST_COMPARED = 3000
+# Words of courtesy and grammar: questions that differ in these alone ask the same.
+_LIGHT = frozenset((
+    "a", "an", "and", "are", "at", "be", "by", "can", "could", "do", "does", "for", "from", "has", "have", "hello",
+    "hi", "i", "im", "in", "is", "it", "just", "kindly", "let", "like", "me", "my", "now", "of", "on", "or", "our",
+    "please", "quickly", "simply", "so", "some", "tell", "thank", "thanks", "that", "the", "then", "there", "this",
+    "to", "us", "was", "we", "will", "with", "would", "you", "your",
+))  # fmt: skip
 _LONGEST_MARK = 40
 _FILE = re.compile(r"\.\w{2,5}$")
 _EXPECTATIONS = ("contains", "regex", "json_schema", "assertions", "expected_state", "expected_tool_calls", "rubric")
@@ -95,19 +102,9 @@ def _is_same_matter(one: DatasetCase, other: DatasetCase) -> bool:
     first, second = _question(one), _question(other)
     if Counter(numbers(first)) != Counter(numbers(second)) or _surroundings(one) != _surroundings(other):
         return False
-    if _names(first) != _names(second):
-        return False
-    return _jaccard(_full(one), _full(other)) >= _ALIKE
-
-
-def _names(text: str) -> Counter[str]:
-    """Words with a capital letter within, or that do not begin a sentence; and what stands in quotes."""
-    tokens = text.split()
-    return Counter(
-        token.strip(".,;:!?()'\"")
-        for before, token in zip([".", *tokens], tokens, strict=False)
-        if (any(letter.isupper() for letter in token[1:]) or (token[:1].isupper() and before[-1:] not in ".!?:"))
-    )
+    one_words, other_words = Counter(words(first)), Counter(words(second))
+    differing = (one_words - other_words) | (other_words - one_words)
+    return differing.keys() <= _LIGHT and _jaccard(_full(one), _full(other)) >= _ALIKE
 
 
 def _shingles(text: str) -> frozenset[int]:
