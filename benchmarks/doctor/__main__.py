@@ -67,7 +67,10 @@ def main() -> int:
     old, new = suites.bfcl_contents_of_runs()
     changed = {case_id for case_id, content in old.items() if new.get(case_id) != content}
     _print_precision("bfcl, August 2024, outcomes of models", runs, changed, old)
+    now = _seen([suites.webarena_now()])
+    print(f"\nwebarena, as it is now: {sum(map(len, now.values()))} warnings, to be read by hand (--list shows them)")
     if "--list" in sys.argv:
+        seen["webarena, now"] = now
         print(json.dumps(seen, indent=1))
     return 0
 

@@ -283,6 +283,11 @@ def webarena() -> list[Material]:
     return [Material(_loaded(list(_webarena_cases(commit)))) for commit in ("b454f2d", "58061ee^", "cd7d593^")]
 
 
+def webarena_now() -> Material:
+    """The tasks as they are now; nothing was tuned on them."""
+    return Material(_loaded(list(_webarena_cases("HEAD"))))
+
+
 def _webarena_cases(commit: str) -> Iterator[dict[str, Any]]:
     for task in json.loads(text_at(WEBARENA, commit, "config_files/test.raw.json")):
         grading = task["eval"]
