@@ -105,6 +105,31 @@ def test_record_files_are_runs_of_different_agents(invoke):
     assert "3 of 3 agents answer 'canberra'" in " ".join(printed.stdout.split())
 
 
+def test_a_file_of_several_models_and_trials_is_as_many_runs(invoke):
+    rows = []
+    for model in ("a", "b", "c"):
+        for trial in (0, 1):
+            for task in (1, 2):
+                metadata = {"task_id": task, "trial": trial}
+                case = {"id": f"shop/{task}/trial-{trial}", "query": f"Hi, {model} {trial}!", "metadata": metadata}
+                outcome = {"output": "done", "success": task == 2}
+                rows.append({"case": case, "trace": {"metadata": {"model": model}}, "outcome": outcome})
+    _write_lines("sims.jsonl", rows)
+    found = json.loads(invoke("doctor", "sims.jsonl", "--json").stdout)["soundness"]
+    assert (found["n_cases"], found["n_runs"], found["rate"]) == (2, 3, 0.5)
+    assert {each["check"]: each["cases"] for each in found["warnings"]} == {
+        "everyone_fails": ["shop/1"],
+        "everyone_passes": ["shop/2"],
+    }
+
+
+def test_cases_of_one_id_that_ask_different_things_are_told_apart(invoke):
+    rows = [_record({"id": "1", "query": query, "expected_output": query}, query) for query in ("one", "two")]
+    _write_lines("runs.jsonl", rows)
+    found = json.loads(invoke("doctor", "runs.jsonl", "--json").stdout)["soundness"]
+    assert (found["n_cases"], found["rate"]) == (2, 1.0)
+
+
 def test_a_suite_with_its_runs(invoke):
     _write_lines("cases.jsonl", CASES)
     for name in ("good", "bad", "worse"):

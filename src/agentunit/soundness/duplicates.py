@@ -138,7 +138,7 @@ def _surroundings(case: DatasetCase) -> Any:
     fields = {
         key: value
         for key, value in others
-        if is_template or key == "vars" or any(_is_matter(each) for each in texts_in(value))
+        if is_template or key in ("vars", "task_id") or any(_is_matter(each) for each in texts_in(value))
     }
     later = case.turns if case.query else None
     try:

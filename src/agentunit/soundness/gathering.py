@@ -11,7 +11,7 @@ from agentunit.core.results import InputError
 from agentunit.engine.scored_run import ScoredRun
 from agentunit.engine.scoring import score
 from agentunit.metrics.registry import resolve_metrics
-from agentunit.soundness.material import RunOutcomes, Try
+from agentunit.soundness.material import RunOutcomes, Try, metadata_of
 from agentunit.soundness.texts import plain
 
 MOST_CASES = 50_000
@@ -44,8 +44,9 @@ class Gathered:
         self.is_cut = False
 
     def add_records(self, name: str, records: Iterable[Record | InputError]) -> None:
-        """A file of records as one run, graded here by what its cases and outcomes say."""
+        """A file of records as one run, or one for each model that its traces name, graded by what they say."""
         kept: list[tuple[str, str | None, str | None]] = []
+        models: list[str] = []
         values: dict[str, list[float | None]] = {metric: [] for metric in _TRIED_ON_RECORDS}
 
         def passing() -> Iterator[Record]:
@@ -55,18 +56,23 @@ class Gathered:
                         self.is_cut = True
                         return
                     kept.append((self._case_of(record, len(kept)), *_said(record)))
+                    model = record.trace.metadata.get("model")
+                    models.append(model if isinstance(model, str) else "")
                     yield record
 
         for scored in score(passing(), resolve_metrics(list(_TRIED_ON_RECORDS))):
             for metric in _TRIED_ON_RECORDS:
                 values[metric].append(scored.scores[metric].value)
         decides = _deciding(values)
-        run = RunOutcomes(name, decides)
+        runs = {
+            model: RunOutcomes(f"{name} {model}".strip() if len(set(models)) > 1 else name, decides)
+            for model in dict.fromkeys(models or [""])
+        }
         graded = values[decides] if decides is not None else [None] * len(kept)
-        for (case_id, error, answer), value in zip(kept, graded, strict=False):
+        for (case_id, error, answer), model, value in zip(kept, models, graded, strict=False):
             passed = None if value is None else value >= _pass_mark(decides)
-            run.tries.setdefault(case_id, []).append(Try(passed, error, answer))
-        self.runs.append(run)
+            runs[model].tries.setdefault(case_id, []).append(Try(passed, error, answer))
+        self.runs += runs.values()
 
     def add_run(self, scored: ScoredRun) -> None:
         """A run of the store or of an exported file, graded by its own scores."""
@@ -95,9 +101,17 @@ class Gathered:
     def _case_of(self, record: Record, position: int) -> str:
         """The id of a record's case; one without an id is known by its question."""
         case = record.case
-        case_id = case.id or case.query or f"case-{position + 1}"
-        if case_id not in self.cases:
-            self.cases[case_id] = case
+        fields = metadata_of(case)
+        wanted = case_id = case.id.removesuffix(f"/trial-{fields.get('trial')}") or case.query or f"case-{position + 1}"
+        if fields.get("task_id") is not None:
+            # A simulated user begins each time in other words.
+            self.cases.setdefault(case_id, case)
+            return case_id
+        number = 2
+        # Files of several tasks often number their samples from 1.
+        while self.cases.setdefault(case_id, case).query != case.query:
+            case_id = f"{wanted} ({number})"
+            number += 1
         return case_id
 
 

@@ -18,6 +18,8 @@ _LARGEST_SMALLEST_P = 0.01
 # Chosen on MMLU: from nine in ten on, most keys that runs disagree with are wrong.
 _AGREEING = 0.9
 _GOOD_AGREEING = 2 / 3
+# Where these decide, the last words of an agent are beside the point.
+_NOT_BY_ANSWER = ("task_success", "tool_trajectory")
 _MANY_AGENTS = 20
 _EXCEPTIONS = 0.1
 
@@ -98,7 +100,7 @@ def everyone_fails(material: Material) -> Iterator[Hit]:
 
 def agreed_otherwise(material: Material) -> Iterator[Hit]:
     """Cases on which most runs, good ones among them, give one and the same answer, and it counts as wrong."""
-    if len(material.agents) < FEWEST_AGENTS:
+    if len(material.agents) < FEWEST_AGENTS or any(run.metric in _NOT_BY_ANSWER for run in material.agents):
         return
     rates = {id(run): run.rate() or 0.0 for run in material.agents}
     middle = sorted(rates.values())[len(rates) // 2]
