@@ -6,8 +6,9 @@ import json
 from collections import Counter
 
 from benchmarks.doctor import __main__ as command
+from benchmarks.doctor.function_calls import _bfcl_case
 from benchmarks.doctor.repositories import NEEDED, VARIABLE, data_folder, repository
-from benchmarks.doctor.suites import _bfcl_case, _webarena_assertions
+from benchmarks.doctor.suites import _webarena_assertions
 
 from agentunit.datasets.readers import load_dataset
 from agentunit.soundness.examine import CHECKS

@@ -14,7 +14,7 @@ from typing import Any
 
 from agentunit.soundness.examine import examine_soundness
 from agentunit.soundness.material import Material
-from benchmarks.doctor import suites
+from benchmarks.doctor import function_calls, suites
 from benchmarks.doctor.repositories import NEEDED, VARIABLE, data_folder, repository
 
 FAULTS = Path(__file__).parent / "faults.jsonl"
@@ -47,7 +47,7 @@ def main() -> int:
         print(f"not measured, as they are not there: {', '.join(missing)}")
         return 0
     seen: dict[str, Seen] = {}
-    views, repeated = suites.bfcl()
+    views, repeated = function_calls.bfcl()
     seen["bfcl"] = _seen(views)
     for case_id in repeated:
         seen["bfcl"].setdefault(case_id, {})["refused"] = "two cases have this id"
@@ -55,16 +55,19 @@ def main() -> int:
     seen["webarena"] = _seen(suites.webarena())
     subjects, verdicts = suites.mmlu()
     seen["mmlu"] = _seen(subjects)
-    runs = _seen([suites.bfcl_runs()])
+    runs = _seen([function_calls.bfcl_runs()])
     for case_id, checks in runs.items():
         seen["bfcl"].setdefault(case_id, {}).update({f"{check} (runs)": text for check, text in checks.items()})
     _print_recall(seen)
-    before, now = suites.bfcl_contents(suites.BFCL_BEFORE, now=False), suites.bfcl_contents("HEAD", now=True)
+    before, now = (
+        function_calls.bfcl_contents(function_calls.BFCL_BEFORE, now=False),
+        function_calls.bfcl_contents("HEAD", now=True),
+    )
     corrected = {case_id for case_id, content in before.items() if now.get(case_id) != content}
     _print_precision("bfcl, late 2024, cases and keys", seen["bfcl"], corrected, before)
     wrong = {case_id for case_id, verdict in verdicts.items() if verdict != "ok"}
     _print_precision("mmlu, nine subjects, ten models", seen["mmlu"], wrong, verdicts)
-    old, new = suites.bfcl_contents_of_runs()
+    old, new = function_calls.bfcl_contents_of_runs()
     changed = {case_id for case_id, content in old.items() if new.get(case_id) != content}
     _print_precision("bfcl, August 2024, outcomes of models", runs, changed, old)
     now = _seen([suites.webarena_now()])

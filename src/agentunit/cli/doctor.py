@@ -8,7 +8,6 @@ from importlib.util import find_spec
 from typing import Any
 
 import click
-import msgspec
 from rich.markup import escape
 from rich.table import Table
 
@@ -26,28 +25,21 @@ from agentunit.backends.quality import (
 )
 from agentunit.backends.spacy_model import spacy_unready, weights_command
 from agentunit.cli.doctor_judge import Finding, cache_finding, judge_answers
-from agentunit.cli.doctor_soundness import Named, examine_test, is_foreign, sort_inputs, tell_soundness
+from agentunit.cli.doctor_soundness import examine_test, sort_inputs, tell_soundness
+from agentunit.cli.doctor_traces import examine_traces
 from agentunit.cli.main import EXIT_ERRORS
 from agentunit.cli.options import show_personal_data_option, store_option
-from agentunit.cli.trace_inputs import trace_files_from, trace_options
+from agentunit.cli.trace_inputs import trace_options
 from agentunit.core.results import encode_json
 from agentunit.installation import DISTRIBUTION, install_command, reinstall_command
 from agentunit.metrics.registry import registry
 from agentunit.plugins import PluginError, PluginTable
 from agentunit.reports.console import Terminal
 from agentunit.reports.printable import printable_line
-from agentunit.reports.progress import Progress
 from agentunit.reports.reporters import reporter_table
-from agentunit.reports.soundness_console import masked, print_soundness
-from agentunit.reports.trace_console import print_health, reading_lines
-from agentunit.reports.trace_health import examine
 from agentunit.traces.formats import format_table
 from agentunit.traces.grouping import GroupBy
-from agentunit.traces.native import STDIN
-from agentunit.traces.settings import WORDS
 
-# What a trace of production lacks, and a record of a test has.
-_OF_A_TEST = [WORDS[each] for each in ("expected", "expected_tools", "success", "pattern")]
 _TO_ADD = "\n[bold]To add what is missing[/bold]"
 # What each optional part is for, and the module whose presence shows that it is there.
 _EXTRAS = {
@@ -131,7 +123,7 @@ def doctor(
                 click.echo(f"nothing here is a case: {printable_line(', '.join(files))}", err=True)
                 raise click.exceptions.Exit(EXIT_ERRORS)
         else:
-            _examine(files, format_name, group_by, as_json, everything, show_personal_data)
+            examine_traces(files, format_name, group_by, as_json, everything, show_personal_data)
         return
     if format_name is not None or group_by != "trace":
         raise click.UsageError("--from and --group-by say how files are read: name a file or a folder")
@@ -166,39 +158,6 @@ def _print(findings: list[Finding]) -> None:
         console.print("\n[bold]What to do[/bold]" if findings[0].part.startswith("judge") else _TO_ADD)
         for finding in fixes:
             console.print(f"  {finding.part}: {finding.fix}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _examine(
-    files: tuple[str, ...],
-    format_name: str | None,
-    group_by: GroupBy,
-    as_json: bool,
-    everything: bool,
-    show_personal_data: bool,
-) -> None:
-    """What traces hold; and, where they are the records of a test, whether that is sound."""
-    source = trace_files_from(files, format_name, group_by)
-    progress = Progress("cases", fraction=source.fraction)
-    source.on_progress = progress.touch
-    health = examine(source, progress.watch)
-    found = None
-    if not health.n_cases and all(map(is_foreign, files)):
-        found = examine_test(Named(tests=list(files)), group_by, "")
-        tell_soundness(found, as_json=as_json, everything=everything, show_personal_data=show_personal_data)
-        return
-    if STDIN not in files and format_name is None and any(health.holds.get(word) for word in _OF_A_TEST):
-        found = masked(examine_test(Named(traces=list(files)), group_by, ""), show_personal_data=show_personal_data)
-    if as_json:
-        data = msgspec.to_builtins(health)
-        click.echo(encode_json({**data, "soundness": found}).decode())
-    else:
-        print_health(health, reading_lines(source), Terminal(), everything=everything)
-        if found is not None and (found.warnings or everything):
-            click.echo()
-            print_soundness(found, Terminal(), everything=everything)
-    if not health.n_cases:
-        click.echo(f"nothing here is a case: {printable_line(', '.join(files))}", err=True)
-        raise click.exceptions.Exit(EXIT_ERRORS)
 
 
 def _base() -> list[Finding]:
