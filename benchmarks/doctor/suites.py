@@ -112,7 +112,7 @@ def webarena() -> list[Material]:
 
 
 def webarena_now() -> Material:
-    """The tasks as they are now; nothing was tuned on them."""
+    """The tasks as they are now."""
     return Material(loaded(list(_webarena_cases("HEAD"))))
 
 
