@@ -17,14 +17,15 @@ _READ_CHARACTERS = 4_000
 _LONGEST_SHOWN = 60
 
 # "no" and "not" are not among them: they are answers.
-_FILLERS = frozenset(
-    "the a an of to is are was were be been and or in on for with that this it its by as at from i you we he she they "
-    "your our my their have has had so therefore thus there".split()
-)
+_FILLERS_WORDS = """
+the a an of to is are was were be been and or in on for with that this it its by as at from i you we he she they your
+our my their have has had so therefore thus there
+"""
+_FILLERS = frozenset(_FILLERS_WORDS.split())
 _BOXED = re.compile(r"\\boxed\s*\{((?:[^{}]|\{[^{}]*\})*)\}")
 _STATED = re.compile(
-    r"(?i)(?:final answer(?: is)?|solution[_ ]found|the answer(?: to [^.\n]{0,80})? is|(?<![a-z])answer\s*(?=[:=])|####)"
-    r"\s*[:=]?\s*[*_]*\s*([^\n]{1,160})"
+    r"(?i)(?:final answer(?: is)?|solution[_ ]found|the answer(?: to [^.\n]{0,80})? is|(?<![a-z])answer\s*(?=[:=])"
+    r"|####)\s*[:=]?\s*[*_]*\s*([^\n]{1,160})"
 )
 _SENTENCE_END = re.compile(r"(?<=[a-z\d)*\]])[.!?](?:\s|$)")
 _LATEX_TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
@@ -34,7 +35,7 @@ _ZEROS = re.compile(r"\.0+$|(?<=\.\d)0+$")
 
 
 class AnswerSignature(Struct, frozen=True):
-    """``stated`` are the words that an answer comes down to, if it says so; ``words`` hashes of all that matter in it."""
+    """``stated`` are the words that an answer comes down to, if it says so; ``words`` are hashes of all its words."""
 
     stated: tuple[str, ...] | None
     words: bytes
@@ -124,8 +125,8 @@ def _words(answer: AnswerSignature) -> set[bytes]:
 
 
 def _distance(own: set[str] | set[bytes], other: set[str] | set[bytes]) -> float:
-    either = len(own | other)  # type: ignore[operator]  # both are of one kind
-    return 1.0 - len(own & other) / either if either else 0.0  # type: ignore[operator]
+    either = len(own | other)
+    return 1.0 - len(own & other) / either if either else 0.0
 
 
 def _hash(word: str) -> bytes:

@@ -83,7 +83,9 @@ def _plain(value: Any, depth: int) -> str:
     if isinstance(value, (int, float)):
         return _number(str(value)) or str(value)
     if depth and isinstance(value, Mapping):
-        parts = sorted((str(key).casefold(), _plain(each, depth - 1)) for key, each in value.items() if not _empty(each))
+        parts = sorted(
+            (str(key).casefold(), _plain(each, depth - 1)) for key, each in value.items() if not _empty(each)
+        )
         return "{" + ", ".join(f"{key}: {text}" for key, text in parts) + "}"
     if depth and isinstance(value, (list, tuple)):
         return "[" + ", ".join(sorted(_plain(each, depth - 1) for each in value)) + "]"

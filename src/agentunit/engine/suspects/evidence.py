@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from agentunit.engine.suspects.answers import answer_difference
 from agentunit.engine.suspects.effects import Effect, differing_arguments
 from agentunit.engine.suspects.signatures import RunSignature, Signatures
 
@@ -61,7 +62,9 @@ def _by_itself(run: RunSignature, signatures: Signatures) -> Iterable[Evidence]:
         yield Evidence("error", f"ended with an error: {run.error[:_LONGEST_ERROR]}", run.error)
     for tool, said in run.failed:
         name = signatures.tools[tool]
-        yield Evidence("failed call", f"`{name}` failed and was never repaired: {said[:_LONGEST_ERROR]}", f"{name}: {said}")
+        yield Evidence(
+            "failed call", f"`{name}` failed and was never repaired: {said[:_LONGEST_ERROR]}", f"{name}: {said}"
+        )
     if run.answer is None:
         yield Evidence("no answer", "gave no final answer", "")
     if run.loop is not None:
@@ -85,7 +88,9 @@ def _effects(
             explained.add(tool)
             which = _usual(tool, n_with, effects, n)
             of = f"`{which}`" if which is not None and not by_name else f"`{tool}`"
-            yield Evidence("missing call", f"{count} of {n} peers called {of}, this one did not call `{tool}`", tool, count, n)
+            yield Evidence(
+                "missing call", f"{count} of {n} peers called {of}, this one did not call `{tool}`", tool, count, n
+            )
     for tool in sorted(own_tools):
         count = tools_with[tool]
         if 2 * count <= n:
@@ -126,20 +131,24 @@ def _usual(tool: str, n_with: Counter[int], effects: Sequence[Effect], n: int) -
 def _other_arguments(own: Effect, other: Effect, count: int, n: int) -> Evidence:
     names = differing_arguments(own, other)
     mine, theirs = dict(own.arguments), dict(other.arguments)
-    said = "; ".join(
-        f"{name or 'argument'} {_value(theirs, name)}, this one {_value(mine, name)}" for name in names[:_NAMED_ARGUMENTS]
-    )
-    more = f" and {len(names) - _NAMED_ARGUMENTS} more" if len(names) > _NAMED_ARGUMENTS else ""
+    said = "; ".join(_difference(name, mine, theirs) for name in names[:_NAMED_ARGUMENTS])
+    more = f"; {len(names) - _NAMED_ARGUMENTS} more differ" if len(names) > _NAMED_ARGUMENTS else ""
     text = f"{count} of {n} peers called `{own.tool}` with {said}{more}"
     return Evidence("other arguments", text, f"{own.tool} with other {', '.join(names[:_NAMED_ARGUMENTS])}", count, n)
 
 
 def _about(effect: Effect, names: Sequence[str], effects: Sequence[Effect], n_with: Counter[int]) -> str:
     """What a call without a majority against it is about: the arguments in which it differs from the nearest one."""
-    others = [effects[number] for number in n_with if effects[number].tool == effect.tool]
+    others = [each for each in map(effects.__getitem__, n_with) if each.tool == effect.tool and each != effect]
     nearest = min(others, key=lambda each: len(differing_arguments(each, effect)), default=None)
     names = differing_arguments(effect, nearest) if nearest is not None else names
-    return f"{effect.tool} with other {', '.join(names[:_NAMED_ARGUMENTS])}" if names else effect.tool
+    return f"{effect.tool} with other {', '.join(names[:_NAMED_ARGUMENTS])}" if names else f"{effect.tool} otherwise"
+
+
+def _difference(name: str, mine: dict[str, str], theirs: dict[str, str]) -> str:
+    own, other = _value(mine, name), _value(theirs, name)
+    # Of long values only the beginning is kept.
+    return f"other {name or 'arguments'}" if own == other else f"{name or 'argument'} {other}, this one {own}"
 
 
 def _value(arguments: dict[str, str], name: str) -> str:
@@ -147,24 +156,28 @@ def _value(arguments: dict[str, str], name: str) -> str:
 
 
 def _answers(run: RunSignature, peers: Sequence[RunSignature]) -> Iterable[Evidence]:
-    from agentunit.engine.suspects.answers import answer_difference
-
     if run.answer is None:
         count = sum(peer.answer is not None for peer in peers)
         if count:
-            yield Evidence("other answer", f"{count} of {len(peers)} peers gave an answer", "no answer", count, len(peers))
+            yield Evidence(
+                "other answer", f"{count} of {len(peers)} peers gave an answer", "no answer", count, len(peers)
+            )
         return
     answered = [peer.answer for peer in peers if peer.answer is not None]
     against = [each for each in answered if answer_difference(run.answer, each) > 0.5]
     if not against:
         return
     # Answers that agree with each other count as one, under the words of the shortest.
-    best = max(against, key=lambda each: (sum(answer_difference(each, other) <= 0.5 for other in against), -len(each.shown)))
+    best = max(
+        against, key=lambda each: (sum(answer_difference(each, other) <= 0.5 for other in against), -len(each.shown))
+    )
     count = sum(answer_difference(best, other) <= 0.5 for other in against)
     if count > 1:
         text = f"{count} of {len(peers)} peers answer “{best.shown}”, this one “{run.answer.shown}”"
     else:
-        text = f"{len(against)} of {len(peers)} peers answer otherwise, each in its own way; this one “{run.answer.shown}”"
+        text = (
+            f"{len(against)} of {len(peers)} peers answer otherwise, each in its own way; this one “{run.answer.shown}”"
+        )
     kind = "a number" if any(word.lstrip("-")[:1].isdigit() for word in run.answer.stated or ()) else "words"
     yield Evidence("other answer", text, f"another answer ({kind})", len(against), len(peers))
 

@@ -34,8 +34,9 @@ Basis = Literal["effects", "answers"]
 class Suspect(Struct, frozen=True):
     """One run with its rank. ``suspicion`` is its mean difference from ``n_peers`` runs of its task, from 0 to 1.
 
-    ``length_percentile`` and ``steps_percentile`` say how long it is among all runs of the input, from 0 to 100: that
-    is a matter of how hard a task is, and not used.
+    ``repeat`` counts from 0. ``length_percentile`` and ``steps_percentile`` say how long the run is among all runs of
+    the input, from 0 to 100: a matter of how hard its task is, which is not used. ``slices`` is what the metadata of
+    its case say, and ``place`` its number in the input, from 0.
     """
 
     rank: int
@@ -50,6 +51,7 @@ class Suspect(Struct, frozen=True):
     steps_percentile: float
     length_percentile: float
     evidence: tuple[Evidence, ...]
+    slices: tuple[str, ...]
     place: int
 
     @property
@@ -75,6 +77,7 @@ class SuspectReport(Struct, frozen=True):
     unranked: list[Unranked]
     tools: list[ToolMark]
     task_by: dict[str, int]
+    slice_counts: dict[str, int]
 
     @property
     def suspects(self) -> list[Suspect]:
@@ -95,9 +98,9 @@ def rank_runs(
     signatures: Signatures,
     *,
     alike: Callable[[list[str]], list[list[int]]] | None = None,
-    most_explained: int | None = None,
+    n_explained: int = 0,
 ) -> SuspectReport:
-    """Rank all runs that have peers. The evidence of the first ``most_explained`` is put into words; of all by default.
+    """Rank all runs that have peers. The evidence of suspects is put into words, and of at least the first so many.
 
     ``alike`` groups questions that mean the same (``tasks.groups_alike``), where an encoder is at hand.
     """
@@ -111,7 +114,9 @@ def rank_runs(
     for task in group_tasks(signatures.keys, by_field=signatures.task_field is not None, alike=alike):
         if len(task.runs) <= FEWEST_PEERS:
             n_peers = len(task.runs) - 1
-            reason = "no other run of the same task" if not n_peers else "one other run of the same task; two are needed"
+            reason = (
+                "no other run of the same task" if not n_peers else "one other run of the same task; two are needed"
+            )
             unranked.setdefault(reason, []).extend(task.runs)
             continue
         found = _verdicts(task, signatures, changes, any_written=bool(written))
@@ -121,7 +126,7 @@ def rank_runs(
         n_tasks += 1
         by[task.by] += len(task.runs)
         verdicts += found
-        task_of |= {place: task for place in task.runs}
+        task_of |= dict.fromkeys(task.runs, task)
     order = sorted(verdicts, key=lambda each: (-each.suspicion, *_tie_break(signatures.runs[each.place]), each.place))
     steps = array("I", sorted(run.n_steps for run in signatures.runs))
     lengths = array("I", sorted(run.n_characters for run in signatures.runs))
@@ -129,21 +134,34 @@ def rank_runs(
     for rank, verdict in enumerate(order, 1):
         run, task = signatures.runs[verdict.place], task_of[verdict.place]
         evidence: tuple[Evidence, ...] = ()
-        if most_explained is None or rank <= most_explained:
+        if rank <= n_explained or verdict.suspicion > SUSPICIOUS_FROM:
             peers = _peers(verdict.place, task.runs)
             evidence = explain(verdict.place, peers, signatures, changes, verdict.basis, by_name=_by_name(task))
         ranked.append(
             Suspect(
-                rank, run.case_id, run.repeat, round(verdict.suspicion, 4), verdict.n_peers, verdict.basis, task.by,
-                run.n_steps, run.n_characters, round(100 * percentile_rank(steps, run.n_steps), 1),
-                round(100 * percentile_rank(lengths, run.n_characters), 1), evidence, verdict.place,
-            )  # fmt: skip
+                rank,
+                run.case_id,
+                run.repeat,
+                round(verdict.suspicion, 4),
+                verdict.n_peers,
+                verdict.basis,
+                task.by,
+                run.n_steps,
+                run.n_characters,
+                round(100 * percentile_rank(steps, run.n_steps), 1),
+                round(100 * percentile_rank(lengths, run.n_characters), 1),
+                evidence,
+                tuple(f"{field}={value}" for field, value in map(signatures.slices.__getitem__, run.slices)),
+                run.place,
+            )
         )
     left_out = [
         Unranked(reason, len(places), tuple(signatures.runs[place].case_id for place in places[:3]))
         for reason, places in unranked.items()
     ]
-    return SuspectReport(len(signatures.runs), n_tasks, ranked, left_out, signatures.marks.all(), dict(by))
+    counts = Counter(number for run in signatures.runs for number in run.slices)
+    slices = {"=".join(signatures.slices[number]): count for number, count in counts.items()}
+    return SuspectReport(len(signatures.runs), n_tasks, ranked, left_out, signatures.marks.all(), dict(by), slices)
 
 
 def _verdicts(
@@ -153,7 +171,7 @@ def _verdicts(
     runs = task.runs
     if any(changes[place] for place in runs):
         held = [_held(changes[place], signatures, _by_name(task)) for place in runs]
-        return _compared(task, "effects", [list(map(hash, held)), held], _set_differences(held))
+        return _compared(task, "effects", _set_differences(held))
     answers = [signatures.runs[place].answer for place in runs]
     has_stated = all(each is not None and each.stated is not None for each in answers)
     if any_written and not has_stated:
@@ -161,12 +179,10 @@ def _verdicts(
         return [Verdict(place, 0.0, len(_peers(place, runs)), "effects") for place in runs]
     if all(each is None for each in answers):
         return []
-    return _compared(task, "answers", [], _answer_differences(answers))
+    return _compared(task, "answers", _answer_differences(answers))
 
 
-def _compared(
-    task: Task, basis: Basis, _unused: Sequence[object], difference: Callable[[int, int], float]
-) -> list[Verdict]:
+def _compared(task: Task, basis: Basis, difference: Callable[[int, int], float]) -> list[Verdict]:
     number_of = {place: number for number, place in enumerate(task.runs)}
     found = []
     for place in task.runs:
@@ -214,5 +230,5 @@ def _peers(place: int, runs: Sequence[int]) -> list[int]:
 
 
 def _tie_break(run: RunSignature) -> tuple[int, int, int]:
-    """Between runs that differ alike: those that raised or gave no answer first, then by calls that never went through."""
+    """Between runs that differ alike: those that raised or gave no answer first, then by calls that never succeeded."""
     return (-(run.error is not None or run.answer is None), -len(run.failed), -(run.loop is not None))

@@ -28,7 +28,7 @@ FEWEST_ROUNDS = 3
 """A call or a few that come again that often in a row are a loop."""
 
 # What names a task or one try at it is no kind of case.
-_NO_SLICE = frozenset((*TASK_FIELDS, "trial", "epoch", "seed", "run", "id", "trace_id", "session_id"))
+_NO_SLICE = frozenset((*TASK_FIELDS, "trial", "epoch", "seed", "run", "id", "trace_id", "session_id", "user_id"))
 _MOST_NAMES = 100
 _ERROR_TEXT = re.compile(r"\s*(?:error|exception|traceback)\b", re.IGNORECASE)
 _ONE_LINE = 240
@@ -36,12 +36,14 @@ _LONGEST_VALUE = 60
 
 
 class RunSignature(Struct, gc=False):
-    """One run. ``effects`` and ``path`` are numbers in the tables of ``Signatures``; ``failed`` tools never went through.
+    """One run. ``effects`` and ``path`` are numbers in the tables of ``Signatures``; ``failed`` tools never succeeded.
 
+    ``place`` is its number in the input, from 0, of all records that could be read.
     ``error`` is what the agent raised or reported, ``loop`` the tool that was called again and again, and ``slices``
     what its metadata say, as numbers.
     """
 
+    place: int
     case_id: str
     repeat: int
     effects: tuple[int, ...]
@@ -72,12 +74,15 @@ class Signatures:
         self._values: dict[str, set[str]] = {}
         self._answers: dict[AnswerSignature, AnswerSignature] = {}
         self._n_of_case: dict[str, int] = {}
+        self._n_read = 0
 
     def add(self, record: Record, *, case_id: str | None = None, repeat: int | None = None) -> None:
         """Take in one record; ``repeat`` counts from 0, by default the records of its id so far.
 
         A record that no metric could read is an ``InputProblem``.
         """
+        place = self._n_read
+        self._n_read += 1
         item = Item(record.case, record.trace, record.outcome)
         name = record.case.id if case_id is None else case_id
         if repeat is None:
@@ -106,6 +111,7 @@ class Signatures:
         self.keys.append(task_keys(record.case, self.task_field))
         self.runs.append(
             RunSignature(
+                place,
                 name,
                 repeat,
                 tuple(sorted(calls.effects)),

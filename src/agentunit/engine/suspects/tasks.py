@@ -41,8 +41,8 @@ class TaskKeys(NamedTuple):
 def task_keys(case: DatasetCase, field: str | None = None) -> TaskKeys:
     """The keys of a case. ``field`` is a field that says by itself which task it is (``metadata.ticket``).
 
-    >>> keys = [task_keys(DatasetCase(f"{name}/trial-{n}")) for name, n in (("refund", 0), ("refund", 1), ("return", 0))]
-    >>> keys[0].by_id == keys[1].by_id, keys[0].by_id == keys[2].by_id
+    >>> first, second, other = (task_keys(DatasetCase(id)).by_id for id in ("a/trial-0", "a/trial-1", "b/trial-0"))
+    >>> first == second, first == other
     (True, False)
     """
     metadata = case.metadata if isinstance(case.metadata, dict) else {}

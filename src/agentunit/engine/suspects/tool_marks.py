@@ -24,30 +24,37 @@ FEWEST_RESULTS = 3
 CLEAR_SHARE = 0.8
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_READING = frozenset(
-    "get list search find fetch read look lookup query check show view describe count calculate compute calculator "
-    "think reason plan verify validate is has can exists browse retrieve load preview estimate inspect summarize "
-    "summarise analyze analyse compare convert translate scrape crawl grep glob cat ls head tail detect classify "
-    "extract parse peek scan select ask answer finish".split()
-)
+_READING_WORDS = """
+get list search find fetch read look lookup query check show view describe count calculate compute calculator think
+reason plan verify validate is has can exists browse retrieve load preview estimate inspect summarize summarise
+analyze analyse compare convert translate scrape crawl grep glob cat ls head tail detect classify extract parse peek
+scan select ask answer finish
+"""
+_READING = frozenset(_READING_WORDS.split())
 # What they say of a thing follows a noun: order_status, customer_info.
-_READ_NOUNS = frozenset(
-    "status details detail info information history lookup search list balance price quote forecast weather report "
-    "summary schema stats statistics availability".split()
-)
-_WRITING = frozenset(
-    "create add insert update modify edit delete remove cancel reserve send publish submit pay charge refund buy "
-    "purchase sell move rename write save upload enable disable toggle activate deactivate grant revoke assign approve "
-    "reject resume suspend reset reboot restart reschedule invite reply forward notify escalate register unregister "
-    "subscribe unsubscribe lock unlock merge deploy commit push install uninstall refuel append replace rebook upsert "
-    "put patch archive withdraw deposit terminate dispatch redeem increment decrement".split()
-)
+_READ_NOUNS_WORDS = """
+status details detail info information history lookup search list balance price quote forecast weather report summary
+schema stats statistics availability
+"""
+_READ_NOUNS = frozenset(_READ_NOUNS_WORDS.split())
+_WRITING_WORDS = """
+create add insert update modify edit delete remove cancel reserve send publish submit pay charge refund buy purchase
+sell move rename write save upload enable disable toggle activate deactivate grant revoke assign approve reject resume
+suspend reset reboot restart reschedule invite reply forward notify escalate register unregister subscribe unsubscribe
+lock unlock merge deploy commit push install uninstall refuel append replace rebook upsert put patch archive withdraw
+deposit terminate dispatch redeem increment decrement
+"""
+_WRITING = frozenset(_WRITING_WORDS.split())
 # Nouns as well: they are what is done only where they come first, as in book_flight.
-_WRITING_FIRST = frozenset(
-    "book order record log email mail message return exchange transfer change set start stop open close make apply "
-    "issue copy share store post schedule call claim file report rate review dispute block trade hold".split()
-)
-_CODE = frozenset("bash shell terminal python code interpreter exec execute run sql command repl notebook".split())
+_WRITING_FIRST_WORDS = """
+book order record log email mail message return exchange transfer change set start stop open close make apply issue
+copy share store post schedule call claim file report rate review dispute block trade hold
+"""
+_WRITING_FIRST = frozenset(_WRITING_FIRST_WORDS.split())
+_CODE_WORDS = """
+bash shell terminal python code interpreter exec execute run sql command repl notebook
+"""
+_CODE = frozenset(_CODE_WORDS.split())
 _HANDING_OVER = re.compile(
     r"(?i)(transfer|escalate|hand|forward|route|connect|switch|delegate).*"
     r"(human|agent|person|operator|support|supervisor|representative|staff|team|assistant|expert)"
@@ -130,7 +137,7 @@ class ToolMarks:
         for tool in declared_tools(tools):
             if tool.read_only is None or len(self._declared) >= MOST_TOOLS:
                 continue
-            if self._declared.get(tool.name, ("", ""))[1] != "suite":
+            if tool.name not in self._declared or self._declared[tool.name][1] != "suite":
                 self._declared[tool.name] = ("read" if tool.read_only else "write", source)
 
     def may_write(self, name: str) -> bool:
