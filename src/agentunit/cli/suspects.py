@@ -138,7 +138,8 @@ def score_suspects(
 ) -> None:
     """Rank the runs of an input, print them, and leave with the exit code: 4 where no run has enough peers."""
     refuse_overwriting_inputs(given.files, out, errors_file)
-    signatures = Signatures(marks, task_field)
+    alike = _question_groups()
+    signatures = Signatures(marks, task_field, keeps_questions=alike is not None)
     errors: list[InputError] = []
     n_errors = 0
     with ExitStack() as stack:
@@ -151,7 +152,7 @@ def score_suspects(
                     _list_error(unread, stream)
                     if strict:
                         raise InputFailure(f"{error_line(unread)} (--strict stops at the first)")
-                report = rank_runs(signatures, alike=_question_groups(), n_explained=MOST_RUNS)
+                report = rank_runs(signatures, alike=alike, n_explained=MOST_RUNS)
                 report = _grounded(report, given)
         except RecordError as error:
             raise InputFailure(printable_line(str(error))) from None
@@ -181,8 +182,8 @@ def score_suspects(
         click.echo(printable_json({**data, "next": steps[:1], "exit_code": exit_code}))
     elif report.n_runs:
         print_suspects(report, shown, groups, Terminal(stderr=out == STDIN), next_steps=steps)
-        for each in errors:
-            click.echo(error_line(each), err=True)
+    for each in errors:
+        click.echo(error_line(each), err=True)
     if exit_code:
         click.echo(printable_line(headline), err=True)
         raise click.exceptions.Exit(exit_code)

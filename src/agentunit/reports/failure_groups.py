@@ -34,7 +34,7 @@ _SHARE_IN_SLICE = 0.8
 _MORE_THAN_ELSEWHERE = 0.2
 _NAMES = {
     "missing call": "did not call {}",
-    "further call": "called {}, which peers did not",
+    "further call": "called {}, which most peers did not",
     "other arguments": "called {}",
     "no answer": "no final answer",
     "loop": "called {} again and again",
@@ -92,7 +92,9 @@ def cause_groups(
     """
     found: dict[tuple[str, str], list[Cause]] = {}
     for cause in causes:
-        found.setdefault((cause.kind, message_shape(cause.words)), []).append(cause)
+        # Where in the code an error came from is told apart by failure_groups, which knows the tracebacks.
+        words = _PLACE.sub("", cause.words)
+        found.setdefault((cause.kind, message_shape(words)), []).append(cause)
     groups = []
     for (kind, shape), alike in sorted(found.items(), key=lambda item: -len(item[1])):
         first = alike[0]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -108,36 +108,40 @@ def rank_runs(
     changes = [frozenset(number for number in run.effects if number in written) for run in signatures.runs]
     verdicts: list[Verdict] = []
     task_of: dict[int, Task] = {}
+    witnesses_of: dict[int, list[int]] = {}
     unranked: dict[str, list[int]] = {}
     n_tasks = 0
     by: Counter[str] = Counter()
     for task in group_tasks(signatures.keys, by_field=signatures.task_field is not None, alike=alike):
-        if len(task.runs) <= FEWEST_PEERS:
-            n_peers = len(task.runs) - 1
-            reason = (
-                "no other run of the same task" if not n_peers else "one other run of the same task; two are needed"
-            )
-            unranked.setdefault(reason, []).extend(task.runs)
+        witnesses = _witnesses(task.runs, signatures.runs)
+        ended_well = set(witnesses)
+        ranked, left = [], []
+        for place in task.runs:
+            (ranked if len(witnesses) - (place in ended_well) >= FEWEST_PEERS else left).append(place)
+        if left:
+            unranked.setdefault(_why_unranked(task.runs), []).extend(left)
+        if not ranked:
             continue
-        found = _verdicts(task, signatures, changes, any_written=bool(written))
+        found = _verdicts(task, ranked, witnesses, signatures, changes, any_written=bool(written))
         if not found:
-            unranked.setdefault("no run of its task changed anything or gave an answer", []).extend(task.runs)
+            unranked.setdefault("no run of its task changed anything or gave an answer", []).extend(ranked)
             continue
         n_tasks += 1
-        by[task.by] += len(task.runs)
+        by[task.by] += len(ranked)
         verdicts += found
-        task_of |= dict.fromkeys(task.runs, task)
+        task_of |= dict.fromkeys(ranked, task)
+        witnesses_of |= dict.fromkeys(ranked, witnesses)
     order = sorted(verdicts, key=lambda each: (-each.suspicion, *_tie_break(signatures.runs[each.place]), each.place))
     steps = array("I", sorted(run.n_steps for run in signatures.runs))
     lengths = array("I", sorted(run.n_characters for run in signatures.runs))
-    ranked = []
+    suspects = []
     for rank, verdict in enumerate(order, 1):
         run, task = signatures.runs[verdict.place], task_of[verdict.place]
         evidence: tuple[Evidence, ...] = ()
         if rank <= n_explained or verdict.suspicion > SUSPICIOUS_FROM:
-            peers = _peers(verdict.place, task.runs)
+            peers = _peers(verdict.place, witnesses_of[verdict.place])
             evidence = explain(verdict.place, peers, signatures, changes, verdict.basis, by_name=_by_name(task))
-        ranked.append(
+        suspects.append(
             Suspect(
                 rank,
                 run.case_id,
@@ -161,42 +165,55 @@ def rank_runs(
     ]
     counts = Counter(number for run in signatures.runs for number in run.slices)
     slices = {"=".join(signatures.slices[number]): count for number, count in counts.items()}
-    return SuspectReport(len(signatures.runs), n_tasks, ranked, left_out, signatures.marks.all(), dict(by), slices)
+    return SuspectReport(len(signatures.runs), n_tasks, suspects, left_out, signatures.marks.all(), dict(by), slices)
+
+
+def _witnesses(runs: Sequence[int], signatures: Sequence[RunSignature]) -> list[int]:
+    """The runs of a task that others are compared with: one that ended with an error does not say what is right."""
+    return [place for place in runs if signatures[place].error is None]
+
+
+def _why_unranked(runs: Sequence[int]) -> str:
+    if len(runs) > FEWEST_PEERS:
+        return "other runs of the same task ended with an error; two without are needed"
+    return "no other run of the same task" if len(runs) == 1 else "one other run of the same task; two are needed"
 
 
 def _verdicts(
-    task: Task, signatures: Signatures, changes: Sequence[frozenset[int]], *, any_written: bool
+    task: Task,
+    runs: Sequence[int],
+    witnesses: Sequence[int],
+    signatures: Signatures,
+    changes: Sequence[frozenset[int]],
+    *,
+    any_written: bool,
 ) -> list[Verdict]:
-    """What is said of each run of one task; nothing where there is nothing to compare."""
-    runs = task.runs
-    if any(changes[place] for place in runs):
-        held = [_held(changes[place], signatures, _by_name(task)) for place in runs]
-        return _compared(task, "effects", _set_differences(held))
-    answers = [signatures.runs[place].answer for place in runs]
-    has_stated = all(each is not None and each.stated is not None for each in answers)
+    """What is said of each of these runs of one task; nothing where there is nothing to compare."""
+    if any(changes[place] for place in task.runs):
+        held = {place: _held(changes[place], signatures, _by_name(task)) for place in task.runs}
+        return _compared(runs, witnesses, "effects", lambda own, other: set_difference(held[own], held[other]))
+    answers = {place: signatures.runs[place].answer for place in task.runs}
+    has_stated = all((own := answers[place]) is not None and own.stated is not None for place in witnesses)
     if any_written and not has_stated:
         # All of them agree that nothing is to be changed. How each words its last sentence says nothing.
-        return [Verdict(place, 0.0, len(_peers(place, runs)), "effects") for place in runs]
-    if all(each is None for each in answers):
+        return [Verdict(place, 0.0, len(_peers(place, witnesses)), "effects") for place in runs]
+    if all(each is None for each in answers.values()):
         return []
-    return _compared(task, "answers", _answer_differences(answers))
+    return _compared(runs, witnesses, "answers", _answer_differences(answers))
 
 
-def _compared(task: Task, basis: Basis, difference: Callable[[int, int], float]) -> list[Verdict]:
-    number_of = {place: number for number, place in enumerate(task.runs)}
+def _compared(
+    runs: Sequence[int], witnesses: Sequence[int], basis: Basis, difference: Callable[[int, int], float]
+) -> list[Verdict]:
     found = []
-    for place in task.runs:
-        peers = _peers(place, task.runs)
-        mean = mean_difference([difference(number_of[place], number_of[peer]) for peer in peers])
+    for place in runs:
+        peers = _peers(place, witnesses)
+        mean = mean_difference([difference(place, peer) for peer in peers])
         found.append(Verdict(place, mean or 0.0, len(peers), basis))
     return found
 
 
-def _set_differences(held: Sequence[frozenset[object]]) -> Callable[[int, int], float]:
-    return lambda own, other: set_difference(held[own], held[other])
-
-
-def _answer_differences(answers: Sequence[AnswerSignature | None]) -> Callable[[int, int], float]:
+def _answer_differences(answers: Mapping[int, AnswerSignature | None]) -> Callable[[int, int], float]:
     known: dict[tuple[int, int], float] = {}
 
     def difference(own: int, other: int) -> float:

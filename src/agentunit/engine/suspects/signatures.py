@@ -22,6 +22,7 @@ from agentunit.metrics.inputs import Item, payload_of
 MOST_STEPS = 64
 """So many tool calls of a run are compared with those of its peers to say where it leaves them."""
 MOST_EFFECTS = 100
+MOST_QUESTIONS_KEPT = 20_000
 MOST_FIELDS = 8
 MOST_VALUES = 50
 FEWEST_ROUNDS = 3
@@ -58,9 +59,17 @@ class RunSignature(Struct, gc=False):
 
 
 class Signatures:
-    """The signatures of an input, built record by record."""
+    """The signatures of an input, built record by record.
 
-    def __init__(self, said: Mapping[str, Mark] | None = None, task_field: str | None = None) -> None:
+    ``said`` are marks of tools by their names, ``task_field`` a field that says which task a run is of.
+    ``keeps_questions`` keeps the texts of questions, so that they can be compared in meaning.
+    """
+
+    def __init__(
+        self, said: Mapping[str, Mark] | None = None, task_field: str | None = None, *, keeps_questions: bool = False
+    ) -> None:
+        self._keeps_questions = keeps_questions
+        self._n_questions = 0
         self.marks = ToolMarks(said)
         self.runs: list[RunSignature] = []
         self.keys: list[TaskKeys] = []
@@ -108,7 +117,13 @@ class Signatures:
             answer = self._answers.setdefault(answer, answer)
         outcome = item.outcome
         error = outcome.error if isinstance(outcome, Outcome) and isinstance(outcome.error, str) else None
-        self.keys.append(task_keys(record.case, self.task_field))
+        keys = task_keys(record.case, self.task_field)
+        if keys.question is not None:
+            # Only a comparison in meaning reads them again.
+            kept = self._keeps_questions and self._n_questions < MOST_QUESTIONS_KEPT
+            self._n_questions += kept
+            keys = keys if kept else keys._replace(question=None)
+        self.keys.append(keys)
         self.runs.append(
             RunSignature(
                 place,
