@@ -40,6 +40,7 @@ _NAMES = {
     "loop": "called {} again and again",
     "not supported": "not supported: {}",
     "leaves its peers": "called {}",
+    "low score": "scored low in {}",
 }
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _VALUES = re.compile(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*\b|\d+(?:[.,:]\d+)*")

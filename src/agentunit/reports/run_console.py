@@ -58,6 +58,10 @@ def print_stored_run(
         console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
         for line in describe_groups(reported.failures):
             print_line(f"  {line}", console)
+    if reported.causes:
+        console.print("\n[bold]Low scores by cause[/bold]")
+        for line in describe_groups(reported.causes):
+            print_line(f"  {line}", console)
     worst = _worst_views(reported)
     if worst:
         console.print("\n[bold]Worst cases[/bold]")

@@ -115,7 +115,8 @@ def rank_runs(
     for task in group_tasks(signatures.keys, by_field=signatures.task_field is not None, alike=alike):
         witnesses = _witnesses(task.runs, signatures.runs)
         ended_well = set(witnesses)
-        ranked, left = [], []
+        ranked: list[int] = []
+        left: list[int] = []
         for place in task.runs:
             (ranked if len(witnesses) - (place in ended_well) >= FEWEST_PEERS else left).append(place)
         if left:
