@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
+from judge_decisions import mark_of
+from judge_server import JudgeServer
 
+from agentunit.backends.judge.settings import configure_judge
+from agentunit.backends.quality import load_backend
 from agentunit.core.case import DatasetCase
 from agentunit.core.codec import encode_record
 from agentunit.core.outcome import Outcome
@@ -152,3 +156,38 @@ def test_groups_name_the_slice_they_live_in(invoke, tmp_path):
 def test_an_output_is_not_written_over_an_input(invoke, tmp_path):
     write(tmp_path / "runs.jsonl", RECORDS)
     assert invoke("score", "runs.jsonl", "--suspects", "--out", "runs.jsonl").exit_code == 2
+
+
+@pytest.fixture
+def no_judge(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGENTUNIT_JUDGE_CACHE", str(tmp_path / "replies"))
+    yield
+    configure_judge()
+    load_backend("judge").close()
+
+
+def test_a_judge_names_causes_where_it_is_named_and_sees_masked_evidence(invoke, tmp_path, no_judge):
+    write(tmp_path / "runs.jsonl", RECORDS)
+    answer = {"names": ["Refund forgotten"]}
+    with JudgeServer(lambda body: {"mark": mark_of(body), **answer}) as server:
+        judge = ("--backend", "judge", "--judge-url", server.url, "--judge-model", "m", "--yes")
+        result = invoke("score", "runs.jsonl", "--suspects", *judge)
+        assert result.exit_code == 0, result.output
+        assert "1 × Refund forgotten" in result.stdout
+        assert "the names of causes asks a judge: masked evidence of 1 case" in result.stderr
+        (call,) = server.calls
+        assert "send_refund" in str(call.body)
+        assert "ada@example.org" not in str(call.body)
+        answer["names"] = []
+        unnamed = invoke("score", "runs.jsonl", "--suspects", *judge, "--no-cache")
+    assert unnamed.exit_code == 0
+    assert "1 × did not call send_refund" in unnamed.stdout
+    assert "note: the judge named no cause" in unnamed.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--judge-url", "http://127.0.0.1:9/v1"), ("--backend", "ragas"), ("--param", "cost.currency=USD")]
+)
+def test_a_judge_that_nobody_asks_for_names_is_refused(invoke, tmp_path, no_judge, arguments):
+    write(tmp_path / "runs.jsonl", RECORDS)
+    assert invoke("score", "runs.jsonl", "--suspects", *arguments).exit_code == 2

@@ -162,6 +162,7 @@ def score(
     agentunit score traces.jsonl --metrics faithfulness --backend judge
     agentunit score traces.jsonl --suspects
     """
+    choice.configure()
     if suspects:
         refuse_with_suspects(
             metrics=names, by=by, jobs=jobs, engine=engine, resume=resume, plan=plan, again=again, expected=expected
@@ -177,11 +178,11 @@ def score(
             strict=strict,
             max_errors=max_errors,
             show_personal_data=show_personal_data,
+            choice=choice,
         )
         return
     if task_field is not None or tool_marks:
         raise click.UsageError("--task and --mark say how runs are compared: they go with --suspects")
-    choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     if names_run(files, store_path):
         if engine is not None:

@@ -11,6 +11,9 @@ from typing import IO, Any, TypeVar
 import click
 from msgspec import structs
 
+from agentunit.backends.quality import LEXICAL
+from agentunit.cli.cause_names import check_choice, named_by_judge
+from agentunit.cli.judge_options import JudgeChoice
 from agentunit.cli.options import InputFailure, end_signals_interrupt, open_store
 from agentunit.cli.outputs import open_for_writing
 from agentunit.cli.streams import remember_exit_code
@@ -135,10 +138,12 @@ def score_suspects(
     strict: bool,
     max_errors: int,
     show_personal_data: bool,
+    choice: JudgeChoice,
 ) -> None:
     """Rank the runs of an input, print them, and leave with the exit code: 4 where no run has enough peers."""
     refuse_overwriting_inputs(given.files, out, errors_file)
-    alike = _question_groups()
+    check_choice(choice)
+    alike = None if choice.backend == LEXICAL else _question_groups()
     signatures = Signatures(marks, task_field, keeps_questions=alike is not None)
     errors: list[InputError] = []
     n_errors = 0
@@ -153,7 +158,7 @@ def score_suspects(
                     if strict:
                         raise InputFailure(f"{error_line(unread)} (--strict stops at the first)")
                 report = rank_runs(signatures, alike=alike, n_explained=MOST_RUNS)
-                report = _grounded(report, given)
+                report = report if choice.backend == LEXICAL else _grounded(report, given)
         except RecordError as error:
             raise InputFailure(printable_line(str(error))) from None
         except KeyboardInterrupt:
@@ -163,6 +168,8 @@ def score_suspects(
     exit_code, headline = _decide(report, n_errors, max_errors)
     remember_exit_code(exit_code)
     groups = suspect_groups(report, given.reference, mask)
+    if choice.backend == "judge" and groups:
+        groups = named_by_judge(groups, choice)
     if out is not None:
         whole = masked_report(report, mask, None)
         with open_for_writing(out) as lines:
