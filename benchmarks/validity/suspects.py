@@ -130,7 +130,7 @@ def mean_over_sets(sets: Sequence[SuspectSet], scorer: Scorer, statistic: str, n
     low = high = None
     if len(widths) == len(values):
         half = sqrt(sum(width**2 for width in widths)) / len(widths)
-        low, high = mean - half, mean + half
+        low, high = max(0.0, mean - half), min(1.0, mean + half)
     verdict = verdict_of("AUROC", low, high) if statistic == "AUROC" else ""
     n = sum(each.n for each in figures)
     return Figure(scorer, name, statistic, n, tidy(mean), tidy(low), tidy(high), verdict, len(values))

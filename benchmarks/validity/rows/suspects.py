@@ -21,7 +21,7 @@ from benchmarks.validity.suspects import (
 NAMES = {
     "taubench_airline_gpt4o": "tau-bench airline",
     "mast_ag2_experiments": "AG2 mathematics (MAST)",
-    "tau2_sims": "tau2 (telecom)",
+    "tau2_sims": "tau2, three domains",
 }
 SHORT = Baseline(SHORT_RUN.name, "the fewer steps, the better", lambda record: -float(len(record.trace.events)))
 
@@ -55,7 +55,8 @@ def measure(data: LabelledData) -> Family:
         cannot=(
             "Saying that a run is wrong: on a task that most runs fail, the one that does it is the suspect. It says "
             "nothing about tasks that ran only once or twice, and little where right answers differ in wording or "
-            "every right run takes another way."
+            "every right run takes another way. Who only reads the first tenth finds failed runs of customer service "
+            "as often by taking the longest ones; those are the runs of the hardest tasks."
         ),
         baselines=(SHORT,),
         headline=_means(counted),

@@ -22,7 +22,7 @@ from agentunit.core.codec import RecordError
 from agentunit.core.records import Record
 from agentunit.core.results import InputError, encode_json
 from agentunit.engine.case_fields import check_field
-from agentunit.engine.decision import EXIT_CANNOT_TELL, EXIT_ERRORS, EXIT_PASS
+from agentunit.engine.decision import decide_ranking
 from agentunit.engine.suspects.grounding import MOST_RUNS, local_groundedness, unsupported
 from agentunit.engine.suspects.ranking import SuspectReport, rank_runs
 from agentunit.engine.suspects.signatures import Signatures
@@ -165,8 +165,8 @@ def score_suspects(
             click.echo(f"stopped after {len(signatures.runs):,} runs; nothing was ranked", err=True)
             raise click.exceptions.Exit(_INTERRUPTED) from None
     mask = Mask(show_all=show_personal_data)
-    exit_code, headline = _decide(report, n_errors, max_errors)
-    remember_exit_code(exit_code)
+    decision = decide_ranking(report.n_runs, len(report.runs), n_errors, max_errors)
+    remember_exit_code(decision.exit_code)
     groups = suspect_groups(report, given.reference, mask)
     if choice.backend == "judge" and groups:
         groups = named_by_judge(groups, choice)
@@ -186,14 +186,14 @@ def score_suspects(
         print_reading(given.source, Terminal(stderr=as_json or out == STDIN))
     if as_json:
         data = {"n_suspects": len(report.suspects), **structs.asdict(shown), "groups": groups, "n_errors": n_errors}
-        click.echo(printable_json({**data, "next": steps[:1], "exit_code": exit_code}))
+        click.echo(printable_json({**data, "next": steps[:1], "exit_code": decision.exit_code}))
     elif report.n_runs:
         print_suspects(report, shown, groups, Terminal(stderr=out == STDIN), next_steps=steps)
     for each in errors:
         click.echo(error_line(each), err=True)
-    if exit_code:
-        click.echo(printable_line(headline), err=True)
-        raise click.exceptions.Exit(exit_code)
+    if decision.exit_code:
+        click.echo(printable_line(decision.headline), err=True)
+        raise click.exceptions.Exit(decision.exit_code)
 
 
 def _take_in(given: SuspectInput, signatures: Signatures) -> Iterator[InputError]:
@@ -246,19 +246,6 @@ def _grounded(report: SuspectReport, given: SuspectInput) -> SuspectReport:
         if place >= last:
             break
     return structs.replace(report, runs=runs)
-
-
-def _decide(report: SuspectReport, n_errors: int, max_errors: int) -> tuple[int, str]:
-    if not report.n_runs and not n_errors:
-        return EXIT_ERRORS, "nothing to rank: the input holds no records"
-    if n_errors > max_errors:
-        return EXIT_ERRORS, f"errors: {n_errors} unreadable, allowed: {max_errors} (--max-errors)"
-    if not report.runs:
-        return (
-            EXIT_CANNOT_TELL,
-            "no run could be ranked: none has two other runs of the same task; the data cannot tell",
-        )
-    return EXIT_PASS, ""
 
 
 def _list_error(error: InputError, stream: IO[bytes] | None) -> None:
