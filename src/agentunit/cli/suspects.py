@@ -24,7 +24,7 @@ from agentunit.core.results import InputError, encode_json
 from agentunit.engine.case_fields import check_field
 from agentunit.engine.decision import decide_ranking
 from agentunit.engine.suspects.grounding import MOST_RUNS, local_groundedness, unsupported
-from agentunit.engine.suspects.ranking import SuspectReport, rank_runs
+from agentunit.engine.suspects.ranking import Suspect, SuspectReport, rank_runs
 from agentunit.engine.suspects.signatures import Signatures
 from agentunit.engine.suspects.tasks import groups_alike
 from agentunit.engine.suspects.tool_marks import Mark, parse_marks
@@ -102,23 +102,25 @@ class SuspectInput:
         self.source = None if self.run_id else trace_files_from(files, format_name, group_by)
         self.can_read_again = STDIN not in files
 
-    def records(self, *, again: bool = False) -> Iterator[tuple[Record | InputError, int | None]]:
-        """Every record with its repeat, where the store says it; what cannot be read comes as an error."""
+    def records(self, *, again: bool = False) -> Iterator[tuple[Record | InputError, int | None, str]]:
+        """Every record with its repeat, where the store says it, and its file; what cannot be read is an error."""
         if self.run_id is not None:
             with open_store(self._store_path, read_only=True) as store:
                 for stored in store.records(self.run_id):
-                    yield stored.record, stored.repeat
+                    yield stored.record, stored.repeat, ""
             return
         source = trace_files_from(self.files, self._format, self._group_by) if again else self.source
+        # Records of sessions come when all files are read.
+        by_file = self._group_by == "trace"
         for each in source or ():
-            yield each, None
+            yield each, None, (source.current_file or "") if by_file and source is not None else ""
 
-    def show_command(self, case_id: str, repeat: int) -> str:
+    def show_command(self, run: Suspect) -> str:
         """The command that shows one of its runs."""
-        more = ["--repeat", str(repeat + 1)] if repeat else []
+        more = ["--repeat", str(run.repeat + 1)] if run.repeat else []
         if self.run_id is not None:
             more += store_arguments(self._store_path)
-        return shlex.join(["agentunit", "show", self.reference, printable_line(case_id), *more])
+        return shlex.join(["agentunit", "show", run.source or self.reference, printable_line(run.case_id), *more])
 
     @property
     def reference(self) -> str:
@@ -174,12 +176,10 @@ def score_suspects(
         whole = masked_report(report, mask, None)
         with open_for_writing(out) as lines:
             for run in whole.runs:
-                lines.write(
-                    encode_json({**structs.asdict(run), "next": given.show_command(run.case_id, run.repeat)}) + b"\n"
-                )
+                lines.write(encode_json({**structs.asdict(run), "next": given.show_command(run)}) + b"\n")
     shown = masked_report(report, mask, rows_shown(all_rows))
     first = next(iter(report.suspects or report.runs), None)
-    steps = [] if first is None else [given.show_command(first.case_id, first.repeat)]
+    steps = [] if first is None else [given.show_command(first)]
     if out is not None and out != STDIN:
         steps.append(f"every run's rank and evidence is in {out}")
     if given.source is not None:
@@ -201,12 +201,12 @@ def _take_in(given: SuspectInput, signatures: Signatures) -> Iterator[InputError
     progress = Progress("runs", fraction=given.source.fraction if given.source else lambda: None)
     if given.source is not None:
         given.source.on_progress = progress.touch
-    for each, repeat in progress.watch(given.records()):
+    for each, repeat, source in progress.watch(given.records()):
         if isinstance(each, InputError):
             yield each
             continue
         try:
-            signatures.add(each, repeat=repeat)
+            signatures.add(each, repeat=repeat, source=source)
         except InputProblem as problem:
             yield InputError(each.case.id, None, str(problem))
 
@@ -236,7 +236,7 @@ def _grounded(report: SuspectReport, given: SuspectInput) -> SuspectReport:
         return report
     runs = list(report.runs)
     last = max(wanted)
-    records = (each for each, _ in given.records(again=True) if not isinstance(each, InputError))
+    records = (each for each, *_ in given.records(again=True) if not isinstance(each, InputError))
     for place, record in enumerate(Progress("runs read again").watch(records)):
         if place in wanted:
             found = unsupported(record, metric)

@@ -68,7 +68,10 @@ class FailureGroup(Struct, frozen=True):
 
 
 class Cause(Struct, frozen=True):
-    """Why one case failed or is suspected. ``words`` are what cases with the same cause share."""
+    """Why one case failed or is suspected. ``words`` are what cases with the same cause share.
+
+    ``reference`` is the run or file to show it of, where that is not the one of all.
+    """
 
     case_id: str
     repeat: int
@@ -76,6 +79,7 @@ class Cause(Struct, frozen=True):
     words: str
     error: str
     slices: tuple[str, ...] = ()
+    reference: str = ""
 
 
 def cause_groups(
@@ -101,7 +105,7 @@ def cause_groups(
         first = alike[0]
         slice = _slice_of(alike, slice_counts or {}, n_records)
         name, error, shown_slice = mask([group_name(kind, shape), first.error, slice or ""])
-        show = ["agentunit", "show", run_reference, printable_line(first.case_id)]
+        show = ["agentunit", "show", first.reference or run_reference, printable_line(first.case_id)]
         show += ["--repeat", str(first.repeat + 1)] if first.repeat else []
         ids = tuple(dict.fromkeys(cause.case_id for cause in alike))
         groups.append(

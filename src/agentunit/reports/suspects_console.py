@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 
 from msgspec import structs
@@ -47,7 +48,7 @@ def masked_report(report: SuspectReport, mask: Mask, n_shown: int | None) -> Sus
 def suspect_groups(report: SuspectReport, reference: str, mask: Mask) -> list[FailureGroup]:
     """The suspects by cause: what tells most about each."""
     causes = (
-        Cause(run.case_id, run.repeat, first.kind, first.cause, first.text, run.slices)
+        Cause(run.case_id, run.repeat, first.kind, first.cause, first.text, run.slices, run.source)
         for run in report.suspects
         for first in run.evidence[:1]
     )
@@ -68,8 +69,9 @@ def print_suspects(
     ranked = f"{counted(len(report.runs), 'run')} of {counted(report.n_tasks, 'task')} ranked"
     title.append(f"   {ranked}, {n_suspects:,} differ from most of their peers", style="not bold dim")
     console.print(title, soft_wrap=True)
+    several = len({run.source for run in report.runs}) > 1
     for run in shown.runs:
-        _print_run(run, console)
+        _print_run(run, console, with_source=several)
     if len(shown.runs) < len(report.runs):
         console.print(
             f"… and {len(report.runs) - len(shown.runs):,} more (--all shows them)", style="dim", highlight=False
@@ -92,11 +94,13 @@ def print_suspects(
     print_next(next_steps, console)
 
 
-def _print_run(run: Suspect, console: Console) -> None:
+def _print_run(run: Suspect, console: Console, *, with_source: bool) -> None:
     head = Text(f"\n{run.rank:>3}  ", style="dim")
     head.append(printable_line(run.case_id, 120), style="bold")
     if run.repeat:
         head.append(f" repeat {run.repeat + 1}", style="dim")
+    if with_source and run.source:
+        head.append(f" in {printable_line(os.path.basename(run.source), 80)}", style="dim")
     head.append(f"   {run.suspicion:.2f}", style="red" if run.is_suspect else "")
     head.append(f" · {run.basis} against {counted(run.n_peers, 'peer')}", style="dim")
     head.append(f" · steps p{run.steps_percentile:.0f}, length p{run.length_percentile:.0f}", style="dim")

@@ -14,6 +14,7 @@ from msgspec import Struct
 LONGEST_VALUE = 32
 """So many characters of an argument are kept to be shown; the whole of it counts when two are compared."""
 MOST_ARGUMENTS = 24
+SHOWN_ARGUMENTS = 4
 FREE_TEXT_WORDS = 6
 """An argument of so many words is a text that every run words in its own way: that it is there is compared."""
 
@@ -28,8 +29,9 @@ class Effect(Struct, frozen=True, gc=False):
     arguments: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
-        inside = ", ".join(f"{name}={value.partition(chr(0))[0]}" for name, value in self.arguments)
-        return f"{self.tool}({inside})"
+        shown = [f"{name}={value.partition(chr(0))[0]}" for name, value in self.arguments[:SHOWN_ARGUMENTS]]
+        more = len(self.arguments) - len(shown)
+        return f"{self.tool}({', '.join([*shown, f'{more} more'] if more else shown)})"
 
 
 def effect_of(tool: str, arguments: Any) -> Effect:

@@ -34,14 +34,15 @@ Basis = Literal["effects", "answers"]
 class Suspect(Struct, frozen=True):
     """One run with its rank. ``suspicion`` is its mean difference from ``n_peers`` runs of its task, from 0 to 1.
 
-    ``repeat`` counts from 0. ``length_percentile`` and ``steps_percentile`` say how long the run is among all runs of
-    the input, from 0 to 100: a matter of how hard its task is, which is not used. ``slices`` is what the metadata of
-    its case say, and ``place`` its number in the input, from 0.
+    ``repeat`` counts from 0, ``source`` is its file. ``length_percentile`` and ``steps_percentile`` say how long the
+    run is among all runs of the input, from 0 to 100: a matter of how hard its task is, which is not used. ``slices``
+    is what the metadata of its case say, and ``place`` its number in the input, from 0.
     """
 
     rank: int
     case_id: str
     repeat: int
+    source: str
     suspicion: float
     n_peers: int
     basis: Basis
@@ -147,6 +148,7 @@ def rank_runs(
                 rank,
                 run.case_id,
                 run.repeat,
+                run.source,
                 round(verdict.suspicion, 4),
                 verdict.n_peers,
                 verdict.basis,

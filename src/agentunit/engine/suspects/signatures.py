@@ -39,7 +39,7 @@ _LONGEST_VALUE = 60
 class RunSignature(Struct, gc=False):
     """One run. ``effects`` and ``path`` are numbers in the tables of ``Signatures``; ``failed`` tools never succeeded.
 
-    ``place`` is its number in the input, from 0, of all records that could be read.
+    ``place`` is its number in the input, from 0, of all records that could be read, and ``source`` its file.
     ``error`` is what the agent raised or reported, ``loop`` the tool that was called again and again, and ``slices``
     what its metadata say, as numbers.
     """
@@ -47,6 +47,7 @@ class RunSignature(Struct, gc=False):
     place: int
     case_id: str
     repeat: int
+    source: str
     effects: tuple[int, ...]
     path: bytes
     answer: AnswerSignature | None
@@ -82,21 +83,21 @@ class Signatures:
         self._slice_numbers: dict[tuple[str, str], int] = {}
         self._values: dict[str, set[str]] = {}
         self._answers: dict[AnswerSignature, AnswerSignature] = {}
-        self._n_of_case: dict[str, int] = {}
+        self._n_of_case: dict[tuple[str, str], int] = {}
         self._n_read = 0
 
-    def add(self, record: Record, *, case_id: str | None = None, repeat: int | None = None) -> None:
-        """Take in one record; ``repeat`` counts from 0, by default the records of its id so far.
+    def add(self, record: Record, *, repeat: int | None = None, source: str = "") -> None:
+        """Take in one record; ``repeat`` counts from 0, by default the records of its id and ``source`` so far.
 
         A record that no metric could read is an ``InputProblem``.
         """
         place = self._n_read
         self._n_read += 1
         item = Item(record.case, record.trace, record.outcome)
-        name = record.case.id if case_id is None else case_id
+        name = record.case.id
         if repeat is None:
-            repeat = self._n_of_case.get(name, 0)
-            self._n_of_case[name] = repeat + 1
+            repeat = self._n_of_case.get((source, name), 0)
+            self._n_of_case[source, name] = repeat + 1
         self.marks.declare(item.trace_metadata.get("tools"), "recorded")
         self.marks.declare(item.case.tools, "suite")
         calls = _Calls(self)
@@ -129,6 +130,7 @@ class Signatures:
                 place,
                 name,
                 repeat,
+                source,
                 tuple(sorted(calls.effects)),
                 calls.path.tobytes(),
                 answer,
