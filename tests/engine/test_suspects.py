@@ -163,6 +163,13 @@ def test_the_same_question_of_other_customers_is_compared_by_names_of_tools():
     assert [each.case_id for each in report.suspects] == ["trace-odd"]
 
 
+def test_one_id_with_two_questions_is_two_tasks():
+    asked = ["Please cancel my order", "Please book a room for me", "What is it that I owe you?"]
+    report = ranked([run("1", call("cancel_order", id=n), query=query) for n in range(3) for query in asked[: 1 + n]])
+    assert report.n_tasks == 1
+    assert [each.n_peers for each in report.runs] == [2, 2, 2]
+
+
 def test_short_questions_match_nothing():
     assert not ranked([run(f"t{n}", call("cancel_order", id=1), query="Hi there!") for n in range(4)]).runs
 

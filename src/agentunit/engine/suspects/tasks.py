@@ -52,9 +52,13 @@ def task_keys(case: DatasetCase, field: str | None = None) -> TaskKeys:
             return TaskKeys(_digest("field", *values), None, True, None)
     named = next((metadata[name] for name in TASK_FIELDS if metadata.get(name) not in (None, "")), None)
     parts = [str(metadata.get(name) or "") for name in TASK_PARTS]
-    identity = case.id if named is None else named
-    by_id = _digest("named" if named is not None else "id", _REPEAT.sub("", str(identity)), *parts)
+    identity = str(case.id if named is None else named)
+    without_repeat = _REPEAT.sub("", identity)
     question = normalized_question(case.query) if isinstance(case.query, str) else ""
+    # Files of several tasks often number their samples from 1: one id with two questions is two tasks, unless it is
+    # said that they are tries at one, whose simulated users word the question in their own ways.
+    asked = question if named is None and without_repeat == identity else ""
+    by_id = _digest("id" if named is None else "named", without_repeat, asked, *parts)
     if len(question.split()) < FEWEST_WORDS:
         return TaskKeys(by_id, None, named is not None, None)
     context = [str(each) for each in case.context] if isinstance(case.context, list) else []
