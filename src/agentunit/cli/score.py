@@ -56,10 +56,10 @@ from agentunit.engine.scoring import score as score_records
 from agentunit.engine.slices import Slices, slices_of_run
 from agentunit.engine.suspects.tool_marks import Mark
 from agentunit.metrics.base import describe
-from agentunit.reports.console import Terminal, error_line, print_run
+from agentunit.reports.console import Terminal, error_line, print_causes, print_next, print_run
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
-from agentunit.reports.reported_run import Mask
+from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.reports.slice_table import print_slices
 from agentunit.reports.trace_console import print_reading
 from agentunit.store.parquet_table import is_table_name
@@ -335,6 +335,7 @@ def score_stored_run(
         mask = Mask(show_all=show_personal_data)
         summary = mask.summary(scored.summary())
         table = None if by is None else mask.slices(sliced_as_asked(slices_of_run, scored, by))
+        causes = [] if as_json else ReportedRun(scored, store=store, show_personal_data=show_personal_data).causes
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
     if as_json:
@@ -343,7 +344,9 @@ def score_stored_run(
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
         if table is not None:
             print_slices(table, infos, Terminal(), all_rows=all_rows)
-        print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
+        print_run(summary, infos, Terminal())
+        print_causes(causes, Terminal())
+        print_next([f"agentunit show {header.id}"], Terminal())
     _leave(decision, summary, as_json)
 
 
