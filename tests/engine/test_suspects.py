@@ -224,6 +224,8 @@ MARKS = [
     ("github.list_issues", "read"), ("mcp__github__create_issue", "write"), ("cancel_pending_order", "write"),
     ("book_reservation", "write"), ("return_delivered_order_items", "write"), ("sendEmail", "write"),
     ("transfer_funds", "write"), ("transfer_to_human_agents", "read"), ("escalateToSupervisor", "read"),
+    ("transfer_to_billing", "read"), ("handoff_to_refunds", "read"), ("transfer_to_savings_account", "write"),
+    ("call_subagent", "read"), ("open", "unknown"), ("open_page", "read"), ("open_ticket", "write"), ("book", "write"),
     ("order_cancel", "write"), ("update", "write"), ("set_network_mode", "write"), ("bash", "unknown"),
     ("execute_sql", "unknown"), ("foo", "unknown"), ("", "unknown"), ("123", "unknown"),
 ]  # fmt: skip

@@ -18,7 +18,7 @@ MOST_RUNS = 10
 CLEARLY_BELOW = 0.25
 """A sentence with a lower probability of being supported is named."""
 _OWN_CHOICE = ("", "auto", "local", "local-large")
-_LONGEST = 160
+_LONGEST, _LONGEST_READ = 160, 1_000
 _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?(?:USD|EUR|dollars?|euros?)\b", re.IGNORECASE)
 _DATE = re.compile(
     r"\b\d{4}-\d\d-\d\d\b|\b\d{1,2}:\d\d\b|\b(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.? \d"
@@ -64,6 +64,7 @@ def sentence_kind(text: str) -> str:
     >>> sentence_kind("Your order has been cancelled."), sentence_kind("The item is blue.")
     ('something said to be done', 'a statement')
     """
+    text = text[:_LONGEST_READ]
     if _MONEY.search(text):
         return "an amount of money"
     if _DATE.search(text):

@@ -34,6 +34,7 @@ _MOST_NAMES = 100
 _ERROR_TEXT = re.compile(r"\s*(?:error|exception|traceback)\b", re.IGNORECASE)
 _ONE_LINE = 240
 _LONGEST_VALUE = 60
+_LONGEST_NAME = 200
 
 
 class RunSignature(Struct, gc=False):
@@ -201,7 +202,7 @@ class _Calls:
 
     def add(self, payload: dict[str, Any]) -> None:
         name = payload.get("name")
-        name = name if isinstance(name, str) and name else "(unnamed)"
+        name = name[:_LONGEST_NAME] if isinstance(name, str) and name else "(unnamed)"
         owner = self._owner
         number = owner.tool_number(name)
         if len(self.path) < MOST_STEPS:

@@ -56,9 +56,18 @@ bash shell terminal python code interpreter exec execute run sql command repl no
 """
 _CODE = frozenset(_CODE_WORDS.split())
 _HANDING_OVER = re.compile(
-    r"(?i)(transfer|escalate|hand|forward|route|connect|switch|delegate).*"
+    r"(?i)(transfer|escalate|hand|forward|route|connect|switch|delegate|call).*"
     r"(human|agent|person|operator|support|supervisor|representative|staff|team|assistant|expert)"
+    # What frameworks call the tool that hands over to another agent, whatever that agent is called.
+    r"|^(transfer|hand_?off|delegate)_?to_(?!.*(account|bank|wallet|savings|card))"
 )
+# By themselves these may mean anything: open a page, or a ticket.
+_NEED_A_NOUN_WORDS = """
+open call file report rate review log record hold block start stop claim message copy share store change issue make
+apply trade
+"""
+_NEED_A_NOUN = frozenset(_NEED_A_NOUN_WORDS.split())
+_OPENED_TO_READ = frozenset(("file", "page", "url", "document", "browser", "website", "link", "tab", "folder"))
 _DONE = re.compile(
     r"(?i)\b(ok|success\w*|done|created|updated|deleted|removed|sent|saved|booked|cancel+ed|confirmed|completed|"
     r"accepted|submitted|scheduled|added|stored)\b"
@@ -100,7 +109,9 @@ def mark_of_name(name: str) -> tuple[Mark, str]:
     noun = next((word for word in words if word in _READ_NOUNS), None)
     if noun is not None and words[0] != noun:
         return "read", noun
-    if words[0] in _WRITING_FIRST:
+    if words[0] == "open" and not _OPENED_TO_READ.isdisjoint(words):
+        return "read", "open"
+    if words[0] in _WRITING_FIRST and (len(words) > 1 or words[0] not in _NEED_A_NOUN):
         return "write", words[0]
     if code := next((word for word in words if word in _CODE), None):
         return "unknown", f"{code} runs code, which may do anything"
