@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence, Set
+from math import fsum
 
 
 def set_difference(own: Set[object], other: Set[object]) -> float:
@@ -28,7 +29,8 @@ def mean_difference(differences: Sequence[float]) -> float | None:
     >>> mean_difference([0.0, 1.0, 1.0, 1.0]), mean_difference([])
     (0.75, None)
     """
-    return sum(differences) / len(differences) if differences else None
+    # Exactly rounded: runs that differ alike must tie, in whatever order their peers come.
+    return fsum(differences) / len(differences) if differences else None
 
 
 def percentile_rank(ordered: Sequence[float], value: float) -> float:

@@ -172,12 +172,12 @@ def _answers(run: RunSignature, peers: Sequence[RunSignature]) -> Iterable[Evide
         against, key=lambda each: (sum(answer_difference(each, other) <= 0.5 for other in against), -len(each.shown))
     )
     count = sum(answer_difference(best, other) <= 0.5 for other in against)
-    if count > 1:
-        text = f"{count} of {len(peers)} peers answer “{best.shown}”, this one “{run.answer.shown}”"
+    if count > 1 or len(against) == 1:
+        verb = "answer" if count > 1 else "answers"
+        text = f"{count} of {len(peers)} peers {verb} “{best.shown}”, this one “{run.answer.shown}”"
     else:
-        text = (
-            f"{len(against)} of {len(peers)} peers answer otherwise, each in its own way; this one “{run.answer.shown}”"
-        )
+        otherwise = f"{len(against)} of {len(peers)} peers answer otherwise, each in its own way"
+        text = f"{otherwise}; this one “{run.answer.shown}”"
     kind = "a number" if any(word.lstrip("-")[:1].isdigit() for word in run.answer.stated or ()) else "words"
     yield Evidence("other answer", text, f"another answer ({kind})", len(against), len(peers))
 
