@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from agentunit.engine.suspects.signatures import Signatures, failure_of
 from agentunit.engine.suspects.tasks import TaskKeys, group_tasks, groups_alike, task_keys
 from agentunit.engine.suspects.tool_marks import ToolMarks, mark_of_name, parse_marks
 from agentunit.formulas.consensus import percentile_rank, set_difference
+from agentunit.traces.reading import read_records
 
 QUESTION = "Please cancel my order, it is late"
 
@@ -252,6 +255,25 @@ def test_declarations_go_before_names_and_what_the_user_says_before_both():
         "cancel_order": ("read", "suite"),
         "list_orders": ("read", "name"),
     }
+
+
+def test_annotations_of_tools_come_through_from_spans(tmp_path):
+    defined = [{"name": "zapp", "description": "?", "annotations": {"readOnlyHint": True, "title": "Zapp"}}]
+    span = {
+        "traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331", "name": "chat m",
+        "startTimeUnixNano": "1", "endTimeUnixNano": "2",
+        "attributes": [
+            {"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}},
+            {"key": "gen_ai.tool.definitions", "value": {"stringValue": json.dumps(defined)}},
+            {"key": "gen_ai.output.messages", "value": {"stringValue": '[{"role": "assistant", "parts": []}]'}},
+        ],
+    }  # fmt: skip
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}))
+    (record,) = read_records(path)
+    marks = ToolMarks()
+    marks.declare(record.trace.metadata["tools"], "recorded")
+    assert (marks.mark("zapp").mark, marks.mark("zapp").source) == ("read", "recorded")
 
 
 @pytest.mark.parametrize(

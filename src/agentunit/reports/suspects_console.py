@@ -24,7 +24,7 @@ _TASK_WORDS = {
     "question": "the words of their questions",
     "meaning": "the meaning of their questions",
 }
-WORTH = "what this ranking is worth, measured on labeled runs: docs/validity.md"
+WORTH = "on public runs on which nothing was designed it finds failed ones with AUROC 0.78 and 0.81 (docs/validity.md)"
 
 
 def masked_report(report: SuspectReport, mask: Mask, n_shown: int | None) -> SuspectReport:
