@@ -88,7 +88,8 @@ def _remarks(sets: list[SuspectSet], recorded: list[SuspectSet], abstained: list
     remarks = [
         f"On what the verdicts rest. {rests_on}." if sets else "No run had two peers.",
         "Runs of one task are resampled together; the interval of the mean takes the sets as independent. *Short run* "
-        "measures how hard a task is more than how a run went. A set is significantly worse than it where the interval "
+        "measures how hard a task is more than how a run went. Of runs that are ranked alike across the border of the "
+        "top tenth, each counts by its share. A set is significantly worse than it where the interval "
         "of the difference lies below zero.",
     ]
     if abstained:

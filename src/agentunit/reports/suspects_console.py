@@ -9,7 +9,7 @@ from msgspec import structs
 from rich.console import Console
 from rich.text import Text
 
-from agentunit.engine.suspects.ranking import FEWEST_PEERS, Suspect, SuspectReport
+from agentunit.engine.suspects.ranking import FEWEST_PEERS, MOST_EXPLAINED, Suspect, SuspectReport
 from agentunit.reports.console import ROWS_SHOWN, print_line, print_next
 from agentunit.reports.failure_groups import Cause, FailureGroup, cause_groups, describe_groups
 from agentunit.reports.figures import counted
@@ -77,7 +77,8 @@ def print_suspects(
             f"… and {len(report.runs) - len(shown.runs):,} more (--all shows them)", style="dim", highlight=False
         )
     if groups:
-        console.print("\n[bold]By cause[/bold]")
+        first = f"   [dim]the first {MOST_EXPLAINED:,} suspects[/dim]" if n_suspects > MOST_EXPLAINED else ""
+        console.print(f"\n[bold]By cause[/bold]{first}", highlight=False)
         for line in describe_groups(groups):
             print_line(f"  {line}", console)
     _print_tools(report, console)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Set
+from functools import lru_cache
 from zlib import crc32
 
 from msgspec import Struct
@@ -80,7 +82,7 @@ def answer_difference(own: AnswerSignature, other: AnswerSignature) -> float:
         if any(numbers):
             return float(numbers[0] != numbers[1])
         return _distance(set(own.stated) - _FILLERS, set(other.stated) - _FILLERS)
-    mine, theirs = _words(own), _words(other)
+    mine, theirs = _word_hashes(own.words), _word_hashes(other.words)
     if own.stated is None and other.stated is None:
         return _distance(mine, theirs)
     stated, within = (own.stated, theirs) if own.stated is not None else (other.stated, mine)
@@ -120,11 +122,13 @@ def _numbers(words: tuple[str, ...]) -> list[str]:
     return [word for word in words if word.lstrip("-")[:1].isdigit()]
 
 
-def _words(answer: AnswerSignature) -> set[bytes]:
-    return {answer.words[at : at + 4] for at in range(0, len(answer.words), 4)}
+# The peers of a task come again and again.
+@lru_cache(maxsize=1024)
+def _word_hashes(words: bytes) -> frozenset[bytes]:
+    return frozenset(words[at : at + 4] for at in range(0, len(words), 4))
 
 
-def _distance(own: set[str] | set[bytes], other: set[str] | set[bytes]) -> float:
+def _distance(own: Set[object], other: Set[object]) -> float:
     either = len(own | other)
     return 1.0 - len(own & other) / either if either else 0.0
 

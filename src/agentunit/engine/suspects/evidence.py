@@ -21,6 +21,7 @@ MOST_LINES = 6
 """So many pieces of evidence are kept of a run: who needs more reads the trace."""
 _NAMED_ARGUMENTS = 3
 _LONGEST_ERROR = 160
+_ANSWERS_TRIED = 3
 
 
 class Evidence(Struct, frozen=True):
@@ -167,11 +168,13 @@ def _answers(run: RunSignature, peers: Sequence[RunSignature]) -> Iterable[Evide
     against = [each for each in answered if answer_difference(run.answer, each) > 0.5]
     if not against:
         return
-    # Answers that agree with each other count as one, under the words of the shortest.
-    best = max(
-        against, key=lambda each: (sum(answer_difference(each, other) <= 0.5 for other in against), -len(each.shown))
+    # Answers that agree with each other count as one, under the words of the shortest. Few are tried: comparing all
+    # with all takes minutes where a question was asked thousands of times.
+    tried = sorted(Counter(against).items(), key=lambda each: (-each[1], len(each[0].shown)))[:_ANSWERS_TRIED]
+    count, best = max(
+        ((sum(answer_difference(each, other) <= 0.5 for other in against), each) for each, _ in tried),
+        key=lambda found: (found[0], -len(found[1].shown)),
     )
-    count = sum(answer_difference(best, other) <= 0.5 for other in against)
     if count > 1 or len(against) == 1:
         verb = "answer" if count > 1 else "answers"
         text = f"{count} of {len(peers)} peers {verb} “{best.shown}”, this one “{run.answer.shown}”"

@@ -25,8 +25,12 @@ from agentunit.formulas.consensus import mean_difference, percentile_rank, set_d
 FEWEST_PEERS = 2
 MOST_PEERS = 100
 """A run of a task with more is compared with so many of them, spread evenly: more would not change the verdict."""
+MOST_EXPLAINED = 10_000
+"""So many suspects are explained, and grouped by cause."""
 SUSPICIOUS_FROM = 0.5
 """A run that differs from its peers by more than that, on the mean, is called a suspect."""
+
+_MOST_REMEMBERED = 100_000
 
 Basis = Literal["effects", "answers"]
 
@@ -140,7 +144,7 @@ def rank_runs(
     for rank, verdict in enumerate(order, 1):
         run, task = signatures.runs[verdict.place], task_of[verdict.place]
         evidence: tuple[Evidence, ...] = ()
-        if rank <= n_explained or verdict.suspicion > SUSPICIOUS_FROM:
+        if rank <= n_explained or (verdict.suspicion > SUSPICIOUS_FROM and rank <= MOST_EXPLAINED):
             peers = _peers(verdict.place, witnesses_of[verdict.place])
             evidence = explain(verdict.place, peers, signatures, changes, verdict.basis, by_name=_by_name(task))
         suspects.append(
@@ -225,6 +229,8 @@ def _answer_differences(answers: Mapping[int, AnswerSignature | None]) -> Callab
             return float(mine is not theirs)
         key = (id(mine), id(theirs)) if id(mine) <= id(theirs) else (id(theirs), id(mine))
         if key not in known:
+            if len(known) >= _MOST_REMEMBERED:
+                known.clear()
             known[key] = answer_difference(mine, theirs)
         return known[key]
 
