@@ -25,7 +25,11 @@ _FREE = "(?:feel free to|(?:do not|don't) hesitate to)"
 _LET_KNOW = rf"let (?:me|us) know(?: (?:if|whether|what|how)\b{_NO_MORE})?"
 _GLAD = rf"i(?:'d|'ll| would| will| am|'m)(?: be)? (?:happy|glad) to (?:help|assist)\b{_NO_MORE}"
 _HELPERS = "(?:agents?|representatives?|colleagues?|teams?|specialists?|customer (?:service|support|care)|support)"
-_A_HELPER = rf"(?:[a-z]+ ){{0,3}}{_HELPERS}\b{_NO_MORE}"
+# Only what a helper might do: "an agent who will refund it" claims something.
+_A_HELPER = (
+    rf"(?:[a-z]+ ){{0,3}}{_HELPERS}(?: (?:who|that) (?:can|could|may|might)\b{_NO_MORE})?"
+    r"(?: for (?:further|more|additional) (?:assistance|help|support|information|options))?"
+)
 _HANDED_ON = (
     rf"i (?:can|could) (?:transfer|connect) you (?:to|with) {_A_HELPER}|"
     rf"i (?:recommend|suggest) (?:contacting|reaching out to|speaking (?:to|with)) {_A_HELPER}"
