@@ -79,9 +79,8 @@ def above_plain(scored: Scored, plain: Baseline) -> list[Figure]:
             known = {row.group: row.value for row in rivals.get(name, ())}
             both = [row for row in rows if row.group in known]
             labels = [row.label for row in both]
-            if not set(labels) <= {0.0, 1.0}:
-                continue
-            figures.append(_difference(scorer, name, labels, both, [known[row.group] for row in both]))
+            if set(labels) == {0.0, 1.0}:
+                figures.append(_difference(scorer, name, labels, both, [known[row.group] for row in both]))
     return figures
 
 
