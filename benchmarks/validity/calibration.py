@@ -24,7 +24,8 @@ _WORDS = (
     "## Calibration of groundedness\n\n"
     "The value of `faithfulness` is a probability for someone who expects half of the answers to be supported: it is "
     "fitted with every set, and in it both labels, counting alike. Here every set was left out of the fit. The "
-    "expected calibration error is the mean distance between value and share of supported answers, by tenths of the scale.\n"
+    "expected calibration error is the mean distance between value and share of supported answers, by tenths of the "
+    "scale.\n"
 )
 
 
