@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 
 _SET_CHILD_SUBREAPER = 36
 _GET_CHILD_SUBREAPER = 37
@@ -27,14 +28,15 @@ class Adoption:
                 return
             _set_subreaper(True)
             self._ours = True
-        except (OSError, AttributeError, ValueError) as error:
+        except (OSError, ImportError, AttributeError, ValueError) as error:
             self.problem = f"processes that detach themselves (daemons, setsid) are lost from sight here: {error}"
 
     def end(self) -> None:
         """Adopt no more; those adopted stay."""
         if self._ours:
             self._ours = False
-            _set_subreaper(False)
+            with suppress(OSError):
+                _set_subreaper(False)
 
 
 def _prctl(option: int, argument: object) -> None:
