@@ -76,7 +76,7 @@ def read_kinds(sources: Path) -> dict[str, int]:
     """Every entry with what it can be."""
     kinds: dict[str, int] = collections.defaultdict(int)
     lists_with_name: dict[str, set[str]] = collections.defaultdict(set)
-    for language, is_first, name in _names(sources):
+    for language, is_first, name in names_by_language(sources):
         for part in _parts(name):
             kinds[part] |= Kind.FIRST if is_first else Kind.LAST
             if is_first:
@@ -118,7 +118,7 @@ def read_kinds(sources: Path) -> dict[str, int]:
     return kinds
 
 
-def _names(sources: Path) -> Iterator[tuple[str, bool, str]]:
+def names_by_language(sources: Path) -> Iterator[tuple[str, bool, str]]:
     """Language, whether it is a first name, and the name."""
     for path in sorted((sources / "faker/providers/person").glob("*/__init__.py")):
         for attribute, strings in _string_lists(path):
