@@ -38,8 +38,6 @@ FOREIGN_WORDS = 12_000
 FUNCTION_WORDS = 250
 """So many of them are taken even where somebody has the word for a name: "Sie", "Per", "Les"."""
 FOREIGN_LANGUAGES = ("de", "es", "fr", "it", "nl", "pt")
-OTHER_SCRIPTS = ("ARABIC", "HEBREW", "DEVANAGARI", "HANGUL", "CJK", "HIRAGANA", "KATAKANA", "THAI")
-"""Scripts without capital letters, whose names are looked for in another way."""
 OWN_LISTS = Path(__file__).parent / "gazetteer"
 
 WORDS = 30_000
@@ -186,7 +184,7 @@ def _parts(name: str) -> Iterator[str]:
         if len(part) < 2 or part in NOT_NAMES or not letters.replace("'", "").isalpha():
             continue
         script = unicodedata.name(part[0], "").partition(" ")[0]
-        if script in ("LATIN", "GREEK", "CYRILLIC", *OTHER_SCRIPTS):
+        if script in ("LATIN", "GREEK", "CYRILLIC"):
             yield part
         if script == "CYRILLIC":
             yield "".join(CYRILLIC.get(letter, letter) for letter in part).replace("_", "")

@@ -27,6 +27,8 @@ from scripts.build_gazetteer import OWN_LISTS, names_by_language
 Table = dict[str, set[str]]
 
 CHINESE_WORDS = 24_000
+SURE_WORD = 20
+"""How often a word occurs that is taken because it begins with a surname."""
 JAPANESE_WORDS = 9_000
 JAPANESE_NAMES = 9_000
 THAI_WORDS = 6_000
@@ -92,6 +94,9 @@ def _chinese(sources: Path, names: Table) -> Table:
     table: Table = collections.defaultdict(set)
     total = sum(counts.values())
     kept = sorted(counts, key=lambda word: (-counts[word], word))[:CHINESE_WORDS]
+    # Words that begin like a name and are none: they are needed even where they are rare.
+    frequent = set(kept)
+    kept += [word for word in counts if word[0] in surnames and word not in frequent and counts[word] >= SURE_WORD]
     for word in kept:
         table[f"w{_cost(counts[word], total)}"].add(word)
     n_given = sum(given.values())
@@ -134,7 +139,8 @@ def _japanese(sources: Path, names: Table, own: Table) -> Table:
             ranked[kind][written] = min(cost, ranked[kind].get(written, cost))
     limits = {"last": JAPANESE_NAMES, "first": JAPANESE_NAMES, "word": JAPANESE_WORDS}
     table: Table = {
-        kind: set(sorted(words, key=lambda word: (words[word], word))[: limits[kind]]) for kind, words in ranked.items()
+        kind: {word for word in words if kind == "first" and len(word) == 1}
+        | set(sorted(words, key=lambda word: (words[word], word))[: limits[kind]]) for kind, words in ranked.items()
     }
     table["last"] |= {name for name in names["last"] if _is_han(name) and 1 < len(name) < 5}
     table["first"] |= {name for name in names["first"] if _is_kana_name(name) and len(name) > 1}
@@ -170,6 +176,11 @@ def _spaced(sources: Path, language: str, found: Iterable[Table], own: Table) ->
         for kind in ("first", "last"):
             for name in names[kind]:
                 table[kind].update(bare(part) for part in name.strip("()").split() if _is_native(part, language))
+    if language == "hi":
+        # Nepali names are many, and some of them plain words in Hindi: they count only beside another.
+        rare = {bare(part) for name in list(found)[2]["first"] for part in name.split()}
+        own["word"] |= rare - {bare(part) for names in list(found)[:2] for name in names["first"] for part in name.split()}
+        own["word"] -= {name for name in own["word"] if name in {bare(each) for each in own["first"]} and name in rare}
     stop_words = json.loads((sources / "stopwordsiso/stopwords-iso.json").read_text(encoding="utf-8"))
     plain = set(stop_words.get(language, ()))
     for code in ("ar", "fa") if language == "ar" else ():

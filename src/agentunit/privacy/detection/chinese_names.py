@@ -44,7 +44,7 @@ _NO_NAMES = word_set(
     """
     高兴 方便 方法 方面 方式 方向 方案 明天 白天 金额 余额 马上 任何 任务 安全 黄金 何时 如何 向您 和你 白色 黄色 高级 高度
     江苏 金融 钱包 万一 严重 成功 江西 高铁 武汉 任意 程序 程度 范围 沈阳 周末 周年 周一 周二 周三 周四 周五 周六 周日 于是 由于 对于 关于
-    云南 石油 海南 河南 湖南 安徽 安卓 时间 时候 应用 应该 项目 文件 文档 方可 计算 段落 单元 和平 宗教 党员 平均 常用 常见 强制 温度 温馨
+    云南 石油 海南 河南 湖南 安徽 安卓 时间 时候 应用 应该 项目 文件 文档 索引 金钥 许可 周后 方可 计算 段落 单元 和平 宗教 党员 平均 常用 常见 强制 温度 温馨
     """
 )
 
@@ -135,6 +135,8 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
             elif stop == end:
                 cost -= _EDGE_SAVES
             # A name of two letters looks like any word: something must speak for it.
-            if n_given == 1 and not saved and stop != end and not _TITLE.match(text, stop):
+            is_announced = saved == _CUE_SAVES or _TITLE.match(text, stop)
+            stands_free = last in _FREQUENT_LAST and is_edge and (stop == end or _AFTER.match(text, stop))
+            if n_given == 1 and not is_announced and not stands_free:
                 continue
             yield n_last + n_given, cost

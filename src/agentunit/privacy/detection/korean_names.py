@@ -17,7 +17,7 @@ _FREQUENT_LAST = "김이박최정강조윤장임한오서신권황안송류홍�
 _DOUBLE_LAST = "남궁|황보|제갈|사공|선우|독고|서문"
 _GIVEN = frozenset(
     "민준서연지우현수영은혜진호성윤하예재석태경미희정숙자옥순철상훈기원동승아나라빈솔찬규형근환욱섭식용광종병창길주인유소도윤건시율채린"
-    "다온슬별봄이안가람새결한봉복춘명덕선화란향분임례남애림열택권학균관웅혁담겸해루리보송산세"
+    "다온슬별봄이안가람새결한봉복춘명덕선화란향분임례남애림열택권학균관웅혁담겸해루리보송산세엽범늘비울샘찬별솔휘"
 )
 _CUE = (
     "저는|제 이름은|이름은|이름|성함은|성함|성명|고객명|고객|담당자는|담당자|수령인|받는 분|받는 사람|보내는 사람|환자|직원|회원|예약자|신청자|승객|예금주|대표|사원|친구|동료|남편|아내|아들|딸|동생|의뢰인"
@@ -59,11 +59,11 @@ def find_korean_names(text: str) -> Iterator[tuple[int, int]]:
             continue
         begin, finish = _syllables()
         is_formed = len(given) == 2 and given[0] in begin and given[1] in finish and name[0] in _FREQUENT_LAST
-        is_part = bool(after) and not is_titled
+        is_person = after.startswith(("에게", "께", "한테", "랑", "이랑"))
         if (
             (found["cue"] and n_typical)
             or (is_titled and n_typical == len(given))
             or (is_known and n_typical == 2)
-            or (is_formed and is_part)
+            or (is_formed and is_person)
         ):
             yield found.span("name")

@@ -55,7 +55,9 @@ _RUN = re.compile(
     rf"[ \u00a0](?:(?:{_PARTICLE})[ ]){{0,3}}(?:(?:al|el|ad|as|ash|an|ar|at|az|ul)-)?)"
     rf"[{_UPPER}]{_REST}(?![\w@])){{0,11}}"
 )
-_LOWER_RUN = re.compile(r"(?<![\w@#/\\.-])[^\W\d_]{2,}(?![\w@])(?:[ ](?:[^\W\d_]\.(?=[ ])|[^\W\d_]+(?![\w@]))){0,11}")
+# Letters of scripts that have capital letters; others are looked at by ``script_names``.
+_LETTER = r"[^\W\d_\u0590-\u10ff\u1100-\u1cff\u2e80-\uffff]"
+_LOWER_RUN = re.compile(rf"(?<![\w@#/\\.%-]){_LETTER}{{2,}}(?![\w@])(?:[ ](?:{_LETTER}\.(?=[ ])|{_LETTER}+(?![\w@]))){{0,11}}")
 _WORD = re.compile(rf"[^\W\d_]{_REST}")
 
 

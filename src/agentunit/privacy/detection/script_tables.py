@@ -13,7 +13,7 @@ DATA_FOLDER = Path(__file__).parent / "data"
 _LEFT_OUT = frozenset("\u0640\u200c\u200d\u200e\u200f\u093c")
 # "हेमन्त" is "हेमंत": a nasal before a consonant is also written as a point.
 _NASAL = re.compile("[ङञणनम]्(?=[क-मय-ह])")
-_SAME = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ى": "ي", "ی": "ي", "ک": "ك", "ة": "ه", "׳": "'", "״": '"'})
+_SAME = str.maketrans({"أ": "ا", "إ": "ا", "آ": "ا", "ی": "ي", "ک": "ك", "ة": "ه", "׳": "'", "״": '"'})
 
 
 @functools.cache

@@ -58,7 +58,7 @@ _HINDI = _Script(
 )
 SCRIPTS = (("\u0590", "\u05ff", _HEBREW), ("\u0600", "\u06ff", _ARABIC), ("\u0900", "\u097f", _HINDI))
 # Words after which nothing but a name can stand.
-_NAMING = re.compile("(?:नाम|ग्राहक|यात्री|मरीज|रोगी|नमस्ते|שמי|שמו|שמה|קוראים ל[יוה]|שם מלא|הלקוחה?|המטופלת?|הנוסעת?|اسمي|اسمه|اسمها|باسم|العميلة?|المريضة?|يدعى|تدعى)[ ]?[:：]?[ ]+\\Z")
+_NAMING = re.compile("(?:नाम|ग्राहक|यात्री|मरीज|रोगी|नमस्ते|שמי|קוראים ל[יוה]|שם מלא|הלקוחה?|המטופלת?|הנוסעת?|اسمي|اسمه|اسمها|باسم|العميلة?|المريضة?|يدعى|تدعى)[ ]?[:：]?[ ]+\\Z")
 _FIRST, _LAST, _PLAIN = 1, 2, 4
 _MOST_WORDS = 5
 _SURNAME_ENDINGS = {
@@ -119,10 +119,12 @@ def _name_at(
             break
         kinds.append(_kind(words[number][2], script, strips=False)[0])
     length = _length([word for _, _, word in words[at : at + len(kinds)]], kinds, script, is_titled, has_cue, is_strong)
+    if length == 1 and not is_titled and (kind & _PLAIN or not kind & _FIRST):
+        return 0, 0
     if length == 1 and not (is_titled or has_cue):
         follows = words[at + 1][2] if at + 1 < len(words) else ""
         is_said = bare(follows) in {bare(each) for each in script.after} or follows in script.after
-        if not is_said or kind & _PLAIN or not kind & _FIRST or skipped:
+        if not is_said or skipped:
             return 0, 0
     return length, skipped
 
@@ -138,7 +140,7 @@ def _length(words: list[str], kinds: list[int], script: _Script, is_titled: bool
             return 0
         follows = kinds[1] if len(kinds) > 1 else _PLAIN
         is_last = follows & _LAST and not follows & _PLAIN
-        if is_last and (is_open or not follows & _FIRST):
+        if is_last and (is_open or (script.language == "hi" and not follows & _FIRST)):
             return 3 if len(kinds) > 2 and kinds[2] & _LAST and not kinds[2] & _PLAIN else 2
         if not (is_titled or (has_cue and is_strong)):
             return 0
@@ -179,9 +181,10 @@ def _kind(word: str, script: _Script, *, strips: bool) -> tuple[int, int]:
     known = _kinds(script.language)
     plain = bare(word)
     kind = known.get(plain, 0)
-    if not kind and plain.startswith("ال"):
-        kind = known.get(plain[2:], 0) & ~_PLAIN
-        kind = _LAST if kind & _LAST else 0
+    if plain.startswith("ال") and known.get(plain[2:], 0) & _PLAIN and not plain.endswith("ي"):
+        kind |= _PLAIN
+    elif not kind and plain.startswith("ال") and known.get(plain[2:], 0) & _LAST and plain.endswith("ي"):
+        kind = _LAST
     if not kind and script.language == "he" and "-" in plain:
         parts = [known.get(part, 0) for part in plain.split("-") if part]
         kind = functools.reduce(lambda one, other: one & other, parts) if parts else 0
