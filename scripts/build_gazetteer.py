@@ -105,6 +105,9 @@ def read_kinds(sources: Path) -> dict[str, int]:
     for kind, name in _own_names():
         for part in _parts(name):
             kinds[part] |= kind
+            # Somebody looked at these: each is a first name and little else.
+            if kind & Kind.FIRST and not kinds[part] & (Kind.WORD | Kind.RARE_WORD | Kind.PLACE):
+                kinds[part] |= Kind.WIDESPREAD
     for rank, word in _foreign_words(sources):
         known = kinds.get(word, 0)
         is_name = known & (Kind.FIRST | Kind.LAST)

@@ -72,7 +72,7 @@ _CUES_BY_POINTS = {
             """
         ),
     ),
-    0.5: words("and or me me, him her you"),
+    0.5: words("and or me me, him her you did does has when if that because as"),
     -1.0: words("in at near to from into through across toward towards around outside visit visiting capital of"),
     -1.5: words("the a an this that these those its each every any no"),
     -2.0: (
@@ -127,6 +127,7 @@ _AFTER = re.compile(
         loves|loved|lives|lived|works|worked|spent|listed|had|went|called|calls|was\ born|married|died|himself|
         herself)\b)
     | (?P<request>,\s(?:(?:can|could|would|will|may)\s(?:i|you|we)|please)\b)
+    | (?P<relative>\ (?:and|or|with)\ (?:his|her|their)\b)
     | (?P<vocative>,\s(?:i|you|we|what|why|how|where|do|did|are|have|thanks|thank)\b)
     | (?P<number>\s\d)
     | (?P<owner>['’]s\s)
@@ -138,6 +139,7 @@ _AFTER = re.compile(
 _AFTER_POINTS = {
     "speech": 1.0,
     "request": 2.5,
+    "relative": 1.0,
     "vocative": 1.0,
     "owner": 0.5,
     "speaker": 1.0,

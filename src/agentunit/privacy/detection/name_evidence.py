@@ -108,7 +108,7 @@ SURNAME_ENDINGS = words(
     ovich evich sky ski ska skaya skiy skij wicz vich enko chuk czyk dze shvili oglu nen mann stein meier meyer
     maier escu poulos poulou akis idis iadis quist qvist strom lund gren berger baum ez etti elli ucci ini arov
     eyev ullah uddin zadeh yan datter ssohn huber bauer hoff dijk stra sma inga aite iene aitis auskas
-    akul akorn aporn iporn chai sak pong wong siri suk thong wattana swamy murthy nathan araman appa amma wati
+    oglu kaya demir soylu turk pour nejad nia zadeh abadi vand feld witz vitz vich thwaite bottom akul akorn aporn iporn chai sak pong wong siri suk thong wattana swamy murthy nathan araman appa amma wati
     """
 )
 """Endings that surnames have in many languages, folded."""
@@ -193,6 +193,8 @@ class Word:
         self.is_plain = bool(kind & (Kind.WORD | Kind.RARE_WORD))
         self.is_surely_name = not self.is_plain and bool(kind & (Kind.FIRST | Kind.LAST) or _has_surname_ending(folded))
         self.as_first = 0.0 if self.is_initial else _points_as_first(kind)
+        if not kind and not in_foreign_text and not word.isascii():
+            self.as_first += 0.5  # letters that English has not, in an English text
         self.inside = None if self.is_thing else _points_inside(kind, folded, word)
         self.alone = _points_alone(kind, folded)
         self.can_start = not self.is_thing and _can_start(kind, folded, word, self.as_first)
@@ -270,7 +272,7 @@ def _points_alone(kind: int, folded: str) -> float:
     if kind & Kind.FREQUENT_LAST and not kind & Kind.FREQUENT_FIRST:
         return 1.0
     if kind & Kind.FIRST:
-        return 3.0 if kind & Kind.WIDESPREAD else 2.5
+        return 3.0 if kind & (Kind.WIDESPREAD | Kind.FREQUENT_FIRST) else 2.5
     if kind & Kind.LAST or _has_surname_ending(folded):
         return 1.0
     return 0.5
