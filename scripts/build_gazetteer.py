@@ -37,6 +37,8 @@ FOREIGN_WORDS = 12_000
 """How many words of each other language are taken, most frequent first; further down are names of people in films."""
 FUNCTION_WORDS = 250
 """So many of them are taken even where somebody has the word for a name: "Sie", "Per", "Les"."""
+NOUNS = 3_000
+"""So many where it is a rare name: "Wahl", "Salida"."""
 FOREIGN_LANGUAGES = ("de", "es", "fr", "it", "nl", "pt")
 OWN_LISTS = Path(__file__).parent / "gazetteer"
 
@@ -111,7 +113,8 @@ def read_kinds(sources: Path) -> dict[str, int]:
     for rank, word in _foreign_words(sources):
         known = kinds.get(word, 0)
         is_name = known & (Kind.FIRST | Kind.LAST)
-        if not known & Kind.FREQUENT_FIRST and (not is_name or rank < FUNCTION_WORDS):
+        is_rare_name = rank < NOUNS and not known & (Kind.WIDESPREAD | Kind.FREQUENT_LAST)
+        if not known & Kind.FREQUENT_FIRST and (not is_name or rank < FUNCTION_WORDS or is_rare_name):
             kinds[word] |= Kind.FOREIGN_WORD
     for country in _countries_in_other_languages(sources):
         # Not a place among names: "Maurice" is a country in French, and a first name everywhere else.

@@ -39,6 +39,7 @@ _FREQUENT, _RARE, _DOUBLE = 8, 15, 12
 _UNKNOWN = 34
 _TITLE_SAVES, _CUE_SAVES, _EDGE_SAVES, _VERB_SAVES = 12, 9, 3, 3
 _LONGEST_WORD = 4
+_LONGEST_RUN = 60
 _AFTER = re.compile("说|表示|称|在|的|是|已|要求|申请|负责|您好|你好|今天|昨天|明天|来|去|将|会|有|打|给|为|对|向|签|买|住|想|需要|希望|报告|提交|预订|预定|订|收到|刚|把|被|正|还|也|没|不")
 _NO_NAMES = word_set(
     """
@@ -79,6 +80,8 @@ def find_chinese_names(text: str) -> Iterator[tuple[int, int]]:
             yield found.span()
     plain = text.translate(known.simplified)
     for run in _RUN.finditer(plain):
+        if run.end() - run.start() > _LONGEST_RUN:
+            continue  # a list of letters: sentences have commas
         if plain[run.end() : run.end() + 1] in ("·", "•") or plain[run.start() - 1 : run.start()] in ("·", "•"):
             continue
         yield from _names_in_run(plain, run.start(), run.end(), known)

@@ -76,7 +76,10 @@ PLAIN_WORDS = word_set(
 OPENERS = word_set(
     """
     San Santa Saint St Santo Sao São Los Las El La New Mount Mt Lake Fort Port Cape Upper Lower Great Grand
-    North South East West The USS USNS HMS
+    North South East West The USS USNS HMS Amazon Google Microsoft Apple Apache AWS Azure Oracle IBM Adobe Sony Samsung
+    Nokia Dell HP Lenovo Nvidia Intel Toyota Honda Ford BMW Audi Volkswagen Renault Nike Adidas Puma Bose Canon Nikon
+    Philips Bosch Siemens Debian Ubuntu Fedora Hotel Restaurant Café Cafe Villa Casa Chateau Château Port Project
+    Operation Hurricane Storm Typhoon Tropical Model Plan Team Radio Studio Palazzo Piazza Plaza
     """
 )
 """Words that open the names of places and things: what follows them is no person."""
@@ -197,10 +200,13 @@ class Word:
             self.as_first += 0.5  # letters that English has not, in an English text
         self.inside = None if self.is_thing else _points_inside(kind, folded, word)
         self.alone = _points_alone(kind, folded)
+        if kind & Kind.FOREIGN_WORD and not kind & Kind.FREQUENT_FIRST:
+            self.alone = min(self.alone, 1.5)  # "Uso", "Esta", "Wahl": a short text may be in any language
         self.can_start = not self.is_thing and _can_start(kind, folded, word, self.as_first)
         is_foreign_form = in_syllables or is_vietnamese(word) or _AFRICAN.fullmatch(folded)
         if is_foreign_form and not self.is_plain and not kind & Kind.PLACE:
             self.as_first, self.inside = max(self.as_first, 2.0), max(self.inside or 0.0, 2.0)
+            self.alone = max(self.alone, 2.0)
         elif kind & Kind.EASTERN_LAST and not self.is_plain:
             self.as_first = max(self.as_first, 2.0)
         self.can_start_eastern = bool(kind & Kind.EASTERN_LAST) or in_syllables
@@ -319,4 +325,6 @@ def is_foreign(text: str) -> bool:
     """
     words = text[:_LANGUAGE_SAMPLE].lower().split()
     n_foreign = sum(word in _OTHERS for word in words)
+    if n_foreign == 1 and len(words) < 9:
+        return not any(word in _ENGLISH for word in words)
     return n_foreign > 1 and n_foreign > sum(word in _ENGLISH for word in words)

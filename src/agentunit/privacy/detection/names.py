@@ -79,6 +79,9 @@ class _Words(dict[str, Word]):
 
 _words = _Words(in_foreign_texts=False)
 _foreign_words = _Words(in_foreign_texts=True)
+_ANNOUNCED = 2.0
+"""What a title or the like before a name gives it at least."""
+_CAPITALS_FOLLOW = re.compile(r"[ -][A-Z]{2,}\b")
 _BEFORE_CODE = ("`", "$", "%", "\\")
 _WEEKDAY = re.compile(
     r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? {1,2}(?:\d|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\b)"
@@ -255,8 +258,13 @@ class _Search:
         points += before + points_after(text, end, is_known)
         if self._found:
             points += self._points_in_list(start, first_word)
+        if before < _ANNOUNCED and not is_single and points < _EASTERN_POINTS + before:
+            if self.words is _foreign_words and not any(self._is_first_name(word) for _, _, word in words):
+                return False  # German writes every noun with a capital letter
+            if text[start:end].isupper() and _CAPITALS_FOLLOW.match(text, end):
+                return False  # a heading, or the name of a letter: "LATIN SMALL LETTER"
         if self.words is _foreign_words and before <= 0 and not first_word.is_first_only:
-            points -= 1.0  # German writes every noun with a capital letter
+            points -= 1.0
         if self.is_lower:
             points -= 0.5
         elif text[start:end].isupper():
@@ -274,6 +282,10 @@ class _Search:
         if not is_single or first_word.is_surely_name:
             self._parts.update(word for _, _, word in words if len(word) > 2 and not self.words[word].is_place)
         return True
+
+    def _is_first_name(self, word: str) -> bool:
+        known = self.words[word]
+        return known.is_first_only and not known.is_plain
 
     def _ends_in_surname(self, words: Sequence[tuple[int, int, str]]) -> bool:
         """Whether the last word is a name and no place, so that a word such as "to" does not announce a place."""
