@@ -50,7 +50,10 @@ def main() -> None:
         "zh": _chinese(sources, names["zh"]),
         "ja": _japanese(sources, names["ja"], own["ja"]),
         "th": _thai(sources, names["th"], own["th"]),
-        **{code: _spaced(sources, code, [names[each] for each in languages], own[code]) for code, languages in SPACED.items()},
+        **{
+            code: _spaced(sources, code, [names[each] for each in languages], own[code])
+            for code, languages in SPACED.items()
+        },
     }
     for language, table in tables.items():
         lines = [f"{kind}\t" + "\t".join(sorted(words)) for kind, words in sorted(table.items()) if words]
@@ -131,7 +134,11 @@ def _japanese(sources: Path, names: Table, own: Table) -> Table:
         parts = kinds.split(",")
         if parts[:3] == ["名詞", "固有名詞", "人名"] and parts[3] in ("姓", "名"):
             kind = "last" if parts[3] == "姓" else "first"
-        elif parts[0] == "名詞" and parts[1] in ("一般", "サ変接続", "形容動詞語幹", "副詞可能", "接尾") or parts[2:3] == ["地域"]:
+        elif (
+            parts[0] == "名詞"
+            and parts[1] in ("一般", "サ変接続", "形容動詞語幹", "副詞可能", "接尾")
+            or parts[2:3] == ["地域"]
+        ):
             kind = "word"
         else:
             continue
@@ -140,7 +147,8 @@ def _japanese(sources: Path, names: Table, own: Table) -> Table:
     limits = {"last": JAPANESE_NAMES, "first": JAPANESE_NAMES, "word": JAPANESE_WORDS}
     table: Table = {
         kind: {word for word in words if kind == "first" and len(word) == 1}
-        | set(sorted(words, key=lambda word: (words[word], word))[: limits[kind]]) for kind, words in ranked.items()
+        | set(sorted(words, key=lambda word: (words[word], word))[: limits[kind]])
+        for kind, words in ranked.items()
     }
     table["last"] |= {name for name in names["last"] if _is_han(name) and 1 < len(name) < 5}
     table["first"] |= {name for name in names["first"] if _is_kana_name(name) and len(name) > 1}
@@ -179,7 +187,9 @@ def _spaced(sources: Path, language: str, found: Iterable[Table], own: Table) ->
     if language == "hi":
         # Nepali names are many, and some of them plain words in Hindi: they count only beside another.
         rare = {bare(part) for name in list(found)[2]["first"] for part in name.split()}
-        own["word"] |= rare - {bare(part) for names in list(found)[:2] for name in names["first"] for part in name.split()}
+        own["word"] |= rare - {
+            bare(part) for names in list(found)[:2] for name in names["first"] for part in name.split()
+        }
         own["word"] -= {name for name in own["word"] if name in {bare(each) for each in own["first"]} and name in rare}
     stop_words = json.loads((sources / "stopwordsiso/stopwords-iso.json").read_text(encoding="utf-8"))
     plain = set(stop_words.get(language, ()))
@@ -187,7 +197,9 @@ def _spaced(sources: Path, language: str, found: Iterable[Table], own: Table) ->
         counts = json.loads(gzip.decompress((sources / f"spellchecker/resources/{code}.json.gz").read_bytes()))
         plain.update(sorted(counts, key=lambda word: (-counts[word], word))[:ARABIC_WORDS])
     surely = {bare(name) for kind in ("first", "last") for name in own[kind]} - {bare(word) for word in own["word"]}
-    table["word"] = ({bare(word) for word in plain if _is_native(word, language)} - surely) | {bare(word) for word in own["word"]}
+    table["word"] = ({bare(word) for word in plain if _is_native(word, language)} - surely) | {
+        bare(word) for word in own["word"]
+    }
     return table
 
 

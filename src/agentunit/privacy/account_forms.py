@@ -16,7 +16,9 @@ _PAYMENT = re.compile(
     r"|payment(?:_?method)?)[_-][0-9]{5,}(?![A-Za-z0-9])"
 )
 # Stripe's ids of customers, cards and accounts, and PayPal's agreements.
-_PROVIDER = re.compile(r"(?<![A-Za-z0-9_])(?:cus|pm|card|acct|ba|src|pi|ch|B|I)[_-](?=[A-Za-z]*[0-9])[A-Za-z0-9]{12,28}(?![\w-])")
+_PROVIDER = re.compile(
+    r"(?<![A-Za-z0-9_])(?:cus|pm|card|acct|ba|src|pi|ch|B|I)[_-](?=[A-Za-z]*[0-9])[A-Za-z0-9]{12,28}(?![\w-])"
+)
 _FOLDER = re.compile(
     r"(?:(?<![\w.])(?:/Users|/home|/export/home|/var/home|/mnt/[a-z]/Users)/|(?i:\b[A-Z]:(?:\\{1,4}|/)(?:Users|Documents and Settings)(?:\\{1,4}|/)))"
     r"(?P<user>[^\W_][\w.@+-]{0,39}(?: [A-Z][\w.-]{1,30}(?=[\\/]))?)(?=[\\/\"'\s:;,)\]>]|$)"

@@ -22,9 +22,7 @@ _FOREIGN = frozenset(
     "马玛迈麦曼梅门蒙米密莫默姆穆纳娜奈内尼妮诺欧帕潘佩皮珀普奇乔切琼丘萨赛桑森沙施什史斯丝苏索塔泰汤唐特提廷图托瓦万旺威韦维温文沃乌伍西希夏肖谢辛休雅亚延杨伊因尤约泽扎詹珍朱佐兹娅瑞"
 )
 _FOREIGN_NAME = re.compile(rf"[{_HAN}]{{1,7}}(?:[·•・][{_HAN}]{{1,7}}){{1,3}}")
-_TITLES = (
-    "先生|女士|小姐|太太|夫人|老师|经理|医生|教授|博士|主任|律师|同学|总监|总裁|总经理|董事长|师傅|护士|阿姨|叔叔|大夫|校长|工程师|会计|秘书|主管|同志|院长|部长|局长|处长|科长|队长|店长|客服"
-)
+_TITLES = "先生|女士|小姐|太太|夫人|老师|经理|医生|教授|博士|主任|律师|同学|总监|总裁|总经理|董事长|师傅|护士|阿姨|叔叔|大夫|校长|工程师|会计|秘书|主管|同志|院长|部长|局长|处长|科长|队长|店长|客服"
 _TITLE = re.compile(_TITLES)
 _SURNAME_TITLE = re.compile(rf"(?:{_TITLES}|总(?![{_HAN}])|工(?![{_HAN}])|女士)")
 _CUE = re.compile(
@@ -40,7 +38,9 @@ _UNKNOWN = 34
 _TITLE_SAVES, _CUE_SAVES, _EDGE_SAVES, _VERB_SAVES = 12, 9, 3, 3
 _LONGEST_WORD = 4
 _LONGEST_RUN = 60
-_AFTER = re.compile("说|表示|称|在|的|是|已|要求|申请|负责|您好|你好|今天|昨天|明天|来|去|将|会|有|打|给|为|对|向|签|买|住|想|需要|希望|报告|提交|预订|预定|订|收到|刚|把|被|正|还|也|没|不")
+_AFTER = re.compile(
+    "说|表示|称|在|的|是|已|要求|申请|负责|您好|你好|今天|昨天|明天|来|去|将|会|有|打|给|为|对|向|签|买|住|想|需要|希望|报告|提交|预订|预定|订|收到|刚|把|被|正|还|也|没|不"
+)
 _NO_NAMES = word_set(
     """
     高兴 方便 方法 方面 方式 方向 方案 明天 白天 金额 余额 马上 任何 任务 安全 黄金 何时 如何 向您 和你 白色 黄色 高级 高度
@@ -130,7 +130,9 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
             costs = [known.given.get(letter) for letter in name[n_last:]]
             if None in costs or name in known.words:
                 continue
-            cost = _PRIOR + last_cost + sum(each for each in costs if each) + (_ALONE if n_given == 1 else _PAIR) - saved
+            cost = (
+                _PRIOR + last_cost + sum(each for each in costs if each) + (_ALONE if n_given == 1 else _PAIR) - saved
+            )
             if _TITLE.match(text, stop):
                 cost -= _TITLE_SAVES
             elif _AFTER.match(text, stop):

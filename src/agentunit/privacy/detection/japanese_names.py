@@ -15,7 +15,30 @@ _TITLE = re.compile(
     "さん|さま|様|殿|氏|君(?![\u3400-\u9fff])|くん|ちゃん|先生|社長|部長|課長|係長|教授|医師|選手|監督|議員|大臣|店長|主任|専務|常務|会長|博士|弁護士|看護師"
     "|と申し|といい|と言い|という者"
 )
-_TITLE_KANJI = ("様", "殿", "氏", "君", "先生", "社長", "部長", "課長", "係長", "教授", "医師", "選手", "監督", "議員", "店長", "主任", "専務", "常務", "会長", "博士", "弁護士", "看護師")
+_TITLE_KANJI = (
+    "様",
+    "殿",
+    "氏",
+    "君",
+    "先生",
+    "社長",
+    "部長",
+    "課長",
+    "係長",
+    "教授",
+    "医師",
+    "選手",
+    "監督",
+    "議員",
+    "店長",
+    "主任",
+    "専務",
+    "常務",
+    "会長",
+    "博士",
+    "弁護士",
+    "看護師",
+)
 _CUE = re.compile(
     "(?:私は|わたしは|僕は|俺は|名前は|お名前は|氏名|氏名は|名前|お名前|担当者|担当者は|担当は|担当の|担当|お客様|お客様の|宛名|宛名は|宛先|顧客|顧客名|会員|受取人|申込者|患者|社員|部下の|上司の"
     "|同僚の|友人の|夫の|妻の|息子の|娘の|弟の|兄の|姉の|妹の|こちらは|本日は|代表|店長の|部長の|課長の|乗客|契約者|名義人|名義|医師の|講師の)[ 　:：]?\\Z"
@@ -75,9 +98,19 @@ def _name_at(text: str, start: int, run_start: int, run_end: int) -> int:
         at = start + n_last
         spaced = at + 1 if _SPACE.match(text, at) else at
         end = _given_end(text, spaced, known, is_spaced=spaced > at, is_short_last=n_last == 1, has_cue=has_cue)
-        if end and text[start:end] not in known.words and (is_free or (n_last > 1 and end - spaced > 1)) and (n_last > 1 or not before or has_cue):
+        if (
+            end
+            and text[start:end] not in known.words
+            and (is_free or (n_last > 1 and end - spaced > 1))
+            and (n_last > 1 or not before or has_cue)
+        ):
             return end
-        if is_free and _TITLE.match(text, at) and (last not in known.words or has_cue or not before) and not _is_word_with(text, start, at, known):
+        if (
+            is_free
+            and _TITLE.match(text, at)
+            and (last not in known.words or has_cue or not before)
+            and not _is_word_with(text, start, at, known)
+        ):
             return at
         if has_cue and n_last > 1 and last not in known.words and _AFTER.match(text, at):
             return at
@@ -108,8 +141,12 @@ def _given_end(text: str, at: int, known: _Tables, *, is_spaced: bool, is_short_
         is_given = name in known.first or is_typical
         is_titled = _TITLE.match(text, end)
         is_likely = length > 1 or is_spaced or has_cue or is_titled or (not is_short_last and _AFTER.match(text, end))
-        if is_end and is_given and is_likely and (name not in known.words or name in known.first) and not (
-            is_short_last and not (is_spaced or has_cue or _TITLE.match(text, end) or name in known.first)
+        if (
+            is_end
+            and is_given
+            and is_likely
+            and (name not in known.words or name in known.first)
+            and not (is_short_last and not (is_spaced or has_cue or _TITLE.match(text, end) or name in known.first))
         ):
             return end
     return 0

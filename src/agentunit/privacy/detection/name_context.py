@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from agentunit.privacy.detection.field_context import THINGS_WITH_NAMES
 from agentunit.privacy.detection.gazetteer import phrases, word_set, words
 
 _CUES_BY_POINTS = {
@@ -114,19 +115,6 @@ _WHOSE = word_set(
     """
 )
 """What stands before "name" where it is a person's: ``first_name``, "Customer name"; ``class_name`` is none."""
-_THINGS = word_set(
-    """
-    product products item items article file files class table column field function method module package model brand
-    category department project repo repository branch host server service app application plan tier theme font color
-    colour city country state region street company organization organisation vendor manufacturer supplier song album
-    movie film book game template event campaign store shop hotel restaurant venue airline airport route station
-    species plant recipe dish display tool agent event_type type status level tag tags label icon image variable param
-    parameter attribute property schema database cluster node container pod namespace job task queue topic stream bucket
-    group role event operator library framework language locale currency timezone collection series make material style
-    flavor flavour variant sku menu course subject hobby team pet drug medication medicine ship vessel street
-    """
-)
-"""What stands before "name", or is a field of data by itself, where it is a thing's: ``product_name``, ``"city":``."""
 _LABEL_POINTS = 3.0
 _OF_THING_POINTS = -5.0
 _THING_LABEL_POINTS = 0.5
@@ -202,16 +190,14 @@ def _points_of_label(written: str, word_before: str, sign: str) -> float:
     if label.endswith("name"):
         whose = label.removesuffix("name").rstrip("_-. ")
         if whose:
-            if whose.rpartition("_")[2] in _THINGS:
+            if whose.rpartition("_")[2] in THINGS_WITH_NAMES:
                 return _OF_THING_POINTS
             return _LABEL_POINTS if whose.rpartition("_")[2] in _WHOSE else _THING_LABEL_POINTS
-        if word_before.strip("\"'*_(") in _THINGS:
+        if word_before.strip("\"'*_(") in THINGS_WITH_NAMES:
             return _OF_THING_POINTS
         is_data = sign == "=" or written.strip("*_") != label
         is_somebodys = word_before.strip("\"'*_(") in _WHOSE or not word_before[-1:].isalpha()
         return _LABEL_POINTS if is_somebodys and not is_data else _THING_LABEL_POINTS
-    if label in _THINGS and written[-1:] in ("\"", "'"):
-        return _OF_THING_POINTS
     if label in _LABELS:
         return _LABEL_POINTS
     return _PEOPLE_POINTS if label in _PEOPLE else 0.0

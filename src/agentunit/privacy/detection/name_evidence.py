@@ -51,7 +51,7 @@ PLAIN_WORDS = word_set(
     usa uk eu un nato fbi cia nasa wikipedia wikimedia imdb tiktok reddit spotify whatsapp telegram snapchat
     pinterest yahoo bing firefox chromium safari pytorch tensorflow numpy pandas kubernetes postgres mysql
     sqlite typescript yaml toml html bluetooth wifi airplane smartphone laptop website email online offline
-    config codebase dataset timestamp username workflow webpage metadata plugin backend frontend
+    oauth config codebase dataset timestamp username workflow webpage metadata plugin backend frontend
     januar februar märz mai juni juli oktober dezember montag dienstag mittwoch donnerstag freitag samstag sonntag
     janvier fevrier mars avril juin juillet aout septembre octobre decembre lundi mardi mercredi jeudi vendredi samedi
     dimanche enero febrero marzo abril mayo junio julio septiembre octubre noviembre diciembre lunes martes miercoles
@@ -312,7 +312,11 @@ _OTHERS = word_set(
     ihr ihren uns bei nach wenn auch oder zum zur vom unsere le la les des et est une pour dans vous nous que qui sur
     avec votre notre ce cette pas plus sont été el los las una por para con su es del al se ha más muy como pero sus
     os um uma não com seu sua da do em ao na ou são foi pela pelo sobre il lo gli di che una sono della nel questo suo
-    het een van niet voor uw wij zijn deze naar ook
+    het een van niet voor uw wij zijn deze naar ook heute noch bis kann aus über sich als wurde mehr nur sehr durch sowie
+    können müssen gegen ohne seit wegen zwischen unser unserer diese dieser dieses jede jeder keine kein seine schon
+    wieder gibt später bereits hier dort beim aux ces mais ont leur très fait être sans entre depuis vos nos está este
+    esta estos hasta también puede desde cuando todo nuestro nuestra também já até pode você isso nosso nossa mais dei
+    delle alla nella più anche stato sono questa wordt worden kunt hebben door maar
     """
 )
 

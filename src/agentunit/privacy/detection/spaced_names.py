@@ -40,17 +40,23 @@ _ARABIC = _Script(
 _HEBREW = _Script(
     "he",
     "[\u05d0-\u05ea][\u05d0-\u05ea'׳\"״-]+",
-    word_set("מר גב' גברת ד\"ר ד״ר פרופ' פרופסור עו\"ד עו״ד הרב אדון דוקטור גב׳ הגברת האדון רב השופט השופטת הדוקטור סגן סרן"),
+    word_set(
+        "מר גב' גברת ד\"ר ד״ר פרופ' פרופסור עו\"ד עו״ד הרב אדון דוקטור גב׳ הגברת האדון רב השופט השופטת הדוקטור סגן סרן"
+    ),
     "הלקוח|הלקוחה|המטופל|המטופלת|שמי|שמו|שמה|קוראים לי|קוראים לו|קוראים לה|השם שלי|השם שלי הוא|שם|השם|שם מלא|לכבוד|אני|שלום|היי|עם|אל|של|את|הנוסע|הנוסעת|העובד|העובדת|חברי|חברתי|בעלי"
     "|אשתי|אחי|אחותי|בני|בתי|אמר|אמרה|המנהל|המנהלת|הרופא|הרופאה|הנהג|ידידי|תודה|מאת|על ידי|היקר|היקרה|יקר|יקרה",
     ("ו", "ל", "ב", "מ", "ש", "כ", "ה", "ול", "של", "וש", "שמ"),
     word_set("בן בר בת אבן אבו"),
-    word_set("אמר אמרה ביקש ביקשה כתב כתבה התקשר התקשרה גר גרה עובד עובדת הזמין הזמינה רוצה שלח שלחה קנה קנתה טען טענה פנה פנתה"),
+    word_set(
+        "אמר אמרה ביקש ביקשה כתב כתבה התקשר התקשרה גר גרה עובד עובדת הזמין הזמינה רוצה שלח שלחה קנה קנתה טען טענה פנה פנתה"
+    ),
 )
 _HINDI = _Script(
     "hi",
     "[\u0900-\u0963\u0970-\u097f]{2,}",
-    word_set("श्री श्रीमती सुश्री कुमारी डॉ डॉ. डॉक्टर प्रो प्रो. पंडित प्रोफेसर श्रीमान मिस्टर मिस मिसेज़ वकील न्यायाधीश इंजीनियर मौलाना स्वामी बाबा"),
+    word_set(
+        "श्री श्रीमती सुश्री कुमारी डॉ डॉ. डॉक्टर प्रो प्रो. पंडित प्रोफेसर श्रीमान मिस्टर मिस मिसेज़ वकील न्यायाधीश इंजीनियर मौलाना स्वामी बाबा"
+    ),
     "ग्राहक|मरीज|मरीज़|मेरा नाम|मेरे नाम|नाम|उसका नाम|उनका नाम|पूरा नाम|प्रिय|नमस्ते|कर्मचारी|यात्री|सदस्य|दोस्त|मित्र|भाई|बहन|पति|पत्नी|बेटा|बेटी|बेटे|पिता|माता|सहकर्मी|मैनेजर|प्रबंधक|ड्राइवर|छात्र|छात्रा|मैं|हैलो|आवेदक|खाताधारक|रोगी|नर्स|शिक्षक",
     (),
     word_set("कुमार कुमारी सिंह देवी लाल प्रसाद चंद्र चन्द्र राम नाथ बाई बेन"),
@@ -58,7 +64,9 @@ _HINDI = _Script(
 )
 SCRIPTS = (("\u0590", "\u05ff", _HEBREW), ("\u0600", "\u06ff", _ARABIC), ("\u0900", "\u097f", _HINDI))
 # Words after which nothing but a name can stand.
-_NAMING = re.compile("(?:नाम|ग्राहक|यात्री|मरीज|रोगी|नमस्ते|שמי|קוראים ל[יוה]|שם מלא|הלקוחה?|המטופלת?|הנוסעת?|اسمي|اسمه|اسمها|باسم|العميلة?|المريضة?|يدعى|تدعى)[ ]?[:：]?[ ]+\\Z")
+_NAMING = re.compile(
+    "(?:नाम|ग्राहक|यात्री|मरीज|रोगी|नमस्ते|שמי|קוראים ל[יוה]|שם מלא|הלקוחה?|המטופלת?|הנוסעת?|اسمي|اسمه|اسمها|باسم|العميلة?|المريضة?|يدعى|تدعى)[ ]?[:：]?[ ]+\\Z"
+)
 _FIRST, _LAST, _PLAIN = 1, 2, 4
 _MOST_WORDS = 5
 _SURNAME_ENDINGS = {
@@ -129,7 +137,9 @@ def _name_at(
     return length, skipped
 
 
-def _length(words: list[str], kinds: list[int], script: _Script, is_titled: bool, has_cue: bool, is_strong: bool) -> int:
+def _length(
+    words: list[str], kinds: list[int], script: _Script, is_titled: bool, has_cue: bool, is_strong: bool
+) -> int:
     """How many of these words are a name that begins with the first of them."""
     kind = kinds[0]
     is_name = bool(kind & (_FIRST | _LAST))
@@ -159,7 +169,9 @@ def _length(words: list[str], kinds: list[int], script: _Script, is_titled: bool
             # An unknown word after a name that is certain is its surname, where a word after it speaks for one.
             is_unknown = not each and len(bare(word)) > 2 and length == 1 and kind & _FIRST and word not in script.after
             follows = words[number + 1] if number + 1 < len(words) else ""
-            if is_unknown and ((is_open and (n_sure or is_strong or is_titled)) or (n_sure and follows in script.after)):
+            if is_unknown and (
+                (is_open and (n_sure or is_strong or is_titled)) or (n_sure and follows in script.after)
+            ):
                 length = number + 1
             break
         if each & _PLAIN and not each & _LAST and not n_sure:
@@ -168,7 +180,11 @@ def _length(words: list[str], kinds: list[int], script: _Script, is_titled: bool
         n_sure += not each & _PLAIN
         has_last = has_last or bool(each & _LAST)
     if length > 1:
-        return length if n_sure or is_open or (has_last and kind & _FIRST and length == 2 and script.language == "he") else 0
+        return (
+            length
+            if n_sure or is_open or (has_last and kind & _FIRST and length == 2 and script.language == "he")
+            else 0
+        )
     return 1 if is_titled or not kind & _PLAIN else 0
 
 

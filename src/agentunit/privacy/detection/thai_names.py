@@ -13,7 +13,9 @@ _THAI = re.compile("[\u0e01-\u0e4e]+")
 _TITLE = re.compile(
     "นางสาว|นาย|นาง|น\\.ส\\.|คุณ|ด\\.ช\\.|ด\\.ญ\\.|เด็กชาย|เด็กหญิง|ดร\\.|อาจารย์|คุณหมอ|หมอ|ผศ\\.|รศ\\.|ศ\\.|ทนาย|พี่|ลุง|ป้า|น้อง"
 )
-_CUE = re.compile("(?:ชื่อว่า|ชื่อ-นามสกุล|ชื่อ-สกุล|ชื่อ|ลูกค้า|ผู้ป่วย|คนไข้|พนักงาน|ผู้โดยสาร|สมาชิก|ผู้รับ|ผู้ส่ง|เพื่อน|ติดต่อ|เรียน|สวัสดี|กับ|โดย|ของ|ถึง|ให้)[ :：]{0,2}\\Z")
+_CUE = re.compile(
+    "(?:ชื่อว่า|ชื่อ-นามสกุล|ชื่อ-สกุล|ชื่อ|ลูกค้า|ผู้ป่วย|คนไข้|พนักงาน|ผู้โดยสาร|สมาชิก|ผู้รับ|ผู้ส่ง|เพื่อน|ติดต่อ|เรียน|สวัสดี|กับ|โดย|ของ|ถึง|ให้)[ :：]{0,2}\\Z"
+)
 _SURNAME_MARK = ("ณ ", "แซ่")
 _LONGEST_GIVEN, _LONGEST_LAST = 14, 22
 # "คุณ" is also "you", and the others begin plain words.
@@ -142,5 +144,7 @@ def _is_all_words(text: str) -> bool:
     reached = {0}
     for at in range(len(text)):
         if at in reached:
-            reached.update(at + size for size in range(2, min(longest, len(text) - at) + 1) if text[at : at + size] in words)
+            reached.update(
+                at + size for size in range(2, min(longest, len(text) - at) + 1) if text[at : at + size] in words
+            )
     return len(text) in reached
