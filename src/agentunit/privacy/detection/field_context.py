@@ -15,7 +15,8 @@ THINGS_WITH_NAMES = word_set(
     species plant recipe dish display tool agent event_type type status level tag tags label icon image variable param
     parameter attribute property schema database cluster node container pod namespace job task queue topic stream bucket
     group role event operator library framework language locale currency timezone collection series make material style
-    flavor flavour variant sku menu course subject hobby team pet drug medication medicine ship vessel sprint epic milestone carrier destination origin genre board view zone room deck cabin
+    flavor flavour variant sku menu course subject hobby team pet drug medication medicine ship vessel sprint epic
+    milestone carrier destination origin genre board view zone room deck cabin
     """
 )
 """What stands before "name", or is a field of data by itself, where it is a thing's: ``product_name``, ``"city":``."""
@@ -53,7 +54,7 @@ def is_thing_field(text: str, start: int) -> bool:
 
     >>> is_thing_field('{"product_name": "Victoria Sponge"}', 18), is_thing_field('{"customerName": "Victoria"}', 18)
     (True, False)
-    >>> is_thing_field('{"name": "Aurora", "price": 9}', 10), is_thing_field('{"name": "Aurora", "email": "a@b.org"}', 10)
+    >>> is_thing_field('{"name": "Aurora", "price": 9}', 10), is_thing_field('{"name": "Aurora", "age": 9}', 10)
     (True, False)
     """
     if '"' not in text and "'" not in text:

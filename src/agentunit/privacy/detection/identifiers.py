@@ -120,8 +120,9 @@ def check_bracketed_email(candidate: Candidate) -> Sequence[Span]:
 
 
 _BEFORE_PLACES = frozenset(
-    b"look looking looked is are was were be am us me it him them here there available found hosted page pages site visit"
-    b" website online live check checkout works work working arrived up go read more listed published us out docs".split()
+    b"look looking looked is are was were be am us me it him them here there available found hosted page"
+    b" pages site visit"
+    b" website online live check checkout works work working arrived up go read more listed published out docs".split()
 )
 _TOP_DOMAIN = (
     "(?:com|org|net|edu|gov|io|co|info|biz|dev|app|ai|me|eu|de|fr|es|it|nl|be|ch|at|pt|pl|cz|se|no|dk|fi|uk|us|ca"

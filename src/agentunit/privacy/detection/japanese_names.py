@@ -41,7 +41,8 @@ _TITLE_KANJI = (
 )
 _CUE = re.compile(
     "(?:私は|わたしは|僕は|俺は|名前は|お名前は|氏名|氏名は|名前|お名前|担当者|担当者は|担当は|担当の|担当|お客様|お客様の|宛名|宛名は|宛先|顧客|顧客名|会員|受取人|申込者|患者|社員|部下の|上司の"
-    "|同僚の|友人の|夫の|妻の|息子の|娘の|弟の|兄の|姉の|妹の|こちらは|本日は|代表|店長の|部長の|課長の|乗客|契約者|名義人|名義|医師の|講師の)[ 　:：]?\\Z"
+    "|同僚の|友人の|夫の|妻の|息子の|娘の|弟の|兄の|姉の|妹の|こちらは|本日は|代表|店長の|部長の|課長の"
+    "|乗客|契約者|名義人|名義|医師の|講師の)[ 　:：]?\\Z"
 )
 _AFTER = re.compile(r"[はがにをへとものでや、。,.!!??\n)）」』 　:;/]|から|より|です|でした|だ|宛|まで|$")
 _SPACE = re.compile("[ 　]")
@@ -130,7 +131,7 @@ def _given_end(text: str, at: int, known: _Tables, *, is_spaced: bool, is_short_
             name = text[at : at + length]
             if name in known.first and (_TITLE.match(text, at + length) or _AFTER.match(text, at + length)):
                 return at + length
-        return kana.end() if is_spaced and "\u30a1" <= text[at] and _TITLE.match(text, kana.end()) else 0
+        return kana.end() if is_spaced and text[at] >= "\u30a1" and _TITLE.match(text, kana.end()) else 0
     run = _RUN.match(text, at)
     if run is None:
         return 0

@@ -111,7 +111,8 @@ SURNAME_ENDINGS = words(
     ovich evich sky ski ska skaya skiy skij wicz vich enko chuk czyk dze shvili oglu nen mann stein meier meyer
     maier escu poulos poulou akis idis iadis quist qvist strom lund gren berger baum ez etti elli ucci ini arov
     eyev ullah uddin zadeh yan datter ssohn huber bauer hoff dijk stra sma inga aite iene aitis auskas
-    oglu kaya demir soylu turk pour nejad nia zadeh abadi vand feld witz vitz vich thwaite bottom akul akorn aporn iporn chai sak pong wong siri suk thong wattana swamy murthy nathan araman appa amma wati
+    oglu kaya demir soylu turk pour nejad nia zadeh abadi vand feld witz vitz vich thwaite bottom akul akorn aporn
+    iporn chai sak pong wong siri suk thong wattana swamy murthy nathan araman appa amma wati
     """
 )
 """Endings that surnames have in many languages, folded."""
@@ -312,7 +313,8 @@ _OTHERS = word_set(
     ihr ihren uns bei nach wenn auch oder zum zur vom unsere le la les des et est une pour dans vous nous que qui sur
     avec votre notre ce cette pas plus sont été el los las una por para con su es del al se ha más muy como pero sus
     os um uma não com seu sua da do em ao na ou são foi pela pelo sobre il lo gli di che una sono della nel questo suo
-    het een van niet voor uw wij zijn deze naar ook heute noch bis kann aus über sich als wurde mehr nur sehr durch sowie
+    het een van niet voor uw wij zijn deze naar ook heute noch bis kann aus über sich als wurde mehr nur sehr durch
+    sowie
     können müssen gegen ohne seit wegen zwischen unser unserer diese dieser dieses jede jeder keine kein seine schon
     wieder gibt später bereits hier dort beim aux ces mais ont leur très fait être sans entre depuis vos nos está este
     esta estos hasta también puede desde cuando todo nuestro nuestra também já até pode você isso nosso nossa mais dei

@@ -7,8 +7,8 @@ import unicodedata
 from collections.abc import Sequence
 
 from agentunit.privacy.detection.eastern_names import eastern_length
-from agentunit.privacy.detection.gazetteer import entries, fold
 from agentunit.privacy.detection.field_context import is_thing_field
+from agentunit.privacy.detection.gazetteer import entries, fold
 from agentunit.privacy.detection.name_context import PLACE_POINTS, points_after, points_before
 from agentunit.privacy.detection.name_evidence import (
     ENOUGH,
