@@ -30,10 +30,11 @@ CHINESE_WORDS = 24_000
 SURE_WORD = 20
 """How often a word occurs that is taken because it begins with a surname."""
 JAPANESE_WORDS = 9_000
+JAPANESE_SURNAMES = 14_000
 JAPANESE_NAMES = 9_000
 THAI_WORDS = 6_000
-ARABIC_WORDS = 6_000
-SPACED = {"he": ("he",), "ar": ("ar", "fa"), "hi": ("hi", "mr", "ne"), "ko": ("ko",)}
+ARABIC_WORDS = 3_000
+SPACED = {"he": ("he",), "ar": ("ar", "fa"), "hi": ("hi", "mr"), "ko": ("ko",)}
 _HAN = range(0x3400, 0xA000)
 
 
@@ -142,7 +143,7 @@ def _japanese(sources: Path, names: Table, own: Table) -> Table:
             continue
         if _is_kana_name(written) if kind == "first" else _is_han(written):
             ranked[kind][written] = min(cost, ranked[kind].get(written, cost))
-    limits = {"last": JAPANESE_NAMES, "first": JAPANESE_NAMES, "word": JAPANESE_WORDS}
+    limits = {"last": JAPANESE_SURNAMES, "first": JAPANESE_NAMES, "word": JAPANESE_WORDS}
     table: Table = {
         kind: {word for word in words if kind == "first" and len(word) == 1}
         | set(sorted(words, key=lambda word: (words[word], word))[: limits[kind]])
@@ -177,18 +178,11 @@ def _thai(sources: Path, names: Table, own: Table) -> Table:
 
 def _spaced(sources: Path, language: str, found: Iterable[Table], own: Table) -> Table:
     """Names of a script that parts words by spaces, word by word, and plain words of its languages."""
-    table: Table = {kind: set() for kind in ("first", "last", "word", "both")}
+    table: Table = {kind: set() for kind in ("first", "last", "word")}
     for names in (*found, {kind: own[kind] for kind in ("first", "last")}):
         for kind in ("first", "last"):
             for name in names[kind]:
                 table[kind].update(bare(part) for part in name.strip("()").split() if _is_native(part, language))
-    if language == "hi":
-        # Nepali names are many, and some of them plain words in Hindi: they count only beside another.
-        rare = {bare(part) for name in list(found)[2]["first"] for part in name.split()}
-        own["word"] |= rare - {
-            bare(part) for names in list(found)[:2] for name in names["first"] for part in name.split()
-        }
-        own["word"] -= {name for name in own["word"] if name in {bare(each) for each in own["first"]} and name in rare}
     stop_words = json.loads((sources / "stopwordsiso/stopwords-iso.json").read_text(encoding="utf-8"))
     plain = set(stop_words.get(language, ()))
     for code in ("ar", "fa") if language == "ar" else ():
@@ -198,6 +192,8 @@ def _spaced(sources: Path, language: str, found: Iterable[Table], own: Table) ->
     table["word"] = ({bare(word) for word in plain if _is_native(word, language)} - surely) | {
         bare(word) for word in own["word"]
     }
+    # Somebody looked at these: by themselves, each is a first name and nothing else.
+    table["sure"] = {bare(name) for name in own["first"]} - table["word"]
     return table
 
 

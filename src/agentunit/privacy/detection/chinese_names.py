@@ -151,7 +151,7 @@ def _name_costs(text: str, place: int, start: int, end: int, known: _Letters) ->
                 cost -= _EDGE_SAVES
             # A name of two letters looks like any word: something must speak for it.
             is_announced = saved == _CUE_SAVES or _TITLE.match(text, stop)
-            stands_free = last in _FREQUENT_LAST and is_edge and (stop == end or _AFTER.match(text, stop))
+            stands_free = is_edge and (stop == end or (last in _FREQUENT_LAST and _AFTER.match(text, stop)))
             if n_given == 1 and not is_announced and not stands_free:
                 continue
             yield n_last + n_given, cost

@@ -47,6 +47,11 @@ _CUE = re.compile(
 _AFTER = re.compile(r"[はがにをへとものでや、。,.!!??\n)）」』 　:;/]|から|より|です|でした|だ|宛|まで|$")
 _SPACE = re.compile("[ 　]")
 _GIVEN_KANA = re.compile("[\u3041-\u309f]{2,4}|[\u30a1-\u30fa\u30fc]{2,6}")
+_HIRAGANA = re.compile("[\u3041-\u309f]{2,12}")
+_GRAMMAR = re.compile(
+    "[はがをにでとのもへやかよねなだをっんー]|から|まで|など|さん|さま|くん|ちゃん|です|ます|まし|した|して|する|され|られ|くだ|いた|いて|いる|いい|ある|あり|あっ|なる|らし|より|だけ|しか|ほど"
+    "|ごと|こと|もの|ため|よう|そう|こそ|さえ|すら|べき|せん|ない|たち|れる|れた|せる|せた|りま|きま|いま|しま|えま|けま|てい|たい|おり|おき|ください"
+)
 _LONGEST_LAST, _LONGEST_GIVEN = 4, 3
 
 
@@ -123,6 +128,19 @@ def _is_word_with(text: str, start: int, end: int, known: _Tables) -> bool:
     return any(text[start : end + more] in known.words for more in (1, 2))
 
 
+def _kana_end(text: str, at: int) -> int:
+    """Where two or three hiragana end that a title or a particle follows and that begin no word of grammar."""
+    run = _HIRAGANA.match(text, at)
+    if run is None or _GRAMMAR.match(text, at):
+        return 0
+    for length in (3, 2):
+        title = _TITLE.match(text, at + length)
+        is_whole = run.end() == at + length + 1 and text[at + length] in "はがをにのもと"
+        if (title or is_whole) and run.end() >= at + length:
+            return at + length
+    return 0
+
+
 def _given_end(text: str, at: int, known: _Tables, *, is_spaced: bool, is_short_last: bool, has_cue: bool) -> int:
     """Where the given name ends that begins here; 0 where none does."""
     kana = _GIVEN_KANA.match(text, at)
@@ -131,6 +149,8 @@ def _given_end(text: str, at: int, known: _Tables, *, is_spaced: bool, is_short_
             name = text[at : at + length]
             if name in known.first and (_TITLE.match(text, at + length) or _AFTER.match(text, at + length)):
                 return at + length
+        if not is_short_last and (end := _kana_end(text, at)):
+            return end
         return kana.end() if is_spaced and text[at] >= "\u30a1" and _TITLE.match(text, kana.end()) else 0
     run = _RUN.match(text, at)
     if run is None:

@@ -13,12 +13,14 @@ _LAST = (
     "김이박최정강조윤장임한오서신권황안송류전홍고문양손배백허유남심노하곽성차주우"
     "구민진지엄채원천방공현함변염여추도소석선설마길연위표명기반왕금옥육인맹제모탁국"
 )
-_FREQUENT_LAST = "김이박최정강조윤장임한오서신권황안송류홍배백남문손양허"
+_FREQUENT_LAST = "김이박최정강조윤장임한오서신권황안송류홍배백남문손양허변염천엄길구진노주여심곽차추성공탁"
 _DOUBLE_LAST = "남궁|황보|제갈|사공|선우|독고|서문"
 _GIVEN = frozenset(
     "민준서연지우현수영은혜진호성윤하예재석태경미희정숙자옥순철상훈기원동승아나라빈솔찬규형근환욱섭식용광종병창길주인유소도윤건시율채린"
     "다온슬별봄이안가람새결한봉복춘명덕선화란향분임례남애림열택권학균관웅혁담겸해루리보송산세엽범늘비울샘찬별솔휘"
 )
+# Syllables that end plain words rather than given names: "user", "condition", "settings".
+_NO_ENDS = "자주식화시기용부사장도물과적법품구료"
 _CUE = (
     "저는|제 이름은|이름은|이름|성함은|성함|성명|고객명|고객|담당자는|담당자|수령인|받는 분|받는 사람"
     "|보내는 사람|환자|직원|회원|예약자|신청자|승객|예금주|대표|사원|친구|동료|남편|아내|아들|딸|동생|의뢰인"
@@ -57,14 +59,16 @@ def find_korean_names(text: str) -> Iterator[tuple[int, int]]:
         at = max(found.start() + 1, found.end("name"))
         name, after = found["name"], found["after"].strip()
         given = name[2:] if re.match(_DOUBLE_LAST, name) else name[1:]
-        n_typical = sum(letter in _GIVEN for letter in given)
+        begin, finish = _syllables()
+        n_typical = sum(letter in _GIVEN or letter in begin or letter in finish for letter in given)
         is_titled = re.match(_TITLE, after) is not None and not after.startswith("사람")
         is_known = given in given_names
         if name in words:
             continue
-        begin, finish = _syllables()
         is_formed = len(given) == 2 and given[0] in begin and given[1] in finish and name[0] in _FREQUENT_LAST
-        is_person = after.startswith(("에게", "께", "한테", "랑", "이랑"))
+        is_person = after.startswith(("에게", "께", "한테", "랑", "이랑")) or (
+            after.startswith(("은", "는", "의", "도", "입니다", "이에요", "예요")) and given[-1] not in _NO_ENDS
+        )
         if (
             (found["cue"] and n_typical)
             or (is_titled and n_typical == len(given))

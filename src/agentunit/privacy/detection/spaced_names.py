@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from agentunit.privacy.detection.gazetteer import word_set
+from agentunit.privacy.detection.gazetteer import words as words_of
 from agentunit.privacy.detection.script_tables import bare, kind_of
 
 
@@ -78,10 +79,62 @@ _NAMING = re.compile(
 )
 _FIRST, _LAST, _PLAIN = 1, 2, 4
 _MOST_WORDS = 5
+_FIRST_ENDINGS = {
+    "hi": words_of(
+        """
+        ेश ेंद्र राज कांत जीत पाल देव नाथ दीप प्रीत शंकर चंद लाल राम कुमार िता िका ाली ेश्वरी
+        लता मती प्रिया श्री ांशु नील ुद्दीन ुल्ला ंदर िंदर ोत्तमा नायक वंत मोहन प्रसाद
+        """
+    )
+}
 _SURNAME_ENDINGS = {
-    "he": ("ביץ", "ברג", "שטיין", "מן", "סקי", "צקי", "אני", "שווילי", "ויץ", "בלום", "פלד", "באום", "אוב", "ייב"),
+    "he": (
+        "צוויג",
+        "הולץ",
+        "בלט",
+        "ביץ",
+        "ברג",
+        "שטיין",
+        "מן",
+        "סקי",
+        "צקי",
+        "אני",
+        "שווילי",
+        "ויץ",
+        "בלום",
+        "פלד",
+        "באום",
+        "אוב",
+        "ייב",
+    ),
     "ar": ("اني", "اوي", "زاده", "پور", "نژاد", "يان"),
-    "hi": ("वाल", "कर", "वाला", "राव", "अप्पा", "स्वामी", "मूर्ति", "नाथन", "रेड्डी", "जी", "गर", "याल", "ोटिया"),
+    "hi": (
+        "नका",
+        "ुले",
+        "ियार",
+        "हनी",
+        "वाणी",
+        "ोत्रा",
+        "र्जी",
+        "टकर",
+        "णकर",
+        "लावत",
+        "ग्गल",
+        "वालिया",
+        "वाल",
+        "कर",
+        "वाला",
+        "राव",
+        "अप्पा",
+        "स्वामी",
+        "मूर्ति",
+        "नाथन",
+        "रेड्डी",
+        "जी",
+        "गर",
+        "याल",
+        "ोटिया",
+    ),
 }
 
 
@@ -140,7 +193,8 @@ def _name_at(
         return 0, 0
     if length == 1 and not (is_titled or has_cue):
         follows = words[at + 1][2] if at + 1 < len(words) else ""
-        is_said = bare(follows) in {bare(each) for each in script.after} or follows in script.after
+        is_certain = not skipped and len(first) > 3 and bare(first) in kind_of(script.language, "sure")
+        is_said = is_certain or bare(follows) in {bare(each) for each in script.after} or follows in script.after
         if not is_said or skipped:
             return 0, 0
     return length, skipped
@@ -155,11 +209,16 @@ def _length(
     is_open = is_titled or has_cue
     if not is_name:
         # Nobody is known by it: a title must announce it, or a surname that is known follow.
-        if kind & _PLAIN or words[0] in script.after:
+        if kind & _PLAIN or words[0] in script.after or words[0].startswith("ال"):
             return 0
         follows = kinds[1] if len(kinds) > 1 else _PLAIN
-        is_last = follows & _LAST and not follows & _PLAIN
-        if is_last and (is_open or (script.language == "hi" and not follows & _FIRST)):
+        is_last = bool(follows & _LAST) and (not follows & _PLAIN or (has_cue and is_strong))
+        is_last = is_last or (not follows and _has_surname_ending(words[1], script.language))
+        looks_first = words[0].endswith(_FIRST_ENDINGS.get(script.language, ("-",)))
+        is_said = len(words) > 2 and words[2] in script.after
+        if not follows and looks_first and is_said and len(words[1]) > 2 and words[1] not in script.after:
+            return 2
+        if is_last and (is_open or (script.language == "hi" and not follows & _FIRST and (follows or is_said))):
             return 3 if len(kinds) > 2 and kinds[2] & _LAST and not kinds[2] & _PLAIN else 2
         if not (is_titled or (has_cue and is_strong)):
             return 0
@@ -226,4 +285,6 @@ def _kind(word: str, script: _Script, *, strips: bool) -> tuple[int, int]:
 def _has_surname_ending(word: str, language: str) -> bool:
     plain = bare(word)
     is_unknown = not _kinds(language).get(plain, 0)
+    if language == "ar" and plain.startswith("ال"):
+        return is_unknown and len(plain) > 5 and plain.endswith("ي") and not _kinds(language).get(plain[2:], 0)
     return is_unknown and len(plain) > 4 and plain.endswith(_SURNAME_ENDINGS[language])

@@ -7,6 +7,7 @@ import functools
 import re
 from collections.abc import Iterator
 
+from agentunit.privacy.detection.gazetteer import words
 from agentunit.privacy.detection.script_tables import kind_of
 
 _THAI = re.compile("[\u0e01-\u0e4e]+")
@@ -17,6 +18,22 @@ _CUE = re.compile(
     "(?:ชื่อว่า|ชื่อ-นามสกุล|ชื่อ-สกุล|ชื่อ|ลูกค้า|ผู้ป่วย|คนไข้|พนักงาน|ผู้โดยสาร|สมาชิก|ผู้รับ|ผู้ส่ง"
     "|เพื่อน|ติดต่อ|เรียน|สวัสดี|กับ|โดย|ของ|ถึง|ให้)[ :：]{0,2}\\Z"
 )
+# Words after which, and a space, nothing but a name can stand.
+_NAMING = re.compile("(?:ชื่อว่า|ชื่อ-นามสกุล|ชื่อ-สกุล|(?<!ราย)ชื่อ|ผู้ป่วย|คนไข้|ผู้โดยสาร|ผู้รับ|ผู้ส่ง|ผู้ติดต่อ|เพื่อนชื่อ)[:：]?[ ]\\Z")
+_GIVEN_ENDINGS = words(
+    """
+    ชัย พร รัตน์ ธิดา เดช วิทย์ ภรณ์ วรรณ นันท์ ศักดิ์ พงษ์ พงศ์ กร ภัทร วัฒน์ ชา ดา ตา ยา สา กา มา ณี นี รี ลี ธร พล ชน นุช มาศ ทิพย์ ฤดี
+    ริน ติน วิน ปกรณ์ วุฒิ ยุทธ ชาติ ลักษณ์ พันธ์ สิทธิ์ ชนก นาถ ริกา วดี มณี จันทร์ เพ็ญ
+    """
+)
+# What follows "you" and is no name: "you want", "you can".
+_AFTER_YOU = words(
+    """
+    ต้อง สามารถ จะ ได้ มี ไม่ ควร อาจ คือ เป็น กำลัง เคย ยัง เลือก ใช้ อยู่ ก็ ที่ และ หรือ ครับ ค่ะ คะ กำลัง คิด
+    รู้ เห็น พบ ทำ ไป มาถึง กรอก ส่ง ขอ
+    อยาก เพิ่ง แล้ว สมบัติ ภาพ ค่า แม่ พ่อ ครู ลูกค้า เอง จึง ต่อ คลิก กด ลง เข้า ออก เปิด ปิด แก้ เพิ่ม ลบ บันทึก ติดตั้ง
+    """
+)
 _LONGEST_GIVEN, _LONGEST_LAST = 14, 22
 # "คุณ" is also "you", and the others begin plain words.
 _WEAK_TITLES = frozenset(("คุณ", "หมอ", "พี่", "น้อง", "ป้า", "ลุง", "นาย", "นาง", "อาจารย์", "ทนาย"))
@@ -24,8 +41,8 @@ _WEAK_TITLES = frozenset(("คุณ", "หมอ", "พี่", "น้อง",
 
 @functools.cache
 def _words_by_length() -> tuple[frozenset[str], int]:
-    words = kind_of("th", "word")
-    return words, max(map(len, words))
+    known = kind_of("th", "word")
+    return known, max(map(len, known))
 
 
 @functools.cache
@@ -59,7 +76,7 @@ def _name_at(text: str, start: int, run_start: int, run_end: int) -> int:
         return 0  # a vowel or tone of the letter before
     title = next((found for found in _titles_before(text, start)), "")
     names, longest = _given_names()
-    words, _ = _words_by_length()
+    plain_words, _ = _words_by_length()
     given = next(
         (length for length in range(min(longest, run_end - start), 2, -1) if text[start : start + length] in names), 0
     )
@@ -68,11 +85,27 @@ def _name_at(text: str, start: int, run_start: int, run_end: int) -> int:
     if given and is_open and _ends_word(text, end, run_end):
         if (surname := _surname_end(text, end, run_end)) > end:
             return surname
-        if title or (text[start:end] not in words and _CUE.search(text, max(0, start - 12), start)):
+        if title or (text[start:end] not in plain_words and _CUE.search(text, max(0, start - 12), start)):
             return end
     # A given name that no list knows reaches to the next space, and a surname follows it.
     given_name = text[start:run_end]
-    if not is_open or not 2 < len(given_name) <= _LONGEST_GIVEN or _starts_plain(given_name):
+    if not is_open or not 2 < len(given_name) <= _LONGEST_GIVEN:
+        return 0
+    if title and text[start - 1] != " " and not given_name.startswith(_AFTER_YOU):
+        surname = _surname_end(text, run_end, run_end)
+        if surname > run_end or title not in _WEAK_TITLES:
+            return surname
+    if _NAMING.search(text, max(0, start - 16), start) and not given_name.startswith(_AFTER_YOU):
+        following = _THAI.match(text, run_end + 1)
+        is_pair = text[run_end : run_end + 1] == " "
+        if (
+            following is not None
+            and is_pair
+            and len(following.group()) <= _LONGEST_LAST
+            and not following.group().startswith(_AFTER_YOU)
+        ):
+            return following.end()
+    if _starts_plain(given_name):
         return 0
     surname = _surname_end(text, run_end, run_end)
     has_cue = _CUE.search(text, max(0, start - 12), start) is not None
@@ -100,7 +133,9 @@ def _given_ends() -> tuple[frozenset[str], frozenset[str]]:
 
 def _looks_given(chunk: str) -> bool:
     begin, finish = _given_ends()
-    return len(chunk) > 4 and chunk[:3] in begin and chunk[-3:] in finish and not _is_all_words(chunk)
+    if len(chunk) < 5 or _is_all_words(chunk):
+        return False
+    return chunk.endswith(_GIVEN_ENDINGS) or (chunk[:3] in begin and chunk[-3:] in finish)
 
 
 def _titles_before(text: str, start: int) -> Iterator[str]:
@@ -116,8 +151,8 @@ def _ends_word(text: str, end: int, run_end: int) -> bool:
 
 
 def _starts_with_word(rest: str) -> bool:
-    words, longest = _words_by_length()
-    return any(rest[:length] in words for length in range(min(longest, len(rest)), 1, -1))
+    known, longest = _words_by_length()
+    return any(rest[:length] in known for length in range(min(longest, len(rest)), 1, -1))
 
 
 def _surname_end(text: str, end: int, run_end: int) -> int:
@@ -140,11 +175,11 @@ def _surname_end(text: str, end: int, run_end: int) -> int:
 
 def _is_all_words(text: str) -> bool:
     """Whether a stretch is nothing but frequent words, so that it is no surname."""
-    words, longest = _words_by_length()
+    known, longest = _words_by_length()
     reached = {0}
     for at in range(len(text)):
         if at in reached:
             reached.update(
-                at + size for size in range(2, min(longest, len(text) - at) + 1) if text[at : at + size] in words
+                at + size for size in range(2, min(longest, len(text) - at) + 1) if text[at : at + size] in known
             )
     return len(text) in reached
