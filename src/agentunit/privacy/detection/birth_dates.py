@@ -16,7 +16,7 @@ _MONTHS = (
     "apr avr abr dub kwi bal nis апр кві απρ ابر أبر إبر نيس אפר अप्र เมษ",
     "may mai mag maj mei kvet geg май мая тра μαι ماي مايو أيا מאי मई พฤษภ",
     "jun juin giu cerven czer bir haz июн чер ιουν يون حزي יונ जून มิถ",
-    "jul juil lug cervenec lip lie tem июл лип ιουλ يول تمو יול जुल กรก",
+    "jul juil lug cervenc cervenec lip lie tem июл лип ιουλ يول تمو יול जुल กรก",
     "aug aou ago srp sie rug agu авг сер αυγ اغس أغس اب آب אוג अग สิงห",
     "sep set zar wrz eyl сен вер σεπ سبت ايل أيل ספט सित กันย",
     "oct okt out ott rij paz spal eki окт жов οκτ اكت أكت تشرين_الاول אוק अक्ट अक्तू ตุล",

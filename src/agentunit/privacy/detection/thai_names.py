@@ -74,6 +74,9 @@ def _name_at(text: str, start: int, run_start: int, run_end: int) -> int:
     """Where the name that begins here ends; 0 where none does."""
     if "\u0e30" <= text[start] <= "\u0e3a" or "\u0e47" <= text[start] <= "\u0e4e":
         return 0  # a vowel or tone of the letter before
+    opened = _TITLE.match(text, run_start)
+    if _TITLE.match(text, start) or (opened and run_start < start < opened.end()):
+        return 0
     title = next((found for found in _titles_before(text, start)), "")
     names, longest = _given_names()
     plain_words, _ = _words_by_length()
