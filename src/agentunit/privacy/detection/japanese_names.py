@@ -101,6 +101,8 @@ def _name_at(text: str, start: int, run_start: int, run_end: int) -> int:
         last = text[start : start + n_last]
         if last not in known.last:
             continue
+        if n_last == 1 and text[start : start + 2] in known.words and not has_cue:
+            continue
         at = start + n_last
         spaced = at + 1 if _SPACE.match(text, at) else at
         end = _given_end(text, spaced, known, is_spaced=spaced > at, is_short_last=n_last == 1, has_cue=has_cue)

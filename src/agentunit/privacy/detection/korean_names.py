@@ -72,7 +72,7 @@ def find_korean_names(text: str) -> Iterator[tuple[int, int]]:
         if (
             (found["cue"] and n_typical)
             or (is_titled and n_typical == len(given))
-            or (is_known and n_typical == 2)
+            or (is_known and n_typical == 2 and name[0] in _FREQUENT_LAST)
             or (is_formed and is_person)
         ):
             yield found.span("name")

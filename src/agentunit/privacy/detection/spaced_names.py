@@ -181,6 +181,9 @@ def _name_at(
     has_cue = cue.search(text, max(0, start - 24), start) is not None
     is_strong = has_cue and _NAMING.search(text, max(0, start - 16), start) is not None
     kind, skipped = _kind(first, script, strips=True)
+    is_cue = f"|{first}|" in f"|{script.cues}|" and len(words) > at + 1
+    if is_cue and _kind(words[at + 1][2], script, strips=False)[0] & _FIRST:
+        return 0, 0
     if first in script.titles or (bare(first) in script.inside and not kind & _FIRST):
         return 0, 0
     kinds = [kind]
