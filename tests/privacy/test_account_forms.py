@@ -1,4 +1,4 @@
-"""Accounts by form, e-mail addresses in words, birth dates in many languages, and fields of things; with near misses."""
+"""Accounts by form, e-mail addresses in words, birth dates in many languages, fields of things; with near misses."""
 
 from __future__ import annotations
 
