@@ -14,7 +14,10 @@ from scripts.requirements import ROOT, parts, requirements_of
 
 LOCKS = ROOT / "locks"
 OLDEST_PYTHON = "3.10"
-_HEADER = "# The packages of the part {part!r}, written by 'make lock'. Install: pip install --require-hashes -r locks/{part}.txt\n"
+_HEADER = """\
+# The packages of the part {part!r}, written by 'make lock'; all of them are other people's.
+# pip install --require-hashes -r locks/{part}.txt
+"""
 
 
 def lock(part: str, *, upgrade: bool) -> None:
@@ -22,19 +25,9 @@ def lock(part: str, *, upgrade: bool) -> None:
     target = LOCKS / f"{part}.txt"
     if upgrade:
         target.unlink(missing_ok=True)
-    command = [
-        "uv",
-        "pip",
-        "compile",
-        "-",
-        "--universal",
-        "--generate-hashes",
-        "--no-header",
-        "--no-annotate",
-        "--quiet",
-    ]
+    command = ["uv", "pip", "compile", "-", "--universal", "--generate-hashes", "--python-version", OLDEST_PYTHON]
     # A machine may know more sources than the index; a lock must not depend on them.
-    command += ["--python-version", OLDEST_PYTHON, "--no-config", "--no-emit-index-url", "--output-file", str(target)]
+    command += ["--no-config", "--no-header", "--no-annotate", "--quiet", "--output-file", str(target)]
     subprocess.run(command, input="\n".join(requirements_of(part)), text=True, check=True, cwd=ROOT)
     target.write_text(_HEADER.format(part=part) + target.read_text(encoding="utf-8"), encoding="utf-8")
 

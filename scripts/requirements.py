@@ -1,6 +1,7 @@
 """What pyproject.toml asks for, part by part, with AgentUnit's own names replaced by what they stand for.
 
-Part is the name of an extra, or "base". AgentUnit's own distributions are on no index, so no resolver may look for them.
+A part is "base", an extra, or a group of tools. AgentUnit's own distributions are on no index, so no resolver may look
+for them.
 """
 
 from __future__ import annotations
@@ -23,15 +24,24 @@ _OWN_PROJECTS = {
 BASE = "base"
 
 
-def _project(name: str) -> dict[str, Any]:
+def _read(name: str) -> dict[str, Any]:
     with open(_OWN_PROJECTS[name], "rb") as file:
-        project: dict[str, Any] = tomllib.load(file)["project"]
+        return tomllib.load(file)
+
+
+def _project(name: str) -> dict[str, Any]:
+    project: dict[str, Any] = _read(name)["project"]
     return project
 
 
+def groups() -> dict[str, list[str]]:
+    """The tools that the project is built and checked with; they have nothing to do with AgentUnit's own packages."""
+    return dict(_read("agentunit-eval")["dependency-groups"])
+
+
 def parts() -> list[str]:
-    """The base install and every extra."""
-    return [BASE, *sorted(_project("agentunit-eval")["optional-dependencies"])]
+    """The base install, every extra, and the groups of tools."""
+    return [BASE, *sorted(_project("agentunit-eval")["optional-dependencies"]), *sorted(groups())]
 
 
 def name_of(requirement: str) -> str:
@@ -42,7 +52,9 @@ def name_of(requirement: str) -> str:
 
 
 def requirements_of(part: str) -> list[str]:
-    """The requirements on packages of others for a part, the base install's among them."""
+    """The requirements on packages of others for a part; an extra includes the base install."""
+    if part in groups():
+        return groups()[part]
     project = _project("agentunit-eval")
     asked = list(project["dependencies"])
     if part != BASE:
