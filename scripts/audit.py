@@ -1,4 +1,4 @@
-"""Look for known vulnerabilities, risky code, and faults of workflows and metadata: ``python -m scripts.audit [NAME…]``.
+"""Known vulnerabilities, risky code, faults of workflows and metadata: ``python -m scripts.audit [NAME…]``.
 
 Each check is a tool of locks/tools.txt. One that needs an index which cannot be reached is skipped and named, so that
 the others still count. The exit code is 1 if a check that ran found something.
@@ -38,7 +38,14 @@ def workflows() -> list[list[str]]:
     files = sorted(str(path) for path in (_WORKFLOWS / "workflows").glob("*.yml"))
     if not files:
         return []
-    return [["actionlint", *files], ["zizmor", "--offline", "--quiet", "--min-severity", "medium", str(_WORKFLOWS)]]
+    schema = ["check-jsonschema", "--builtin-schema"]
+    checks = [
+        [*schema, "vendor.github-workflows", *files],
+        [*schema, "vendor.dependabot", f"{_WORKFLOWS}/dependabot.yml"],
+    ]
+    actions = sorted(str(path) for path in (_WORKFLOWS / "actions").glob("*/action.yml"))
+    checks.append([*schema, "vendor.github-actions", *actions])
+    return [*checks, ["zizmor", "--offline", "--quiet", "--min-severity", "medium", str(_WORKFLOWS)]]
 
 
 def shell() -> list[list[str]]:
