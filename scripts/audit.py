@@ -49,6 +49,7 @@ def vulnerabilities() -> list[str]:
             rounds.append(place := {})
         place[name] = version
     found = []
+    unknown: list[str] = []
     known = accepted()
     for each in rounds:
         with tempfile.TemporaryDirectory() as folder:
@@ -57,10 +58,15 @@ def vulnerabilities() -> list[str]:
             command = ["pip-audit", "--format", "json", "--progress-spinner", "off", "--disable-pip", "--no-deps"]
             told = json.loads(_output([*command, "--requirement", str(asked)], codes=(0, 1)))
         for package in told["dependencies"]:
+            if "skip_reason" in package:
+                unknown.append(package["name"])
             for one in package.get("vulns", ()):
                 if not known.keys() & {one["id"], *one["aliases"]}:
                     fixed = ", ".join(one["fix_versions"]) or "nowhere yet"
                     found.append(f"{package['name']} {package['version']}: {one['id']}, fixed in {fixed}")
+    if unknown and not found:
+        # A mirror of an index may know packages and not what is known about them: that is no clean bill.
+        raise Skipped(f"nothing is known here about {len(unknown)} packages, {unknown[0]} among them")
     return found
 
 

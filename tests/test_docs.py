@@ -19,7 +19,7 @@ from agentunit.core.codec import decode_record
 ROOT = Path(__file__).resolve().parent.parent
 # Their Python needs the framework: tests/frameworks/test_live.py runs it in the environment of the same name.
 FRAMEWORK_PAGES = sorted((ROOT / "docs" / "frameworks").glob("*.md"))
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES])
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

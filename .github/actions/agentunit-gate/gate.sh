@@ -2,6 +2,10 @@
 # Runs the suite or scores the traces, and writes the report. The verdict is an output: the comment comes before the end.
 set -euo pipefail
 
+# The report goes onto the page of the job once, at the end.
+page="${GITHUB_STEP_SUMMARY:-}"
+unset GITHUB_STEP_SUMMARY
+
 folder=$(mktemp -d "${RUNNER_TEMP:-/tmp}/agentunit-gate.XXXXXX")
 report="$folder/report.md"
 decide=()
@@ -37,7 +41,7 @@ agentunit export --to "$report" --format markdown ${decide[@]+"${decide[@]}"} --
 if [ ! -s "$report" ]; then
   printf '### agentunit\n\nNo report: the run ended with exit code %s. The log of the job says why.\n' "$code" > "$report"
 fi
-if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then cat "$report" >> "$GITHUB_STEP_SUMMARY"; fi
+if [ -n "$page" ]; then cat "$report" >> "$page"; fi
 {
   echo "exit-code=$code"
   echo "report=$report"
