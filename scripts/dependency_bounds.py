@@ -25,10 +25,14 @@ def python_for(bound: str) -> str | None:
         return sys.executable
     if sys.version_info[:2] == tuple(map(int, OLDEST_PYTHON.split("."))):
         return sys.executable
-    # Not one that uv would have to download.
-    command = ["uv", "python", "find", "--no-python-downloads", "--no-project", "--system", OLDEST_PYTHON]
-    found = subprocess.run(command, capture_output=True, text=True)
-    return found.stdout.strip() if found.returncode == 0 else None
+    versions = Path("~/.pyenv/versions").expanduser()
+    installed = [shutil.which(f"python{OLDEST_PYTHON}"), *versions.glob(f"{OLDEST_PYTHON}.*/bin/python")]
+    # A shim of pyenv is there and yet starts nothing.
+    return next((str(each) for each in installed if each is not None and _starts(each)), None)
+
+
+def _starts(python: str | Path) -> bool:
+    return subprocess.run([str(python), "--version"], capture_output=True).returncode == 0
 
 
 def prepare(bound: str, python: str) -> Path:
