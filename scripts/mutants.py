@@ -28,8 +28,8 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".mutants"
 ROOMS = ("core", "formulas", "engine")
-# A changed loop may never end. What takes this many times as long as unchanged, and then some, counts as noticed.
-_SLOWER, _MORE_S = 6, 60
+# A changed loop may never end: what takes this long counts as noticed if the same tests end without the change.
+_LIMIT_S = 900
 
 _TURNED = {
     ast.Lt: ast.LtE,
@@ -184,7 +184,7 @@ class Laboratory:
 
     def __init__(self) -> None:
         self.folder = HOME / "tree"
-        self._usual_s: dict[tuple[str, ...], float | None] = {}
+        (HOME / "note_failure.py").write_text(_NOTE_FAILURE, encoding="utf-8")
         shutil.rmtree(self.folder, ignore_errors=True)
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
         for name in filter(None, listed.stdout.split("\0")):
@@ -193,46 +193,31 @@ class Laboratory:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 _link(source, target)
 
-    def try_out(self, mutant: Mutant) -> str:
-        """How a mutant ended: "noticed", "survived", or "untested" where the tests fail without it."""
+    def try_out(self, mutant: Mutant, stages: list[list[str]]) -> str:
+        """How a mutant ended: "noticed" by one of the stages, or "survived" them."""
         target = self.folder / mutant.path
         source = (ROOT / mutant.path).read_bytes()
-        stages = nearest_tests(mutant.path)
-        if all(self._usual(stage) is None for stage in stages[:1]):
-            return "untested"
-        target.unlink()
-        target.write_bytes(mutant.applied(source))
-        try:
-            for stage in stages:
-                usual_s = self._usual_s.get(tuple(stage))
-                if not self._passes(stage, None if usual_s is None else usual_s * _SLOWER + _MORE_S):
-                    # A failure counts only where the same tests pass without the change.
-                    target.unlink()
-                    target.write_bytes(source)
-                    if self._usual(stage) is not None:
-                        return "noticed"
-                    target.unlink()
-                    target.write_bytes(mutant.applied(source))
-        finally:
-            target.unlink()
-            target.write_bytes(source)
+        for stage in stages:
+            _replace(target, mutant.applied(source))
+            try:
+                failed = self._first_failure(stage)
+            finally:
+                _replace(target, source)
+            # A failure counts only where the same test passes without the change.
+            if failed is not None and self._first_failure([failed] if failed else stage) is None:
+                return "noticed"
         return "survived"
 
-    def _usual(self, tests: list[str]) -> float | None:
-        """How long tests take without a change; None where they do not pass. The code must be unchanged."""
-        key = tuple(tests)
-        if key not in self._usual_s:
-            began = time.monotonic()
-            passed = self._passes(tests, None)
-            self._usual_s[key] = time.monotonic() - began if passed else None
-        return self._usual_s[key]
-
-    def _passes(self, tests: list[str], limit_s: float | None) -> bool:
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+    def _first_failure(self, tests: list[str]) -> str | None:
+        """The id of the first test that fails ("" where none could be named), None where all pass."""
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
+        note = HOME / "failed.txt"
+        note.unlink(missing_ok=True)
         # Before the installed one.
-        environment = {**os.environ, "PYTHONPATH": str(self.folder / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+        paths = os.pathsep.join([str(self.folder / "src"), str(HOME)])
+        environment = {**os.environ, "PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1", "MUTANTS_NOTE": str(note)}
         process = subprocess.Popen(
-            command,
+            [*command, "-p", "note_failure", *tests],
             cwd=self.folder,
             env=environment,
             stdout=subprocess.DEVNULL,
@@ -241,11 +226,32 @@ class Laboratory:
         )
         try:
             # Exit code 5: nothing in these files is a test; that notices nothing.
-            return process.wait(limit_s) in (0, 5)
+            if process.wait(_LIMIT_S) in (0, 5):
+                return None
         except subprocess.TimeoutExpired:
-            return False
+            pass
         finally:
             _end(process)
+        return note.read_text(encoding="utf-8") if note.exists() else ""
+
+
+# A plug-in of pytest that writes down what failed first.
+_NOTE_FAILURE = """
+import os
+
+def _note(report):
+    if report.failed and not os.path.exists(os.environ["MUTANTS_NOTE"]):
+        with open(os.environ["MUTANTS_NOTE"], "w", encoding="utf-8") as note:
+            note.write(report.nodeid)
+
+pytest_runtest_logreport = pytest_collectreport = _note
+"""
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Give a file another content without writing through a link to the project's own."""
+    path.unlink()
+    path.write_bytes(content)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -286,35 +292,36 @@ def main() -> int:
     if kept_file.exists():
         kept = {each["id"]: each["end"] for each in map(json.loads, kept_file.read_text(encoding="utf-8").splitlines())}
     every = sample(options.rooms.split(","), options.seed)
-    chosen = every[: options.count]
-    ends: dict[Mutant, str] = {}
-    laboratory: Laboratory | None = None
+    chosen = {each: each.identity((ROOT / each.path).read_bytes()) for each in every[: options.count]}
     until = time.monotonic() + options.minutes * 60
-    with open(kept_file, "a", encoding="utf-8") as results:
-        for number, mutant in enumerate(chosen, 1):
-            identity = mutant.identity((ROOT / mutant.path).read_bytes())
-            if identity not in kept:
-                if time.monotonic() > until:
-                    continue
-                laboratory = laboratory or Laboratory()
-                kept[identity] = laboratory.try_out(mutant)
+    laboratory: Laboratory | None = None
+    # First the nearest tests for all, then the wider ones for what survived these: soon there is a first answer.
+    for wanted, wide in ((None, False), ("survived the nearest", True)):
+        for number, (mutant, identity) in enumerate(chosen.items(), 1):
+            if kept.get(identity) != wanted or time.monotonic() > until:
+                continue
+            laboratory = laboratory or Laboratory()
+            nearest, *wider = nearest_tests(mutant.path) or [[]]
+            end = laboratory.try_out(mutant, wider if wide else [nearest] if nearest else [])
+            kept[identity] = "survived the nearest" if end == "survived" and not wide else end
+            with open(kept_file, "a", encoding="utf-8") as results:
                 results.write(json.dumps({"id": identity, "end": kept[identity], "path": mutant.path}) + "\n")
-                results.flush()
-                print(f"{number}/{len(chosen)} {mutant.path}:{mutant.line} {mutant.kind}: {kept[identity]}", flush=True)
-            ends[mutant] = kept[identity]
-    return report(ends, len(every))
+            print(f"{number}/{len(chosen)} {mutant.path}:{mutant.line} {mutant.kind}: {kept[identity]}", flush=True)
+    return report({each: kept[identity] for each, identity in chosen.items() if identity in kept}, len(every))
 
 
 def report(ends: dict[Mutant, str], n_possible: int) -> int:
-    """Print the survivors and their share; the exit code says only whether there was anything to say."""
-    survivors = [mutant for mutant, end in ends.items() if end == "survived"]
+    """Print the survivors and their share; the exit code says only whether anything was tried."""
+    survivors = [mutant for mutant, end in ends.items() if end.startswith("survived")]
     for mutant in survivors:
-        print(f"\n{difference(mutant)}", end="")
-    tried = [end for end in ends.values() if end != "untested"]
-    print(f"\n{n_possible:,} possible changes, {len(tried)} tried, {len(ends) - len(tried)} untested, ", end="")
-    share = f" ({len(survivors) / len(tried):.0%})" if tried else ""
-    print(f"{len(tried) - len(survivors)} noticed, {len(survivors)} survived{share}")
-    return 0 if tried else 1
+        print(f"\n{ends[mutant]}:\n{difference(mutant)}", end="")
+    n_open = sum(end == "survived the nearest" for end in ends.values())
+    share = f" ({len(survivors) / len(ends):.0%})" if ends else ""
+    print(f"\n{n_possible:,} possible changes, {len(ends)} tried, {len(ends) - len(survivors)} noticed, ", end="")
+    print(
+        f"{len(survivors)} survived{share}" + (f", {n_open} of them only tried on the nearest tests" if n_open else "")
+    )
+    return 0 if ends else 1
 
 
 if __name__ == "__main__":

@@ -81,9 +81,11 @@ def test_the_report_says_the_share_and_shows_the_survivors(capsys: pytest.Captur
     one, two, *_ = mutants_of(path, (ROOT / path).read_bytes())
     assert mutants.report({one: "survived", two: "noticed"}, 5) == 0
     shown = capsys.readouterr().out
-    assert "5 possible changes, 2 tried, 0 untested, 1 noticed, 1 survived (50%)" in shown
+    assert "5 possible changes, 2 tried, 1 noticed, 1 survived (50%)\n" in shown
     assert f"--- {path}" in shown
-    assert mutants.report({one: "untested"}, 5) == 1
+    mutants.report({one: "survived the nearest"}, 5)
+    assert "1 survived (100%), 1 of them only tried on the nearest tests" in capsys.readouterr().out
+    assert mutants.report({}, 5) == 1
 
 
 def test_a_survivor_and_a_noticed_change_of_a_small_project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -104,7 +106,8 @@ def test_a_survivor_and_a_noticed_change_of_a_small_project(monkeypatch: pytest.
         subprocess.run(["git", *command], cwd=tmp_path, check=True, capture_output=True)
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
     monkeypatch.setattr(mutants, "HOME", tmp_path / ".mutants")
+    (tmp_path / ".mutants").mkdir()
     laboratory = mutants.Laboratory()
-    ends = {each.kind: laboratory.try_out(each) for each in sample(["core"], 1)}
+    ends = {each.kind: laboratory.try_out(each, nearest_tests(each.path)) for each in sample(["core"], 1)}
     assert ends == {"return": "noticed", "comparison": "survived", "number": "survived"}
     assert (package / "small.py").read_text() == "def sign(x):\n    return x > 0\n"

@@ -4,8 +4,8 @@ import re
 import sys
 
 import pytest
-from opentelemetry.sdk._logs import LoggerProvider, export
-from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, SimpleLogRecordProcessor
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, InMemoryLogRecordExporter, SimpleLogRecordProcessor
 
 from agentunit import DatasetCase, Outcome, Record, TraceLog
 from agentunit.engine.decision import decide_run
@@ -17,9 +17,7 @@ from agentunit.reports.reporters import ReportError
 
 @pytest.fixture
 def exporter():
-    # Before 1.39 its name was another.
-    kind = getattr(export, "InMemoryLogRecordExporter", None) or export.InMemoryLogExporter
-    return kind()
+    return InMemoryLogRecordExporter()
 
 
 @pytest.fixture
