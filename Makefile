@@ -79,10 +79,13 @@ api: $(VENV)/.dev
 lock: $(VENV)/.dev $(TOOLS)/.ready
 	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(BIN)/python -m scripts.lock $(ARGS)
 
-oldest newest: $(VENV)/.dev $(TOOLS)/.ready
+# Without an index there are no tools: what needs them is skipped, and says so.
+oldest newest: $(VENV)/.dev
+	@$(MAKE) --no-print-directory $(TOOLS)/.ready || true
 	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(BIN)/python -m scripts.dependency_bounds $@ $(TESTS)
 
-audit: $(VENV)/.dev $(TOOLS)/.ready
+audit: $(VENV)/.dev
+	@$(MAKE) --no-print-directory $(TOOLS)/.ready || true
 	PATH="$(CURDIR)/$(TOOLS)/bin:$$PATH" $(BIN)/python -m scripts.audit $(ARGS)
 
 mutants: $(VENV)/.dev

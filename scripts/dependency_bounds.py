@@ -56,6 +56,9 @@ def main() -> int:
     if bound not in _RESOLUTIONS:
         print(f"dependency_bounds: say oldest or newest; received {bound!r}", file=sys.stderr)
         return 2
+    if shutil.which("uv") is None:
+        print(f"SKIPPED {bound}: uv is not installed")
+        return 0
     python = python_for(bound)
     if python is None:
         print(f"SKIPPED {bound}: there is no Python {OLDEST_PYTHON} here")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="event loops there wake themselves through loopback")
 GUARD = Path(__file__).parent / "support" / "no_network"
 
 # One process, as a user's session: what is imported for one command stays for the next.
