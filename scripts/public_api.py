@@ -171,15 +171,16 @@ def undocumented_change(root: Path = ROOT) -> str | None:
         return None
     if git("diff", "--quiet", "HEAD", "--", changelog).returncode:
         return None
-    way_out = f"say in {changelog}, under Unreleased, what changed for users, in the same commit or a later one"
-    if git("diff", "--quiet", "HEAD", "--", snapshot).returncode:
-        return f"{snapshot} differs from the last commit and {changelog} does not: {way_out}"
-    changed = git("log", "-1", "--format=%H", "--", snapshot).stdout.strip()
-    if not changed or git("rev-parse", "--verify", f"{changed}^").returncode:
+    # Between two versions of the snapshot the changelog must have changed; branches that were merged bring their lines.
+    committed = git("log", "-2", "--format=%H", "--", snapshot).stdout.split()
+    is_changed = git("diff", "--quiet", "HEAD", "--", snapshot).returncode != 0
+    before = committed[0:1] if is_changed else committed[1:2]
+    if not before or git("log", "-1", "--format=%H", f"{before[0]}..HEAD", "--", changelog).stdout.strip():
         return None
-    if git("log", "-1", "--format=%H", f"{changed}^..HEAD", "--", changelog).stdout.strip():
-        return None
-    return f"{snapshot} changed in {changed[:10]}, {changelog} neither there nor since: {way_out}"
+    return (
+        f"{snapshot} differs from what it was in {before[0][:10]}, and {changelog} has not changed since: "
+        f"say there, under Unreleased, what changed for users"
+    )
 
 
 def main() -> int:

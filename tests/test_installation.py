@@ -33,11 +33,11 @@ def origin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.setattr("importlib.metadata.distribution", lambda _: Distribution())
     # Without this it would read the distribution that has just been replaced.
     monkeypatch.setattr("importlib.metadata.requires", lambda _: distribution_of_this_checkout().requires)
-    for cached in (installation._checkout, installation._origin):
+    for cached in (installation._checkout, installation._origin, installation._declared):
         cached.cache_clear()
     yield lambda noted: setattr(Distribution, "noted", noted)
     monkeypatch.undo()
-    for cached in (installation._checkout, installation._origin):
+    for cached in (installation._checkout, installation._origin, installation._declared):
         cached.cache_clear()
 
 

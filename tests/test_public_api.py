@@ -76,10 +76,10 @@ def repository(tmp_path: Path) -> Repository:
 def test_a_change_that_nothing_tells_of_is_named(repository: Repository) -> None:
     assert undocumented_change(repository.folder) is None
     repository.write("docs/api.txt", "two\n")
-    assert "differs from the last commit" in str(undocumented_change(repository.folder))
+    assert "CHANGELOG.md has not changed since" in str(undocumented_change(repository.folder))
     repository.commit()
     repository.commit()
-    assert "CHANGELOG.md neither there nor since" in str(undocumented_change(repository.folder))
+    assert "CHANGELOG.md has not changed since" in str(undocumented_change(repository.folder))
     repository.write("CHANGELOG.md", "two\n")
     assert undocumented_change(repository.folder) is None
     repository.commit()
@@ -92,6 +92,21 @@ def test_a_change_with_its_line_is_fine(repository: Repository) -> None:
     assert undocumented_change(repository.folder) is None
     repository.commit()
     assert undocumented_change(repository.folder) is None
+
+
+def test_a_snapshot_written_after_a_merge_is_told_by_the_lines_that_were_merged(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "-b", "other")
+    repository.write("CHANGELOG.md", "one\nother\n")
+    repository.commit()
+    repository.git("checkout", "--quiet", "-")
+    repository.git("merge", "--quiet", "--no-ff", "--message", "merge", "other")
+    repository.write("docs/api.txt", "other\n")
+    assert undocumented_change(repository.folder) is None
+    repository.commit()
+    assert undocumented_change(repository.folder) is None
+    repository.write("docs/api.txt", "another\n")
+    repository.commit()
+    assert undocumented_change(repository.folder) is not None
 
 
 def test_without_git_nothing_is_known(tmp_path: Path) -> None:

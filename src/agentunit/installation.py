@@ -71,14 +71,8 @@ def _wheel_name(own: str) -> str:
 
 def _requirements(extra: str) -> list[str]:
     """The requirements on packages of others that an extra stands for, as pip reads them."""
-    from importlib.metadata import PackageNotFoundError, requires
-
-    try:
-        declared = requires(DISTRIBUTION) or []
-    except PackageNotFoundError:
-        return []
     found: list[str] = []
-    for line in declared:
+    for line in _declared():
         requirement, _, marker = (part.strip() for part in line.partition(";"))
         ours = re.search(r"""extra\s*==\s*(['"])(.+?)\1""", marker)
         if ours is None or ours[2] != extra:
@@ -104,6 +98,16 @@ def _checkout() -> Path | None:
 
 def _holds_local(folder: Path) -> bool:
     return (folder / LOCAL_FOLDER / "pyproject.toml").is_file()
+
+
+@cache
+def _declared() -> list[str]:
+    from importlib.metadata import PackageNotFoundError, requires
+
+    try:
+        return requires(DISTRIBUTION) or []
+    except PackageNotFoundError:
+        return []
 
 
 class _Origin(NamedTuple):
