@@ -31,7 +31,7 @@ help:
 	@echo "make viewer     build the pages of the viewer anew (needs Node and npm; ARGS=--check: only compare)"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
 	@echo "make bench      measure speed (BENCH=store, traces, privacy, multiagent, sustainability, multimodal,"
-	@echo "                judge, local, gpu, scale, viewer: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "                judge, local, gpu, scale, viewer, drift: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
 	@echo "make oldest     run tests with the oldest dependencies that are allowed (TESTS=tests/core: a part); make newest: with the newest"
 	@echo "make lock       write locks/ anew (ARGS=--upgrade: take the newest versions)"
 	@echo "make audit      known vulnerabilities, risky code, workflows and metadata; what needs an index is skipped without one"
