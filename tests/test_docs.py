@@ -19,7 +19,8 @@ from agentunit.core.codec import decode_record
 ROOT = Path(__file__).resolve().parent.parent
 # Their Python needs the framework: tests/frameworks/test_live.py runs it in the environment of the same name.
 FRAMEWORK_PAGES = sorted((ROOT / "docs" / "frameworks").glob("*.md"))
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES])
+TOP_PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = sorted([*TOP_PAGES, *(ROOT / "docs").glob("*.md"), *FRAMEWORK_PAGES])
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

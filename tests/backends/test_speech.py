@@ -105,6 +105,7 @@ def test_no_more_is_decoded_than_allowed(tmp_path: Path) -> None:
         (wav(0), "holds no sound"),
         (b"OggS" + os.urandom(500), "cannot be decoded|holds no sound"),
     ],
+    ids=["zeros", "cut off", "empty", "noise"],
 )
 def test_broken_recordings(content: bytes, reason: str, tmp_path: Path) -> None:
     (tmp_path / "speech.wav").write_bytes(content)

@@ -40,6 +40,7 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
         folder / "dataset.jsonl": "the cases, one a line",
     }
     filled: dict[str, str] = {}
+    install = ""
     if ci:
         root = _repository(folder) or folder
         root = Path() if root == Path.cwd() else root
@@ -48,7 +49,8 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
             suite, written = own, {}
         written[root / _WORKFLOW] = "evaluates every pull request against main"
         inside = suite.resolve().relative_to(root.resolve()).as_posix()
-        filled = {"@SUITE@": json.dumps(inside), "@INSTALL@": remote_install_command()}
+        install = remote_install_command()
+        filled = {"@SUITE@": json.dumps(inside), "@INSTALL@": install}
     existing = [path for path in written if _exists(path)]
     if existing:
         raise click.UsageError(
@@ -73,7 +75,7 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
     if ignoring is not None:
         click.echo(f"added {_IGNORED} to {ignoring}, so that runs stay out of git")
     if ci:
-        click.echo(f"check its Install step, which says: {remote_install_command()}")
+        click.echo(f"check its Install step, which says: {install}")
     click.echo(f"next: agentunit run {shlex.quote(str(suite))}")
 
 
