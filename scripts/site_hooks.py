@@ -20,6 +20,15 @@ _FENCE = re.compile(r"^(\s*)(```|~~~)")
 _NESTED = re.compile(r"^((?:  )+)([-*] |\d+\. )")
 
 
+def on_config(config: Any) -> Any:
+    """List every example below the page that introduces them."""
+    pages = [f"examples/{readme.parent.name}.md" for readme in sorted((ROOT / "examples").glob("*/README.md"))]
+    for entry in config.nav:
+        if "Examples" in entry:
+            entry["Examples"] = [entry["Examples"], *pages]
+    return config
+
+
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages that are made from files outside of docs/."""
     for name, page in OUTSIDE.items():
