@@ -19,7 +19,8 @@ from rich.text import Text
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "assets" / "first-verdict.svg"
 WIDTH = 94
-COMMAND = ["run", "suite.py", "--metrics", "contains,tool_success", "--gate", "contains all == 1", "--gate", "tool_success >= 0.8"]  # fmt: skip
+GATES = ["--gate", "contains all == 1", "--gate", "tool_success >= 0.8"]
+COMMAND = ["run", "suite.py", "--metrics", "contains,tool_success", *GATES]
 FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
 

@@ -42,7 +42,7 @@ def blocks_of(page: Path) -> list[Block]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_every_block_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # A CLIP that was trained on coloured shapes, for the page that shows one.
+    # A CLIP that was trained on colored shapes, for the page that shows one.
     monkeypatch.setenv("AGENTUNIT_CLIP", str(ROOT / "tests" / "data" / "tiny_clip"))
     namespace: dict[str, object] = {"__name__": page.stem}
     for block in blocks_of(page):

@@ -355,8 +355,13 @@ def test_gates_of_the_run_itself_cannot_be_answered_without_their_metric():
 
 def test_a_file_of_traces_becomes_a_run_with_the_metrics_of_its_gates():
     lines = [
-        '{"case": {"id": "q%d", "query": "?"}, "trace": {"events": [{"type": "tool_call", "payload": '
-        '{"name": "t", "status": "%s"}}]}, "outcome": {"output": "x", "elapsed_s": 0.5}}' % (number, status)
+        json.dumps(
+            {
+                "case": {"id": f"q{number}", "query": "?"},
+                "trace": {"events": [{"type": "tool_call", "payload": {"name": "t", "status": status}}]},
+                "outcome": {"output": "x", "elapsed_s": 0.5},
+            }
+        )
         for number, status in enumerate(["success"] * 9 + ["error"])
     ]
     Path("traces.jsonl").write_text("\n".join(lines))

@@ -38,7 +38,7 @@ _BEGINNINGS = (
 
 
 def recogniser_of(named: Any, owner: str) -> tuple[str, Recogniser] | None:
-    """A recogniser and its name: of a function from a path to a text, ``module:attribute`` of one, or Whisper by name.
+    """A recognizer and its name: of a function from a path to a text, ``module:attribute`` of one, or Whisper by name.
 
     ``faster-whisper`` takes the weights of the installed package, ``faster-whisper:FOLDER`` those of a folder.
     """
@@ -164,7 +164,7 @@ class ErrorRates(NamedTuple):
 
 
 def error_rates(reference: str, hypothesis: str, *, normalised: bool = False) -> ErrorRates:
-    """Both rates of a transcript against its reference; ``normalised``: both are normalised transcripts.
+    """Both rates of a transcript against its reference; ``normalised``: both are normalized transcripts.
 
     Where a script has no spaces, those that part its letters into words are not counted as characters.
     """

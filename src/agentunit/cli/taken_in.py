@@ -40,7 +40,10 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
         raise InputFailure(f"{path} is an exported run: 'agentunit import {path}' takes it into the store first")
     records = [each for each in trace_files_from([path], None, "trace") if isinstance(each, Record)]
     if not records:
-        raise InputFailure(f"{path}: no record could be read ('agentunit doctor {path}' says what it holds)")
+        raise InputFailure(
+            f"{path} is not an exported run, and no record could be read from it "
+            f"('agentunit doctor {path}' says what it holds)"
+        )
     _tell_apart(records)
     lines = [encode_record(record) for record in records]
     fingerprint = hashlib.sha256(b"\n".join(lines)).hexdigest()[:32]

@@ -155,7 +155,7 @@ def _ask_about(
     label_means: Literal["good", "bad"],
     choice: JudgeChoice,
 ) -> None:
-    """Ask whether a judge may see the labelled cases. Standard input can be read only once, so it gives no sample."""
+    """Ask whether a judge may see the labeled cases. Standard input can be read only once, so it gives no sample."""
     oriented = orient_labels(labels, label_means)
     sample: list[Any] = []
     if not records:

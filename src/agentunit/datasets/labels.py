@@ -145,7 +145,7 @@ def labels_by_id(labels: LabelFile, oriented: Mapping[int, float]) -> dict[str, 
         if not case_id:
             labels.refuse(row.line, "has a label but no id")
         elif case_id in found:
-            labels.refuse(row.line, f"id {case_id!r:.60} is labelled on line {lines[case_id]} already")
+            labels.refuse(row.line, f"id {case_id!r:.60} is labeled on line {lines[case_id]} already")
         else:
             found[case_id] = Label(oriented[row.line], _group(row))
             lines[case_id] = row.line

@@ -126,7 +126,7 @@ def llm_calls(item: Item) -> list[tuple[int, dict[str, Any], Tokens]]:
         payload = payload_of(event)
         usage = payload.get("usage")
         mapping = payload if usage is None else _usage_mapping(f"trace.events[{position}].usage", usage)
-        # The place is spelt out only where something may be wrong with it: this runs for every call of every record.
+        # The place is spelled out only where something may be wrong with it: this runs for every call of every record.
         tokens = _common_tokens(mapping) or read_tokens(f"trace.events[{position}].usage", mapping)
         calls.append((position, payload, tokens))
     item.llm_calls = calls

@@ -72,7 +72,7 @@ class _Page:
         self.cut = False
         self._infos = infos
         self._full = full
-        # Where colours do not show, differences are marked with signs.
+        # Where colors do not show, differences are marked with signs.
         self._signs = console.no_color or console.color_system is None
 
     def heading(self, view: CaseView, run_id: str) -> None:

@@ -46,7 +46,7 @@ def test_colours_survive_every_way_of_writing_them(mode: str, format: str) -> No
     picture = Image.new("RGB", (40, 30), RED).convert(mode)
     found = decode_image(encoded(picture, format), LIMITS)
     assert (found.mode, found.size) == ("RGB", (40, 30))
-    # A palette of the web's colours, and JPEG's own, are not exact.
+    # A palette of the web's colors, and JPEG's own, are not exact.
     assert np.abs(np.asarray(found.getpixel((20, 15))) - RED).max() <= 12
 
 

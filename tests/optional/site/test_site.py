@@ -1,4 +1,4 @@
-"""The site of the docs: it builds without a warning, opens from the disk, finds what one looks for, and calls nobody."""
+"""The site of the docs: it builds without a warning, opens from the disk, can be searched, and calls nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures from bytes: decoded within limits, in the colours and the position in which people see them."""
+"""Pictures from bytes: decoded within limits, in the colors and the position in which people see them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _opened(content: bytes, limits: MediaLimits) -> Any:
 
 
 def as_rgb(image: Any) -> Any:
-    """A picture of Pillow in the colours that a model takes."""
+    """A picture of Pillow in the colors that a model takes."""
     if image.mode == "RGB":
         return image
     if image.mode.startswith("I;16"):
