@@ -191,7 +191,7 @@ def test_an_id_labelled_twice_counts_once(invoke):
     assert code == 3
     assert report["agreements"][0]["value"] == 1.0
     assert [(error["line"], error["reason"]) for error in report["input_errors"]] == [
-        (22, "id 'q3' is labelled on line 5 already"),
+        (22, "id 'q3' is labeled on line 5 already"),
         (23, "has a label but no id"),
     ]
 
@@ -209,7 +209,7 @@ def test_an_unreadable_record_is_named(invoke):
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        (KNOWN_ROWS[8:12], "4 rows are labelled and scored; at least 10 are needed"),
+        (KNOWN_ROWS[8:12], "4 rows are labeled and scored; at least 10 are needed"),
         (KNOWN_ROWS[:10], "all 10 labels are good; there is nothing to tell apart"),
         ([], "no metric could be judged"),
     ],
