@@ -57,7 +57,7 @@ correlations from 0.60 and 0.40; by the lower end of the interval where it is kn
 
 
 def trust_file(families: Iterable[Family]) -> bytes:
-    """The figures as they are shipped, sorted, one a line."""
+    """The figures as they are shipped, sorted, one per line."""
     shown = {(each.metric, each.backend): each for family in families for each in family.trust}
     shown |= {(each.metric, each.backend): each for each in held_out().trust()}
     figures = with_bias([shown[place] for place in sorted(shown)], recorded_biases())

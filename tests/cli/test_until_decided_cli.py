@@ -111,7 +111,7 @@ def test_a_gate_near_its_threshold_says_so_and_what_a_number_of_repeats_would_do
     assert result.exit_code == 4
     assert "mean 0.8 meets >= 0.8" in reason
     assert "the mean is too near the threshold" in reason
-    assert reason.endswith("; --repeats N in place of auto holds the mean of these very cases to it")
+    assert reason.endswith("; --repeats N instead of auto compares the mean of these cases with it")
 
 
 def write_small(n_wrong: int) -> None:

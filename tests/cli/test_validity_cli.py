@@ -210,7 +210,7 @@ def test_an_unreadable_record_is_named(invoke):
     ("rows", "words"),
     [
         (KNOWN_ROWS[8:12], "4 rows are labeled and scored; at least 10 are needed"),
-        (KNOWN_ROWS[:10], "all 10 labels are good; there is nothing to tell apart"),
+        (KNOWN_ROWS[:10], "all 10 labels are good; there is nothing to distinguish"),
         ([], "no metric could be judged"),
     ],
 )

@@ -383,12 +383,12 @@ def test_a_row_without_its_ids_is_an_error_that_says_so(change: dict[str, Any], 
 @pytest.mark.parametrize(
     ("change", "problem", "lost"),
     [
-        ({"attributes": "gen_ai"}, "attributes that are no object", {"attributes": {}}),
+        ({"attributes": "gen_ai"}, "attributes that are not an object", {"attributes": {}}),
         ({"start_time": "soon"}, "a span's time", {"start_s": None}),
         ({"end_time": None, "duration": "long"}, "a span's duration", {"end_s": None}),
         ({"status": {"status_code": "BROKEN"}}, "a span's status", {"status": "unset", "status_message": ""}),
         ({"parent_id": {"id": 1}}, "a parent's id", {"parent_id": None}),
-        ({"events": [7]}, "an event that is no object", {"events": []}),
+        ({"events": [7]}, "an event that is not an object", {"events": []}),
         (
             {"events": [{"name": "e", "attributes": [1]}]},
             "attributes of an event",

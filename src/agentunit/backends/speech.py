@@ -73,7 +73,7 @@ def checked_audio(path: Any, access: MediaAccess) -> str:
         raise MediaProblem(f"must have at most {access.limits.most_bytes:,} bytes; it has {size:,}")
     is_mp3_frame = start[:1] == b"\xff" and start[1:2] >= b"\xe0" and not start.startswith(_UTF_16)
     if not is_mp3_frame and not any(start.startswith(mark, at) for mark, at in _BEGINNINGS):
-        raise MediaProblem(f"is no recording of a known format (it begins with {start[:8]!r})")
+        raise MediaProblem(f"is not a recording of a known format (it begins with {start[:8]!r})")
     return str(located(path, access))
 
 

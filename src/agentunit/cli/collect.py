@@ -68,7 +68,7 @@ def collect(
     forward: str | None,
     mask: bool,
 ) -> None:
-    """Receive OpenTelemetry spans (OTLP over HTTP and gRPC) and write one record a trace.
+    """Receive OpenTelemetry spans (OTLP over HTTP and gRPC) and write one record per trace.
 
     \b
     agentunit collect --out traces/

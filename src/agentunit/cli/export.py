@@ -46,7 +46,7 @@ _WITHOUT_VERDICT = (PORTABLE, "csv", "parquet", "otel")
     metavar="NAME",
     help=f"{', '.join(reporter_names())}. Default: by the file's ending.",
 )
-@click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates in place of the run's own.")
+@click.option("-g", "--gate", "gates", multiple=True, metavar="EXPR", help="Gates instead of the run's own.")
 @click.option("--baseline", metavar="RUN|FILE", help="Also compare with this run, as 'agentunit run --baseline' does.")
 @click.option("--on", "on", multiple=True, metavar="METRIC", help="A metric that counts against the baseline.")
 @by_option
@@ -74,7 +74,7 @@ def export(
     RUN is an id, the beginning of one, a name, 'last', a file that was exported before, or a score table (.parquet); a
     file or folder of traces becomes a run first, scored by the standard set and the metrics of the gates. A .json file
     holds everything and can be imported again; the others are for reading: HTML for people, Markdown for a
-    pull request, JUnit XML for CI, CSV and Parquet for tables (one row a case, repeat and metric; gate, compare and
+    pull request, JUnit XML for CI, CSV and Parquet for tables (one row per case, repeat and metric; gate, compare and
     show read the Parquet table as they read a run). An http(s) address gets every
     score as an OpenTelemetry event (OTLP logs, extra otel).
 

@@ -27,7 +27,7 @@ from agentunit.store.table_reading import is_table
     help="Where a suite is written (default: a folder named after FILE).",
 )
 @click.option("--run", "reference", metavar="RUN", help="FILE holds labels of this run's answers.")
-@click.option("-m", "--metric", metavar="NAME", help="The metric that labels speak of (default: as 'label' does).")
+@click.option("-m", "--metric", metavar="NAME", help="The metric that the labels are about (default: as 'label' does).")
 @click.option("--name", metavar="NAME", help="Of another tool's annotations, those of this name (default: --metric).")
 @click.option("--rater", metavar="NAME", help="Who labeled, where no column rater says so (default: FILE).")
 @click.option("--label-column", default="label", show_default=True, help="The column that holds the label.")
@@ -51,7 +51,7 @@ def import_run(
     label_means: Literal["good", "bad"],
     store_path: str,
 ) -> None:
-    """Take in a run that 'agentunit export' wrote, labels, or the tests of another tool.
+    """Import a run that 'agentunit export' wrote, labels, or the tests of another tool.
 
     A run (.json, .jsonl, .json.gz) goes into the store. Tests of promptfoo, DeepEval, RAGAS, LangSmith, Langfuse,
     Inspect or OpenAI evals (YAML, JSON, JSONL, CSV) become a suite: dataset.jsonl and suite.yaml. What does not map is

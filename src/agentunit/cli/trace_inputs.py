@@ -32,13 +32,13 @@ def trace_options(command: _Command) -> _Command:
         type=click.Choice(["trace", "session"]),
         default="trace",
         show_default=True,
-        help="What makes one case of spans.",
+        help="Which spans form one case.",
     )(command)
     return click.option(
         "--from",
         "format_name",
         metavar="FORMAT",
-        help="Read the files as this format instead of telling it by how they begin (docs/traces.md lists them).",
+        help="Read the files as this format instead of detecting it (docs/traces.md lists them).",
     )(command)
 
 
@@ -49,7 +49,7 @@ def rewriting_options(command: _Command, *, needs_out: bool = True) -> _Command:
         "--out",
         required=needs_out,
         type=click.Path(dir_okay=False),
-        help="Write the records here, one JSON a line ('-': standard output; .gz compresses).",
+        help="Write the records here, one JSON object per line ('-': standard output; .gz compresses).",
     )(command)
     return click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")(command)
 

@@ -40,7 +40,10 @@ from agentunit.traces.reading import read_records
 @click.command()
 @click.argument("records", nargs=-1, metavar="[RUN|RECORDS…]")
 @click.option(
-    "--labels", "labels_path", metavar="FILE", help="Your labels: CSV or JSONL, one row a case. Default: those of RUN."
+    "--labels",
+    "labels_path",
+    metavar="FILE",
+    help="Your labels: CSV or JSONL, one row per case. Default: those of RUN.",
 )
 @calibrate_option
 @click.option(

@@ -38,7 +38,7 @@ _SWITCH_S = 0.0005
 @click.option("--bundle", metavar="DIR", help="Write a folder for any static host instead of serving.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to listen at.  [default: 7575, or a free one]")
-@click.option("--allow-remote", is_flag=True, help="Let other machines in, with the token of the printed address.")
+@click.option("--allow-remote", is_flag=True, help="Let other machines connect, with the token in the printed address.")
 @click.option("--rater", metavar="NAME", help="Who labels.  [default: your user name]")
 @click.option(
     "--media-root",

@@ -22,7 +22,7 @@ class NotMapped(Exception):
 
 def _text(value: Any) -> str:
     if isinstance(value, bool) or value is None or isinstance(value, (dict, list)) or str(value) == "":
-        raise ValueError("its value is no text")
+        raise ValueError("its value is not text")
     return str(value)
 
 
@@ -72,7 +72,7 @@ def _count(value: Any) -> Any:
     bounds = value if isinstance(value, dict) else {"min": value}
     numbers = [bounds[name] for name in ("min", "max") if bounds.get(name) is not None]
     if not numbers or not all(type(each) in (int, float) and each >= 0 for each in numbers):
-        raise ValueError("its value is no number")
+        raise ValueError("its value is not a number")
     return value
 
 
@@ -277,7 +277,7 @@ def _flat(assertions: list[Any], unmapped: Counter[str]) -> list[Mapping[str, An
             elif isinstance(inner := each.get("assert") or [], list):
                 found += _flat(inner, unmapped)
             else:
-                unmapped["assert-set (its assertions are no list)"] += 1
+                unmapped["assert-set (its assertions are not a list)"] += 1
         else:
             found.append(each)
     return found

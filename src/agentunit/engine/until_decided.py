@@ -127,7 +127,7 @@ class Question:
         is_near = needed is None or needed > 2 * self.n
         why = ": the mean is too near the threshold" if is_near else ""
         more = f" (about {needed:,} more would show it)" if needed else ""
-        instead = "--repeats N in place of auto holds the mean of these very cases to it"
+        instead = "--repeats N instead of auto compares the mean of these cases with it"
         return f"not shown after {runs}{why}{more}; {instead}"
 
 

@@ -271,7 +271,7 @@ def _why_unmeasurable(labels: Sequence[float], is_binary: bool) -> str | None:
         return f"{rows} labeled and scored; at least {FEWEST_ROWS} are needed"
     if len(set(labels)) == 1:
         same = ("good" if labels[0] else "bad") if is_binary else f"{labels[0]:g}"
-        return f"all {len(labels)} labels are {same}; there is nothing to tell apart"
+        return f"all {len(labels)} labels are {same}; there is nothing to distinguish"
     return None
 
 
@@ -291,7 +291,7 @@ def _auroc_interval(
     interval = auroc_interval(classes, scores, groups=groups, seed=seed)
     if interval is None or value not in (0.0, 1.0):
         return interval
-    # Every resample of a perfect ranking is perfect, which is no proof. Each independent row of the rarer class was
+    # Every resample of a perfect ranking is perfect, which is not proof. Each independent row of the rarer class was
     # ranked rightly against all others: that many successes in that many trials bound what the labels can show.
     sources = range(len(classes)) if groups is None else groups
     independent = min(

@@ -112,7 +112,7 @@ def _several_markdown(reported: ReportedRun) -> str:
     text = ""
     for place, block in enumerate(each for each in blocks if each):
         if len(text) + len(block) > MOST_CHARACTERS - _ROOM_FOR_TAIL:
-            return f"{text}… and {counted(len(blocks) - place, 'more part')} that have no room here\n"
+            return f"{text}… and {counted(len(blocks) - place, 'more part')} that do not fit here\n"
         text += f"{block}\n\n"
     return text.rstrip("\n") + "\n"
 
@@ -331,7 +331,7 @@ def _with_worst_cases(text: str, reported: ReportedRun, *, full_cases: bool) -> 
         return text + "\n"
     left_out = len(worst) - len(blocks)
     if left_out:
-        blocks.append(f"… and {left_out} more that have no room here")
+        blocks.append(f"… and {left_out} more that do not fit here")
     blocks.append(f"{code(f'agentunit show {reported.run.header.id} CASE')} shows everything about a case.")
     return text + opening + "\n\n".join(blocks) + "\n\n</details>\n"
 

@@ -80,7 +80,7 @@ def test_numbers_that_are_none_make_no_picture(number: float) -> None:
 def test_an_icon_is_not_opened_since_it_may_hold_a_picture_of_any_size() -> None:
     inside = png_of_size(13_000, 13_000)
     entry = struct.pack("<BBBBHHII", 16, 16, 0, 0, 1, 32, len(inside), 22)
-    with pytest.raises(MediaProblem, match="is no picture of a known format"):
+    with pytest.raises(MediaProblem, match="is not a picture of a known format"):
         decode_image(struct.pack("<HHH", 0, 1, 1) + entry + inside, LIMITS)
 
 

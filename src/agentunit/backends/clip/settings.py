@@ -71,7 +71,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise BackendUnavailable(f"{path} is no JSON: {error}") from None
+        raise BackendUnavailable(f"{path} is not JSON: {error}") from None
     if not isinstance(content, dict):
         raise BackendUnavailable(f"{path} must hold a JSON object; received {content!r:.80}")
     return content

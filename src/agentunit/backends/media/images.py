@@ -51,7 +51,7 @@ def _opened(content: bytes, limits: MediaLimits) -> Any:
     except (Image.DecompressionBombError, Image.DecompressionBombWarning):
         raise MediaProblem(f"must have at most {limits.most_pixels:,} pixels; it has far more") from None
     except UnidentifiedImageError:
-        raise MediaProblem("is no picture of a known format") from None
+        raise MediaProblem("is not a picture of a known format") from None
     except Exception as error:  # noqa: BLE001  # decoders of hostile bytes may raise anything
         raise MediaProblem(f"cannot be read: {_in_short(error)}") from None
     width, height = image.size

@@ -18,7 +18,7 @@ _JOINERS = "\u200c\u200d"
 
 
 def label(text: str, most: int) -> str:
-    """A text in one line of at most so many letter widths; what cannot be shown becomes a dot.
+    """A text in one line of at most this many letter widths; what cannot be shown becomes a dot.
 
     >>> label("a\\x00 long\\n name", 8)
     'a· long…'

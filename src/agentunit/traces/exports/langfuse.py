@@ -164,7 +164,7 @@ def _spans_in(value: Any, notes: ReadingNotes) -> Iterator[Span | NoSpan]:
         yield _span(value, {}, notes)
     else:
         names = ", ".join(sorted(value)[:8])
-        yield NoSpan(f"the object is no trace and no observation of Langfuse; its names are: {names or 'none'}")
+        yield NoSpan(f"the object is neither a trace nor an observation of Langfuse; its names are: {names or 'none'}")
 
 
 def _trace_in(value: Mapping[str, Any]) -> _Trace | None:

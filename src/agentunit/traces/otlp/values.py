@@ -51,14 +51,14 @@ _known_identifier = lru_cache(maxsize=1 << 12)(identifier)
 
 
 def decoded(data: bytes) -> Any:
-    """JSON as data, also with NaN, broken UTF-8 or half a surrogate pair in it; ``ValueError`` when it is no JSON."""
+    """JSON as data, also with NaN, broken UTF-8 or half a surrogate pair in it; ``ValueError`` when it is not JSON."""
     try:
         return _decoder.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         pass
     try:
         value = json.loads(data.decode("utf-8", "replace"))
-        # Half a surrogate pair is no character; written out and read again, a question mark stands for it.
+        # Half a surrogate pair is not a character; written out and read again, a question mark stands for it.
         return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("nested too deeply") from None
@@ -120,7 +120,7 @@ def attributes_of(pairs: Any, notes: ReadingNotes, long: bool) -> dict[str, Any]
     attributes: dict[str, Any] = {}
     if pairs.__class__ is not list:
         if pairs is not None:
-            notes.problems["attributes that are no list were left out"] += 1
+            notes.problems["attributes that are not a list were left out"] += 1
         return attributes
     for pair in pairs:
         try:
