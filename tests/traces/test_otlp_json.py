@@ -210,11 +210,11 @@ def test_spellings_of_ids_times_and_statuses(members: dict[str, Any], expected: 
             "an attribute without a key or a typed value was left out",
         ),
         ({"attributes": "many"}, "attributes", {}, "attributes that are not a list were left out"),
-        ({"startTimeUnixNano": "now"}, "start_s", None, "a startTimeUnixNano that is no time was left out"),
-        ({"name": 3}, "name", "", "a span's name that is no text was left out"),
-        ({"status": "bad"}, "status", "unset", "a span's status that is no object was left out"),
+        ({"startTimeUnixNano": "now"}, "start_s", None, "a startTimeUnixNano that is not a time was left out"),
+        ({"name": 3}, "name", "", "a span's name that is not text was left out"),
+        ({"status": "bad"}, "status", "unset", "a span's status that is not an object was left out"),
         ({"status": {"code": 9}}, "status", "unset", "a status code that OpenTelemetry does not know was left out"),
-        ({"events": [1]}, "events", [], "an event that is no object was left out"),
+        ({"events": [1]}, "events", [], "an event that is not an object was left out"),
     ],
 )
 def test_wrong_types_are_counted_and_the_rest_is_kept(
@@ -247,7 +247,7 @@ def test_a_span_that_is_no_json_leaves_its_trace_id_and_is_counted() -> None:
     assert unpacked(document) == (
         [Span(TRACE, "")],
         [],
-        {"a span that is no valid JSON was left out, except for its trace id": 1},
+        {"a span that is not valid JSON was left out, except for its trace id": 1},
     )
 
 

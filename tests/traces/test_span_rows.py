@@ -365,7 +365,7 @@ def test_numbers_that_json_does_not_know_are_missing_values() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"context": {"trace_id": None, "span_id": "b2"}}, "no span"),
+        ({"context": {"trace_id": None, "span_id": "b2"}}, "not a span"),
         ({"context": {"trace_id": ["x"], "span_id": "b2"}}, "the span has no trace id; its context.trace_id is ['x']"),
         ({"context": {"trace_id": "a1", "span_id": "0000"}}, "the span has no span id; its context.span_id is '0000'"),
         ({"context": "b2"}, "its names are: attributes, context"),

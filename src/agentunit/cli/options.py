@@ -149,7 +149,7 @@ def media_root_option(command: _Command) -> _Command:
         metavar="FOLDER",
         callback=configure,
         expose_value=False,
-        help="The folder of pictures, videos and recordings that cases name. Default: that of the file that names them.",
+        help="The folder of pictures, videos and recordings that cases name. Default: that of the naming file.",
     )(command)
 
 

@@ -271,7 +271,7 @@ def _parent_id(row: Mapping[str, Any], notes: ReadingNotes) -> str | None:
     value = field(row, "parentObservationId")
     parent_id = identifier(value)
     if parent_id is None and value not in (None, ""):
-        notes.problems["a parent's id that is no text was left out"] += 1
+        notes.problems["a parent's id that is not text was left out"] += 1
     return parent_id
 
 

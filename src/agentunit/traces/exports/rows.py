@@ -42,7 +42,7 @@ def events_of(row: Mapping[str, Any], spelling: Spelling, notes: ReadingNotes) -
         if isinstance(found, dict):
             events.append(_event(found, spelling, notes))
         else:
-            notes.problems["an event that is no object was left out"] += 1
+            notes.problems["an event that is not an object was left out"] += 1
     return events
 
 
@@ -208,7 +208,7 @@ def _parent_id(row: Mapping[str, Any], spelling: Spelling, trace_id: str, notes:
         if parent_id is not None:
             return parent_id
         if value is not None and value.__class__ not in (str, int):
-            notes.problems["a parent's id that is no text was left out"] += 1
+            notes.problems["a parent's id that is not text was left out"] += 1
     return None
 
 

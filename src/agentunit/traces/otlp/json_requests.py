@@ -80,7 +80,7 @@ def _unpack_span(data: bytes, resource: dict[str, Any], scope: str, notes: Readi
     try:
         row = decoded(data)
     except ValueError:
-        notes.problems["a span that is no valid JSON was left out, except for its trace id"] += 1
+        notes.problems["a span that is not valid JSON was left out, except for its trace id"] += 1
         found = _LEADING_TRACE_ID.match(data)
         return Span(found[1].decode().lower() if found else "", "", scope=scope, resource=resource)
     return span_of(row, resource, scope, notes, long=len(data) > LONGEST_ATTRIBUTE)
@@ -239,7 +239,7 @@ def _shared(data: bytes | None, what: str, notes: ReadingNotes) -> dict[str, Any
     if isinstance(value, dict):
         return value
     if data != b"null":
-        notes.problems[f"a {what} that is no object was left out"] += 1
+        notes.problems[f"a {what} that is not an object was left out"] += 1
     return {}
 
 
