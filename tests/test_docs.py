@@ -86,7 +86,7 @@ def test_the_list_of_examples_names_each_of_them() -> None:
     assert sorted(listed) == [page.parent.name for page in EXAMPLES]
 
 
-def test_the_site_has_every_page_in_its_navigation() -> None:
+def test_every_page_in_the_navigation_of_the_site_exists() -> None:
     class Loader(yaml.SafeLoader):
         """Python's own tags name functions of Markdown extensions: what they are does not matter here."""
 
@@ -95,7 +95,9 @@ def test_the_site_has_every_page_in_its_navigation() -> None:
     named = set(re.findall(r"[\w./-]+[.]md", str(yaml.load(text, Loader)["nav"])))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").rglob("*.md")}
     made = {"changes.md", "contributing.md", "examples/index.md"}
-    assert named - made == pages
+    assert named - made <= pages
+    # A new page is listed by itself; a tutorial needs its place.
+    assert {page for page in pages if page.startswith("tutorials/")} <= named
 
 
 @pytest.mark.parametrize("page", FRAMEWORK_PAGES, ids=lambda page: page.stem)

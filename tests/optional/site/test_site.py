@@ -68,6 +68,12 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
         assert not loaded, path
 
 
+def test_every_page_is_in_the_navigation(site: Path) -> None:
+    navigation = (site / "index.html").read_text(encoding="utf-8")
+    pages = [path.relative_to(site).as_posix() for path in site.rglob("*.html") if path.name != "404.html"]
+    assert [page for page in pages if f'href="{page}"' not in navigation] == []
+
+
 def test_it_opens_from_the_disk_and_calls_nobody(site: Path, page: Any) -> None:
     for name in ("index.html", "tutorials/first-verdict.html", "cli.html", "examples/rag.html"):
         page.goto((site / name).as_uri())
