@@ -21,7 +21,7 @@ _NESTED = re.compile(r"^((?:  )+)([-*] |\d+\. )")
 
 
 def on_config(config: Any) -> Any:
-    """List every example below the page that introduces them, and every page that has no place yet among the how-tos."""
+    """List every example, and every page that has no place yet among the how-tos."""
     named = str(config.nav)
     unplaced = sorted(page.name for page in (ROOT / "docs").glob("*.md") if f"'{page.name}'" not in named)
     pages = [f"examples/{readme.parent.name}.md" for readme in sorted((ROOT / "examples").glob("*/README.md"))]
