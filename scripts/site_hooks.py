@@ -15,6 +15,7 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parent.parent
 # Files outside of docs/, each with its page.
 OUTSIDE = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changes.md"}
+_CODE = {".py": "python", ".sh": "bash", ".yaml": "yaml"}
 _LINK = re.compile(r"(\]\()([^)\s#]+)((?:#[^)]*)?\))")
 _FENCE = re.compile(r"^(\s*)(```|~~~)")
 _NESTED = re.compile(r"^((?:  )+)([-*] |\d+\. )")
@@ -39,10 +40,17 @@ def on_files(files: Files, config: Any) -> Files:
         files.append(File.generated(config, page, content=(ROOT / name).read_text(encoding="utf-8")))
     for readme in sorted((ROOT / "examples").glob("*/README.md")):
         page = f"examples/{readme.parent.name}.md"
-        files.append(File.generated(config, page, content=readme.read_text(encoding="utf-8")))
+        files.append(File.generated(config, page, content=_with_code(readme)))
     overview = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     files.append(File.generated(config, "examples/index.md", content=overview))
     return files
+
+
+def _with_code(readme: Path) -> str:
+    """The text of an example, and below it the files that a reader on GitHub would open next."""
+    shown = (path for path in sorted(readme.parent.iterdir()) if path.suffix in _CODE)
+    code = (f"## {path.name}\n\n```{_CODE[path.suffix]}\n{path.read_text(encoding='utf-8')}```\n" for path in shown)
+    return "\n".join([readme.read_text(encoding="utf-8"), *code])
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
