@@ -209,6 +209,6 @@ def test_an_option_is_called_by_its_name_in_an_error(three_runs):
 def test_a_name_that_several_runs_have_means_the_newest_and_says_so(three_runs):
     assert three_runs("run", "suite.py", "--name", "main").exit_code == 0
     result = three_runs("compare", "main", "worse")
-    assert "note: 2 runs are called 'main': the newest is meant (" in result.stderr
+    assert "note: 2 runs are called 'main': taking the newest (" in result.stderr
     assert "note: 2 runs" in three_runs("show", "main").stderr
     assert "note:" not in three_runs("compare", "mixed", "worse").stderr

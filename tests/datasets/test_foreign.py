@@ -314,7 +314,7 @@ def test_templates_are_filled_in_bounds(tmp_path: Path, monkeypatch: pytest.Monk
     ("assertion", "name"),
     [
         ({"type": "word-count", "value": {"most": 3}}, "word-count (its value is not a number)"),
-        ({"type": "is-json", "value": {"type": "colour"}}, "is-json (its value is no schema that can be used)"),
+        ({"type": "is-json", "value": {"type": "colour"}}, "is-json (its value is not a usable schema)"),
     ],
 )
 def test_what_a_run_could_not_check_is_refused_at_once(tmp_path: Path, assertion: Any, name: str) -> None:

@@ -69,8 +69,8 @@ unsure_option = click.option(
     "--unsure",
     type=click.Choice(["pass", "fail", "by-case"]),
     help='What counts where the data cannot tell (exit code 4): "pass" ends with 0, "fail" with 1, "by-case" with 1 '
-    "where cases passed in every repeat of the baseline and fail in every one now, more than chance makes (also within "
-    "the margin), else 0. It takes 3 repeats to tell a single case.",
+    "where cases passed in every repeat of the baseline and fail in every one now, more often than chance explains "
+    "(also within the margin), otherwise 0. Deciding by a single case takes 3 repeats.",
 )
 
 

@@ -41,13 +41,13 @@ from agentunit.reports.reported_run import Mask
     "--min-coverage",
     type=click.FloatRange(0.0, 1.0),
     metavar="SHARE",
-    help=f"Share of the records a gated metric must have scored. Default: the run's own, else {DEFAULT_MIN_COVERAGE}.",
+    help=f"Share of records that a gated metric must score. Default: the run's own, otherwise {DEFAULT_MIN_COVERAGE}.",
 )
 @click.option(
     "--max-errors",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Failed cases plus failed scores that are allowed. Default: the run's own, else 0.",
+    help="Failed cases plus failed scores that are allowed. Default: the run's own, otherwise 0.",
 )
 @json_option("Print the verdicts as JSON.")
 @show_personal_data_option

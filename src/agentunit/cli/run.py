@@ -415,7 +415,7 @@ def record_with_progress(
     except SuiteError as error:
         raise InputFailure(str(error)) from None
     except StoreError as error:
-        kept = f"what was finished is kept, and 'agentunit run SUITE --resume {plan.header.id}' goes on"
+        kept = f"what was finished is kept, and 'agentunit run SUITE --resume {plan.header.id}' continues"
         raise InputFailure(f"{error}; {kept}") from None
     finally:
         line.clear()

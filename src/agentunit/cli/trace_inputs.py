@@ -146,11 +146,11 @@ def refuse_overwriting_inputs(files: Sequence[str], *outputs: str | None) -> Non
             if os.path.exists(output) and os.path.samefile(output, path):
                 raise click.UsageError(f"{output} is an input: writing there would destroy it")
             if os.path.isdir(path) and Path(output).resolve().is_relative_to(Path(path).resolve()):
-                raise click.UsageError(f"{output} lies in the input folder {path}: it would be read the next time")
+                raise click.UsageError(f"{output} is in the input folder {path}: it would be read the next time")
 
 
 def _refuse_overwriting_url(path: str, output: str) -> None:
     if output == path:
         raise click.UsageError(f"{output} is an input: writing there would destroy it")
     if output.startswith(path.rstrip("/") + "/"):
-        raise click.UsageError(f"{output} lies in the input folder {path}: it would be read the next time")
+        raise click.UsageError(f"{output} is in the input folder {path}: it would be read the next time")

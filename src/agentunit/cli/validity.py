@@ -60,7 +60,7 @@ from agentunit.traces.reading import read_records
     type=click.Choice(["good", "bad"]),
     default="good",
     show_default=True,
-    help="What true, yes, 1 or a high number stands for. Pass, good and correct always mean good.",
+    help="What true, yes, 1 or a high number means. Pass, good and correct always mean good.",
 )
 @click.option(
     "--threshold", type=float, help="A score at least this good counts as good.  [default: 0.5, for scores of 0 to 1]"
@@ -129,7 +129,7 @@ def validity(
         report_run(context, records[0], names, store_path, precision=precision, by=by, as_json=as_json)
         return
     if precision is not None or by is not None:
-        raise click.UsageError("--precision and --by go with a RUN; with --labels, the records are scored anew")
+        raise click.UsageError("--precision and --by are for a RUN; with --labels, the records are scored again")
     choice.configure()
     metrics = choice.adjust(metrics_from(names, choice))
     _refuse_missing([*records, labels_path])

@@ -32,7 +32,7 @@ def _texts(value: Any) -> list[str]:
         value = [re.sub(r'\\(["\\])|""', r"\1", quoted) or plain.strip() for quoted, plain in pieces]
         value = [each for each in value if each]
     if not isinstance(value, list) or not value:
-        raise ValueError("its value is no list of texts")
+        raise ValueError("its value is not a list of texts")
     return [_text(each) for each in value]
 
 
@@ -52,11 +52,11 @@ def _schema(value: Any) -> Any:
         try:
             value = plain_yaml(value.encode())
         except YamlProblem:
-            raise ValueError("its value is no schema") from None
+            raise ValueError("its value is not a schema") from None
     try:
         check_schema(value)
     except SchemaError:
-        raise ValueError("its value is no schema that can be used") from None
+        raise ValueError("its value is not a usable schema") from None
     return value
 
 
@@ -261,7 +261,7 @@ class Assertions:
 
 def _why_no_gate(thresholds: list[float], n_cases: int) -> str:
     if len(thresholds) != n_cases:
-        return f"it stands on {len(thresholds)} of {n_cases} cases"
+        return f"it is on {len(thresholds)} of {n_cases} cases"
     return "it has no threshold" if set(thresholds) == {0.0} else "its thresholds differ"
 
 

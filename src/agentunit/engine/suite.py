@@ -162,7 +162,7 @@ def _from_yaml(file: Path) -> Suite:
             raise SuiteError(f"{file}: {required!r} is missing")
     if content["agent"] is None:
         raise SuiteError(
-            f"{file}: 'agent' is empty: name yours there, as module:function (found beside the suite), "
+            f"{file}: 'agent' is empty: name yours there, as module:function (found next to the suite), "
             '"command: …" or an https:// address'
         )
     for key in ("metrics", "name"):

@@ -234,7 +234,7 @@ class Watched:
         why = self.stopped_by
         if why is None and all(question.answer is not None for question in self.questions):
             why = "every question is answered"
-        why = why or "every case was run as often as in the baseline; more cases would tell more"
+        why = why or "every case was run as often as in the baseline; more cases would help"
         return f"{self.n_runs:,} runs of {self.n_cases:,} cases, {count_decided(self.questions)}: {why}"
 
     @property
