@@ -252,7 +252,7 @@ def test_a_score_of_the_whole_run_is_gated_only_where_every_case_asks_for_it(
     assert suite.gates == gates
     assert suite.cases[0].context == ["c"]
     assert [metric for _, metric in suite.became] == [
-        "faithfulness" if gates else "faithfulness, no gate: it stands on 1 of 2 cases"
+        "faithfulness" if gates else "faithfulness, no gate: it is on 1 of 2 cases"
     ]
 
 
