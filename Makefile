@@ -28,7 +28,7 @@ help:
 	@echo "make viewer     build the pages of the viewer anew (needs Node and npm; ARGS=--check: only compare)"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
 	@echo "make bench      measure speed (BENCH=store, traces, privacy, multiagent, sustainability, multimodal,"
-	@echo "                judge, local, gpu, scale, viewer: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "                judge, local, gpu, scale, viewer, drift: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base

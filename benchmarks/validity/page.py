@@ -8,6 +8,7 @@ import msgspec
 
 from agentunit.engine.validity import NEGLIGIBLE_SKILL, STRONG_SKILL, USEFUL_SKILL
 from benchmarks.validity.bias import bias_chapter, recorded_biases, with_bias
+from benchmarks.validity.calibration import calibration_chapter
 from benchmarks.validity.family import Family, Published, published_figures
 from benchmarks.validity.held_out import held_out
 from benchmarks.validity.lines import as_given, interval, lines_of, number
@@ -67,7 +68,8 @@ def trust_file(families: Iterable[Family]) -> bytes:
 
 def page(families: Sequence[Family]) -> str:
     """The whole page in Markdown."""
-    chapters = [_INTRODUCTION, _held_out(), bias_chapter(recorded_biases()), _overview(families)]
+    chapters = [_INTRODUCTION, _held_out(), bias_chapter(recorded_biases()), calibration_chapter()]
+    chapters += [_overview(families)]
     chapters += [_chapter(family) for family in families]
     return "\n".join(chapter.rstrip("\n") + "\n" for chapter in chapters if chapter)
 

@@ -132,6 +132,8 @@ OPTION_OF = {
     "cache": "--no-cache",
 }
 """The option that sets each setting of the judge."""
+JUDGE_OPTIONS = ("--backend", "--param", *dict.fromkeys(OPTION_OF.values()), "--yes")
+"""The options that ``judge_options`` gives a command, for its help."""
 
 
 def judge_options(command: _Command) -> _Command:
