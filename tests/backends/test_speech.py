@@ -48,10 +48,10 @@ def test_how_recordings_begin(beginning: bytes, tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (b"", "is empty"),
-        (b"Dear diary, this is no recording.", "is no recording of a known format (it begins with b'Dear dia')"),
-        ("Dear diary".encode("utf-16"), "is no recording of a known format"),
-        (b"\xff", "is no recording of a known format"),
-        (b"#EXTM3U\nhttp://example.com/a.ts\n", "is no recording of a known format"),
+        (b"Dear diary, this is no recording.", "is not a recording of a known format (it begins with b'Dear dia')"),
+        ("Dear diary".encode("utf-16"), "is not a recording of a known format"),
+        (b"\xff", "is not a recording of a known format"),
+        (b"#EXTM3U\nhttp://example.com/a.ts\n", "is not a recording of a known format"),
         (b"RIFF" + bytes(200), "must have at most 100 bytes; it has 204"),
     ],
 )

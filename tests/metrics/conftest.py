@@ -37,7 +37,7 @@ def a_judge_for_rubrics() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def a_small_clip() -> Iterator[None]:
-    """The metrics that look at pictures get the CLIP that was trained on coloured shapes."""
+    """The metrics that look at pictures get the CLIP that was trained on colored shapes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGENTUNIT_CLIP", str(TINY_CLIP))
         yield

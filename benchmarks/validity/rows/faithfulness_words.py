@@ -38,7 +38,7 @@ CANNOT = {
 }
 SIGNS = {
     "▼": "▼ More than 0.02 below content-token precision on the same rows (left-out rows: on the whole set).",
-    "‡": "‡ Rows of this set were in the backend's training: the figure says how well it learnt, not how good it is. "
+    "‡": "‡ Rows of this set were in the backend's training: the figure says how well it learned, not how good it is. "
     "It is in no mean and in no trust figure; where there is a column of rows left out of training, that one counts.",
 }
 REMARKS = (

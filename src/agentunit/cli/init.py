@@ -37,7 +37,7 @@ def init(folder: Path, as_yaml: bool, ci: bool) -> None:
     written = {
         suite: "what is run, how it is measured, what is good enough",
         folder / "my_agent.py": "the agent: put your own in its place",
-        folder / "dataset.jsonl": "the cases, one a line",
+        folder / "dataset.jsonl": "the cases, one per line",
     }
     filled: dict[str, str] = {}
     install = ""
@@ -88,7 +88,7 @@ def keep_runs_out_of_git(folder: Path) -> Path | None:
     if root is None:
         return None
     file = root / ".gitignore"
-    # Bytes that are no text may stand in a comment; they must not keep us from reading the rest.
+    # Bytes that are not text may stand in a comment; they must not keep us from reading the rest.
     content = file.read_text(encoding="utf-8", errors="surrogateescape") if file.exists() else ""
     if _ALREADY_IGNORED & {line.strip() for line in content.splitlines()}:
         return None

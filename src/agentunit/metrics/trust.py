@@ -54,7 +54,7 @@ class TrustFigure(Struct, frozen=True, omit_defaults=True):
 
     @property
     def calibration(self) -> str:
-        """A warning that the mean is no rate, where it was measured to be off."""
+        """A warning that the mean is not a rate, where it was measured to be off."""
         off = 0.0 if self.mean_off is None else self.mean_off
         return f"; mean off by up to {off:.1f}" if off >= _WORTH_A_WARNING else ""
 
