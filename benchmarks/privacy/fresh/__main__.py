@@ -75,7 +75,9 @@ def _page(texts: Sequence[Row], found: dict[str, Found], seconds: dict[str, floa
         "Written by `python -m benchmarks.privacy.fresh --write-results` "
         f"(Python {platform.python_version()}); do not edit by hand. The text was written before its author had read a "
         "rule of the detectors; no name in it is on a list that the recognizer was trained on, and nothing was tuned "
-        "on it. Templates are few, so rows are not independent.",
+        "on it. The names are older than the sentences: how many of each origin were found was known when rules were "
+        "changed (other names in the same sentences: recall 0.85 to 1.00 by origin, patterns). Templates are few, so "
+        "rows are not independent.",
         "## By type, English sentences\n\n" + _table(
             ["type", "spans", *(f"{name} F1 (P / R)" for name in names)],
             [_type_row("all types", types, of_english, texts, found)]
