@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -469,7 +470,8 @@ def test_a_masked_store_keeps_no_personal_data(store: RunStore) -> None:
     case = DatasetCase("q", "I am Mia Lindqvist, mia@example.org")
     store.add_record(run.id, 0, 0, Record(case, outcome="Hello Mia Lindqvist"), failed=False, elapsed_s=0.1)
     (kept,) = (each.record for each in store.case(run.id, "q"))
-    assert "mia" not in f"{kept.case.query} {kept.outcome}".lower()
+    # Not "mia", which a pseudonym's random letters may hold.
+    assert not re.search("lindqvist|mia@|Mia", f"{kept.case.query} {kept.outcome}")
     assert str(kept.outcome).removeprefix("Hello ") in str(kept.case.query)  # the same pseudonym
 
 
