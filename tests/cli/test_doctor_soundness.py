@@ -171,6 +171,42 @@ def test_personal_data_in_the_evidence_is_masked(invoke):
     assert "anna.smith" in invoke("doctor", "cases.jsonl", "--json", "--show-personal-data").stdout
 
 
+def test_personal_data_is_masked_in_questions_that_stand_for_an_id_and_where_evidence_is_cut(invoke):
+    _write_lines(
+        "runs.jsonl", [_record({"query": "Is anna.smith@mail.example.com late?", "expected_output": ""}, "no")]
+    )
+    far = {
+        "id": "q1",
+        "query": "Mail?",
+        "expected_output": "x " * 143 + "anna.smith@mail.example.com",
+        "metadata": {"regex": "zz"},
+    }
+    _write_lines("cases.jsonl", [far])
+    for name in ("runs.jsonl", "cases.jsonl"):
+        for options in ([], ["--json"], ["--all"]):
+            result = invoke("doctor", name, *options)
+            assert result.exit_code == 0, result.output
+            assert "anna.smith" not in result.stdout
+    assert "<EMAIL_1> late?" in invoke("doctor", "runs.jsonl", "--json").stdout
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": "Capital of Italy?", "answer": ""},
+        {"input": "Capital of Italy?", "expected": ""},
+        {"id": "q1", "turns": ["Hello", "Capital of Italy?"], "expected_output": ""},
+    ],
+)
+def test_every_spelling_of_a_dataset_is_examined(invoke, row):
+    _write_lines("cases.jsonl", [row, {**row, "id": "q2"}])
+    result = invoke("doctor", "cases.jsonl", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["n_cases"] == 2
+    assert "empty_expectation" in {each["check"] for each in found["warnings"]}
+
+
 def test_text_of_cases_cannot_steer_the_terminal(invoke):
     case = {"id": "\x1b[2Jq", "query": "a", "expected_output": "[red]\x1b[31m", "metadata": {"regex": "^x$"}}
     _write_lines("cases.jsonl", [case])

@@ -111,7 +111,7 @@ PLANTED: dict[str, tuple[Made, Made]] = {
         lambda: Material([_case(query="Is the order late?", contains="Tuesday")]),
     ),
     "constant_answer": (
-        lambda: Material([_case(f"c{n}", f"Is {n} odd?", "yes" if n % 3 else "no") for n in range(9)]),
+        lambda: Material([_case(f"c{n}", f"Is {n} odd?", "yes" if n % 5 else "no") for n in range(9)]),
         lambda: Material([_case(f"c{n}", f"What is {n} squared?", str(n * n)) for n in range(9)]),
     ),
     "unchecked": (

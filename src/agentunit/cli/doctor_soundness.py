@@ -112,12 +112,12 @@ def tell_soundness(found: Soundness, *, as_json: bool, everything: bool, show_pe
         print_soundness(found, Terminal(), everything=everything)
 
 
-def is_foreign(path: str) -> bool:
-    """Whether a file holds tests of another tool."""
+def holds_tests(path: str) -> bool:
+    """Whether a file in which no trace was found holds tests of another tool, or questions with expected answers."""
     if not os.path.isfile(path):
         return False
     try:
-        return bool(read_foreign(path).cases)
+        return bool(_cases_of(path)[0])
     except DatasetError:
         return False
 

@@ -34,10 +34,19 @@ def print_soundness(soundness: Soundness, console: Console, *, everything: bool 
 
 
 def masked(soundness: Soundness, *, show_personal_data: bool) -> Soundness:
-    """The same with personal data masked in the evidence, which quotes cases."""
+    """The same with personal data masked in the evidence, which quotes cases, and in questions that stand for an id."""
     mask = Mask(show_all=show_personal_data)
+
+    def named(case: str) -> str:
+        # An id stays, or its case could not be found again; a text with spaces is the question of a case without one.
+        return mask.name(case) if " " in case else case
+
     warnings = [
-        structs.replace(each, evidence=[Evidence(one.case, mask.text(one.text)) for one in each.evidence])
+        structs.replace(
+            each,
+            cases=[named(case) for case in each.cases],
+            evidence=[Evidence(named(one.case), mask.text(one.text)) for one in each.evidence],
+        )
         for each in soundness.warnings
     ]
     return structs.replace(soundness, warnings=warnings)

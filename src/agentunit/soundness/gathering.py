@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from agentunit.core.case import DatasetCase
@@ -41,6 +42,8 @@ class Gathered:
         self.cases: dict[str, DatasetCase] = {}
         self.runs: list[RunOutcomes] = []
         self.metric_names: set[str] = set()
+        self._named: dict[tuple[str, str | None], str] = {}
+        self._n_named: Counter[str] = Counter()
         self.is_cut = False
 
     def add_records(self, name: str, records: Iterable[Record | InputError]) -> None:
@@ -102,16 +105,20 @@ class Gathered:
         """The id of a record's case; one without an id is known by its question."""
         case = record.case
         fields = metadata_of(case)
-        wanted = case_id = case.id.removesuffix(f"/trial-{fields.get('trial')}") or case.query or f"case-{position + 1}"
+        case_id = case.id.removesuffix(f"/trial-{fields.get('trial')}") or case.query or f"case-{position + 1}"
         if fields.get("task_id") is not None:
             # A simulated user begins each time in other words.
             self.cases.setdefault(case_id, case)
             return case_id
-        number = 2
         # Files of several tasks often number their samples from 1.
+        known = self._named.get((case_id, case.query))
+        if known is not None:
+            return known
+        wanted = case_id
         while self.cases.setdefault(case_id, case).query != case.query:
-            case_id = f"{wanted} ({number})"
-            number += 1
+            self._n_named[wanted] += 1
+            case_id = f"{wanted} ({self._n_named[wanted] + 1})"
+        self._named[wanted, case.query] = case_id
         return case_id
 
 
