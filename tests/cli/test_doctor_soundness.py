@@ -49,7 +49,7 @@ def test_json_has_every_case_and_figures(invoke):
     (warning,) = found["warnings"]
     assert warning["check"] == "fails_own_check"
     assert warning["cases"] == ["q1"]
-    assert warning["effect"] == {"share": 0.5, "rate": None, "rate_without": None, "n_runs": 0}
+    assert warning["effect"] == {"share": 0.5, "rate": None, "rate_without": None, "n_runs": 0, "n_tried": None}
     assert found["n_cases"] == 2
     assert found["not_examined"]
 

@@ -268,6 +268,42 @@ def test_functions_of_the_suite_grade_null_agents_and_may_fail(capsys):
     assert capsys.readouterr().out == ""
 
 
+def test_functions_of_the_suite_are_called_for_null_agents_alone_named_and_not_for_every_case_of_many():
+    called: list[str] = []
+
+    def strict(output: str, expected: str) -> bool:
+        called.append(output)
+        return output == expected
+
+    cases = [_case(f"c{n}", f"Question {n}?", f"answer {n}", topic="x") for n in range(300)]
+    found = examine_soundness(Material(cases, [TaskSuccessMetric(check=strict)]))
+    assert [warning.check for warning in found.warnings] == []
+    assert found.functions_called == ["task_success"]
+    assert len(called) == 4 * 200
+    assert not any(output.startswith("answer") for output in called)
+    assert any("tried on 200 of 300 cases" in each for each in found.not_examined)
+
+
+def test_the_effect_of_a_sample_is_that_of_all():
+    cases = [_case(f"c{n}", f"Question {n}?") for n in range(1000)]
+    (warning,) = examine_soundness(Material(cases, [TaskSuccessMetric(check=lambda output: True)])).warnings
+    assert (warning.n_cases, warning.effect.share, warning.effect.n_tried) == (200, 1.0, 200)
+
+
+def test_all_expected_answers_are_tried_beside_a_metric_that_a_model_grades():
+    cases = [_case(f"c{n}", f"Question {n}?", f"answer {n}", regex="^answer") for n in range(300)]
+    cases[299].metadata["regex"] = "^other"
+    found = _texts(Material(cases, _metrics("regex", "answer_correctness")), "fails_own_check")
+    assert sorted(found) == ["c299"]
+
+
+def test_a_check_of_the_suite_may_read_any_expectation():
+    case = _case(expected="Rome", contains="Rome")
+    assert not _texts(Material([case], [TaskSuccessMetric(check=lambda case: True)]), "unchecked")
+    assert not _texts(Material([case], metric_names=frozenset({"task_success"})), "unchecked")
+    assert _texts(Material([case], [TaskSuccessMetric()]), "unchecked")
+
+
 def test_metrics_that_ask_a_judge_are_named_and_not_asked():
     found = examine_soundness(Material([_case(rubric="Is it kind?")], _metrics("helpfulness", "contains")))
     assert any("helpfulness: it asks a judge" in each for each in found.not_examined)

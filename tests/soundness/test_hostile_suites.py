@@ -46,7 +46,7 @@ HOSTILE: dict[str, DatasetCase] = {
     ),
     "many assertions": DatasetCase(
         "c", "q", None, None, None,
-        {"assertions": [{"type": kind, "value": f"w{n}"} for n in range(2500) for kind in ("icontains", "not-contains")]},
+        {"assertions": [{"type": kind, "value": str(n)} for n in range(999) for kind in ("icontains", "not-contains")]},
     ),
     "many answers": DatasetCase("c", "q", [f"unread{chr(0x4E00 + n)}" for n in range(8000)], None, ["lorem " * 30_000]),
     "a name as long as a book": DatasetCase("c", "q", None, ["ab" * 100_000], None, _calls({"name": "ba" * 100_000})),

@@ -98,7 +98,8 @@ def doctor(
     instrumentation that would add what the others need.
 
     With a suite, a dataset, tests of another tool, or runs: whether the test itself is sound. Every warning has its
-    evidence, its cases, and how much of the pass rate hangs on it.
+    evidence, its cases, and how much of the pass rate hangs on it. No agent and no judge is called; functions of a
+    suite that grade are.
 
     \b
     agentunit doctor

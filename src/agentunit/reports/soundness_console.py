@@ -26,6 +26,9 @@ def print_soundness(soundness: Soundness, console: Console, *, everything: bool 
     for number, warning in enumerate(shown, 1):
         _print_warning(number, warning, console, everything=everything)
     left = len(soundness.warnings) - len(shown)
+    if soundness.functions_called:
+        named = printable_line(", ".join(soundness.functions_called))
+        console.print(Text(f"called with answers that no agent gave: {named} (functions of the suite)", style="dim"))
     for reason in soundness.not_examined:
         console.print(Text(f"not examined: {printable_line(reason)}", style="dim"))
     if left > 0 or any(each.n_cases > _CASES_SHOWN for each in shown):
@@ -88,7 +91,12 @@ def describe_effect(effect: Effect, n_cases: int) -> str:
     'without these 3 cases the pass rate is 0.78 instead of 0.71'
     >>> describe_effect(Effect(0.06), 3)
     'up to 0.06 of a pass rate hangs on them'
+    >>> describe_effect(Effect(0.5, n_tried=200), 100)
+    '100 of the 200 cases that were tried: about 0.50 of a pass rate hangs on such cases'
     """
+    if effect.n_tried is not None:
+        tried = f"{n_cases:,} of the {effect.n_tried:,} cases that were tried"
+        return f"{tried}: about {effect.share:.2f} of a pass rate hangs on such cases"
     these = "this case" if n_cases == 1 else f"these {n_cases:,} cases"
     if effect.rate is None or effect.rate_without is None:
         return f"up to {effect.share:.2f} of a pass rate hangs on {'it' if n_cases == 1 else 'them'}"

@@ -11,6 +11,7 @@ from agentunit.metrics.base import MetricInfo, info_metadata_inputs
 from agentunit.metrics.inputs import acceptable_answers
 from agentunit.metrics.registry import registry
 from agentunit.soundness.found import Hit
+from agentunit.soundness.grading import calls_functions
 from agentunit.soundness.material import Material, metadata_of
 from agentunit.soundness.texts import nearest, plain, shown
 
@@ -72,6 +73,11 @@ def unchecked(material: Material) -> Iterator[Hit]:
     # A metric that does not say what it reads may read anything.
     reads_all = any(info_metadata_inputs(info) is None for info in material.infos.values())
     unknown = graded_by - material.infos.keys()
+    # So does a check that somebody wrote; and a run does not tell whether its task_success was one.
+    if material.metrics is None:
+        reads_all |= "task_success" in graded_by
+    else:
+        reads_all |= any(calls_functions(metric, material.cases) for metric in material.metrics)
     if unknown or reads_all:
         return
     keys = registry.answer_keys()
