@@ -43,6 +43,17 @@ def test_a_dataset_is_examined_with_evidence_and_effect(invoke):
     assert "up to 0.50 of a pass rate hangs on it; correct the expected answer or the check" in text
 
 
+def test_cases_of_several_tests_are_told_apart(invoke):
+    _write_lines("one.jsonl", CASES)
+    _write_lines(
+        "two.jsonl", [{**CASES[0], "query": "Where is the Pope?"}, {**CASES[1], "query": "Where is the king?"}]
+    )
+    found = json.loads(invoke("doctor", "one.jsonl", "two.jsonl", "--json").stdout)
+    assert found["n_cases"] == 4
+    (warning,) = found["warnings"]
+    assert (warning["cases"], warning["effect"]["share"]) == (["q1", "q1 (two.jsonl)"], 0.5)
+
+
 def test_json_has_every_case_and_figures(invoke):
     _write_lines("cases.jsonl", CASES)
     found = json.loads(invoke("doctor", "cases.jsonl", "--json").stdout)

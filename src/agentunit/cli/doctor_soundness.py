@@ -158,18 +158,25 @@ def _add_test(material: Material, path: str) -> None:
         cases, metrics, left_out = _cases_of(path)
     except (DatasetError, SuiteError) as error:
         raise InputFailure(str(error)) from None
-    material.cases = [*material.cases, *cases]
+    material.cases = [*material.cases, *_told_apart(cases, material, path)]
     material.left_out = [*material.left_out, *left_out]
     if metrics is not None:
         _add_metrics(material, metrics, path)
 
 
 def _add_suite(material: Material, suite: Suite) -> None:
-    material.cases = [*material.cases, *load_dataset(suite.dataset, folder=suite.folder)]
+    cases = load_dataset(suite.dataset, folder=suite.folder)
+    material.cases = [*material.cases, *_told_apart(cases, material, suite.name)]
     _add_metrics(material, suite.metrics, suite.name)
     material.gates = [*material.gates, *suite.gates]
     material.grader_fields = [*material.grader_fields, *suite.grader_fields]
     material.agent_fields = suite.agent_fields
+
+
+def _told_apart(cases: list[DatasetCase], material: Material, owner: str) -> list[DatasetCase]:
+    """The cases of one more test: an id that another test has already gets the name of its own behind it."""
+    taken = {case.id for case in material.cases}
+    return [msgspec.structs.replace(case, id=f"{case.id} ({owner})") if case.id in taken else case for case in cases]
 
 
 def _add_metrics(material: Material, metrics: Any, owner: str) -> None:

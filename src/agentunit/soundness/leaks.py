@@ -21,7 +21,7 @@ _CHOICES = re.compile(r"(?:^|[\s(])(?:[A-Ea-e1-5][.):]|[-*•])\s|\bor\b|options
 _WORKED_ON = re.compile(
     r"\b(?:translate|rewrite|rephrase|correct|fix|extract|summari[sz]e|sort|repeat|spell|classify|quote|copy|find|"
     r"convert|format|following|passage|text|sentence|list|which|whose|who|according|between|given|is|are|was|does|did|"
-    r"call(?:ed)?|titled|named|reply|say|write|send|post|search)\b",
+    r"call(?:ed)?|titled|named|reply|say|write|send|post|search)\b|:\s|[\"“«]",
     re.IGNORECASE,
 )
 _LONGEST_QUESTION = 40
