@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import date
 from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 from agentunit.metrics.inputs import acceptable_answers
 from agentunit.soundness.found import Hit
@@ -55,16 +56,14 @@ def against_context(material: Material) -> Iterator[Hit]:
     """Expected answers with a quantity for which the context states another one, and no such as expected."""
     for case in material.cases:
         context = "\n".join(passages_of(case))
-        if not context or _COMPUTED.search(case.query or ""):
+        answers = acceptable_answers(case.expected_output)
+        if not context or not answers or _COMPUTED.search(case.query or ""):
             continue
         stated = _quantities(context)
         amounts = set(numbers(context))
-        computable = _computed([*amounts, *numbers(case.query or "")])
-        for answer in acceptable_answers(case.expected_output):
-            told = _other_quantity(answer, stated, amounts | computable)
-            if told:
-                yield Hit(case.id, told)
-                break
+        told = next(filter(None, (_other_quantity(each, stated, amounts) for each in answers)), None)
+        if told is not None and told.amount not in _computed([*amounts, *numbers(case.query or "")]):
+            yield Hit(case.id, told.text)
 
 
 def absent_from_context(material: Material) -> Iterator[Hit]:
@@ -106,12 +105,18 @@ def _quantities(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _other_quantity(answer: str, stated: Mapping[str, list[str]], amounts: Set[str]) -> str | None:
+class _Contradiction(NamedTuple):
+    amount: str
+    text: str
+
+
+def _other_quantity(answer: str, stated: Mapping[str, list[str]], amounts: Set[str]) -> _Contradiction | None:
     """The first quantity of an answer that the context states otherwise: "30 days" against "14 days"."""
     for amount, unit in _QUANTITY.findall(answer):
         others = stated.get(unit.casefold().rstrip("s"))
         if others and amount not in others and not set(numbers(amount)) & amounts:
-            return f"{amount} {unit} is expected; the context says {others[0]} {unit}"
+            told = f"{amount} {unit} is expected; the context says {others[0]} {unit}"
+            return _Contradiction("".join(numbers(amount)), told)
     return None
 
 
