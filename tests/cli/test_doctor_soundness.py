@@ -161,6 +161,19 @@ def test_a_suite_with_its_runs(invoke):
     assert json.loads(invoke("doctor", "last", "--json").stdout)["n_runs"] == 1
 
 
+def test_records_beside_a_suite_that_cannot_be_read_are_said(invoke):
+    _write_lines("cases.jsonl", CASES)
+    result = invoke("doctor", "cases.jsonl", "nowhere.jsonl")
+    assert result.exit_code == 3
+    assert "nowhere.jsonl: no such file" in result.output
+    Path("runs.jsonl").write_text(json.dumps(_record(CASES[0], "Rome")) + '\n{"case": \n')
+    found = json.loads(invoke("doctor", "cases.jsonl", "runs.jsonl", "--json").stdout)
+    assert found["n_runs"] == 1
+    assert any("1 part of runs.jsonl that could not be read" in each for each in found["not_examined"])
+    Path("empty.jsonl").write_text("")
+    assert invoke("doctor", "runs.jsonl", "empty.jsonl").exit_code == 0
+
+
 def test_plain_traces_are_not_taken_for_a_test(invoke):
     chat = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
     Path("chats.jsonl").write_text((json.dumps(chat) + "\n") * 3)
@@ -235,6 +248,7 @@ def test_text_of_cases_cannot_steer_the_terminal(invoke):
         ({"suite.py": "x = 1\n"}, "suite.py", "must define 'suite = Suite(…)'"),
         ({"c.jsonl": '{"id": "a", "query": "x"}\n{"id": "a", "query": "y"}\n'}, "c.jsonl", "id 'a' is taken"),
         ({}, "nothing", "nothing: no such file"),
+        ({}, "last", "no runs are kept in .agentunit/runs.db yet"),
     ],
 )
 def test_what_cannot_be_read_is_said_in_one_line(invoke, written, word, said):

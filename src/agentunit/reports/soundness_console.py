@@ -53,7 +53,10 @@ def masked(soundness: Soundness, *, show_personal_data: bool) -> Soundness:
         )
         for each in soundness.warnings
     ]
-    return structs.replace(soundness, warnings=warnings)
+    # Reasons why a part could not be read may quote it.
+    return structs.replace(
+        soundness, warnings=warnings, not_examined=[mask.name(each) for each in soundness.not_examined]
+    )
 
 
 def _headline(soundness: Soundness) -> str:

@@ -45,9 +45,13 @@ class Gathered:
         self._named: dict[tuple[str, str | None], str] = {}
         self._n_named: Counter[str] = Counter()
         self.is_cut = False
+        self.unread: dict[str, list[InputError]] = {}
 
     def add_records(self, name: str, records: Iterable[Record | InputError]) -> None:
-        """A file of records as one run, or one for each model that its traces name, graded by what they say."""
+        """A file of records as one run, or one for each model that its traces name, graded by what they say.
+
+        What of it cannot be read is kept in ``unread``; a file without a record is no run.
+        """
         kept: list[tuple[str, str | None, str | None]] = []
         models: list[str] = []
         values: dict[str, list[float | None]] = {metric: [] for metric in _TRIED_ON_RECORDS}
@@ -62,14 +66,18 @@ class Gathered:
                     model = record.trace.metadata.get("model")
                     models.append(model if isinstance(model, str) else "")
                     yield record
+                else:
+                    self.unread.setdefault(name, []).append(record)
 
         for scored in score(passing(), resolve_metrics(list(_TRIED_ON_RECORDS))):
             for metric in _TRIED_ON_RECORDS:
                 values[metric].append(scored.scores[metric].value)
+        if not kept:
+            return
         decides = _deciding(values)
         runs = {
             model: RunOutcomes(f"{name} {model}".strip() if len(set(models)) > 1 else name, decides)
-            for model in dict.fromkeys(models or [""])
+            for model in dict.fromkeys(models)
         }
         graded = values[decides] if decides is not None else [None] * len(kept)
         for (case_id, error, answer), model, value in zip(kept, models, graded, strict=False):
