@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from itertools import chain, islice
 from typing import IO, Any
@@ -15,7 +15,10 @@ import click
 from agentunit.backends.judge.settings import why_not_configured
 from agentunit.backends.quality import SERVICES
 from agentunit.cli.consent import ask_before_sending
-from agentunit.cli.judge_options import JudgeChoice, judge_options
+from agentunit.cli.follow_options import OPTIONS as FOLLOW_OPTIONS
+from agentunit.cli.follow_options import SECTION as FOLLOWING
+from agentunit.cli.follow_options import FollowChoice, follow_options, refuse_with_follow
+from agentunit.cli.judge_options import JUDGE_OPTIONS, JudgeChoice, judge_options
 from agentunit.cli.options import (
     InputFailure,
     by_option,
@@ -34,7 +37,9 @@ from agentunit.cli.references import sliced_as_asked
 from agentunit.cli.score_output import ScoreSink, check_output, open_sink, run_as_data
 from agentunit.cli.score_plan import print_plan
 from agentunit.cli.score_work import OneProcess, SeveralProcesses, works_here
+from agentunit.cli.sections import in_sections
 from agentunit.cli.streams import remember_exit_code
+from agentunit.cli.suspects import SuspectInput, refuse_with_suspects, score_suspects, suspects_options
 from agentunit.cli.trace_inputs import (
     expected_option,
     names_run,
@@ -53,11 +58,12 @@ from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.scoring import score as score_records
 from agentunit.engine.slices import Slices, slices_of_run
+from agentunit.engine.suspects.tool_marks import Mark
 from agentunit.metrics.base import describe
-from agentunit.reports.console import Terminal, error_line, print_run
+from agentunit.reports.console import Terminal, error_line, print_causes, print_next, print_run
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
-from agentunit.reports.reported_run import Mask
+from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.reports.slice_table import print_slices
 from agentunit.reports.trace_console import print_reading
 from agentunit.store.parquet_table import is_table_name
@@ -71,7 +77,10 @@ _INTERRUPTED = 130
 _READ_BEFORE_ASKING = 1000
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    cls=in_sections({"Backends and judge": JUDGE_OPTIONS, FOLLOWING: FOLLOW_OPTIONS}),
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.argument("files", nargs=-1, required=True, metavar="FILE…|RUN")
 @click.option(
     "-m",
@@ -107,12 +116,14 @@ _READ_BEFORE_ASKING = 1000
 @click.option("--resume", is_flag=True, help="Go on with a run with --jobs or --engine, and --out, that was stopped.")
 @click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@suspects_options
 @show_personal_data_option
 @media_root_option
 @judge_options
 @trace_options
 @expected_option
 @store_option
+@follow_options(starts=True)
 def score(
     files: tuple[str, ...],
     names: tuple[str, ...],
@@ -128,12 +139,16 @@ def score(
     resume: bool,
     plan: bool,
     again: bool,
+    suspects: bool,
+    task_field: str | None,
+    tool_marks: Mapping[str, Mark],
     show_personal_data: bool,
     format_name: str | None,
     group_by: GroupBy,
     expected: str | None,
     store_path: str,
     choice: JudgeChoice,
+    following: FollowChoice,
 ) -> None:
     """Score recorded traces: files and folders, plain, .gz or .zst; '-' reads standard input, and a URL such as
     s3://bucket/traces/ other storage (extra remote).
@@ -149,14 +164,62 @@ def score(
     agentunit score exports/ --group-by session
     agentunit score traces.jsonl.gz --metrics faithfulness,cost --out scores.jsonl
     agentunit score s3://bucket/traces/ --out s3://bucket/scores.parquet
+    agentunit score traces/ --follow --by metadata.category --sample 5%
     agentunit score last --metrics response_time
     agentunit score traces.jsonl --by metadata.category
     agentunit score exports/ --jobs auto --out scores.jsonl
     agentunit score exports/ --engine ray://head:10001 --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
+    agentunit score traces.jsonl --suspects
     """
     choice.configure()
+    if suspects and following.is_asked:
+        raise click.UsageError("--suspects compares runs that are there, --follow scores those to come: one at a time")
+    if suspects:
+        refuse_with_suspects(
+            metrics=names, by=by, jobs=jobs, engine=engine, resume=resume, plan=plan, again=again, expected=expected
+        )
+        score_suspects(
+            SuspectInput(files, store_path, format_name, group_by),
+            marks=tool_marks,
+            task_field=task_field,
+            out=out,
+            errors_file=errors_file,
+            as_json=as_json,
+            all_rows=all_rows,
+            strict=strict,
+            max_errors=max_errors,
+            show_personal_data=show_personal_data,
+            choice=choice,
+        )
+        return
+    if task_field is not None or tool_marks:
+        raise click.UsageError("--task and --mark say how runs are compared: they go with --suspects")
     metrics = choice.adjust(metrics_from(names, choice))
+    if following.is_asked:
+        refuse_with_follow(
+            out=out, errors=errors_file, all=all_rows, strict=strict, jobs=jobs, engine=engine, resume=resume,
+            plan=plan, again=again, group_by=group_by != "trace",
+        )  # fmt: skip
+        refuse_missing(files)
+        from agentunit.cli.following import follow_files
+
+        follow_files(
+            files,
+            metrics,
+            following,
+            as_json=as_json,
+            max_errors=max_errors,
+            show_personal_data=show_personal_data,
+            store_path=store_path,
+            by=by,
+            yes=choice.yes,
+            format_name=format_name,
+            expected=trace_files_from((), format_name, group_by, expected).expected,
+        )
+        return
+    if following.is_changed:
+        raise click.UsageError(f"{', '.join(FOLLOW_OPTIONS[2:])} go with --follow or --once")
     if names_run(files, store_path):
         if engine is not None:
             raise click.UsageError("--engine goes with files: the records of a run are read from its store")
@@ -308,6 +371,7 @@ def score_stored_run(
         mask = Mask(show_all=show_personal_data)
         summary = mask.summary(scored.summary())
         table = None if by is None else mask.slices(sliced_as_asked(slices_of_run, scored, by))
+        causes = [] if as_json else ReportedRun(scored, store=store, show_personal_data=show_personal_data).causes
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
     if as_json:
@@ -316,7 +380,9 @@ def score_stored_run(
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
         if table is not None:
             print_slices(table, infos, Terminal(), all_rows=all_rows)
-        print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
+        print_run(summary, infos, Terminal())
+        print_causes(causes, Terminal())
+        print_next([f"agentunit show {header.id}"], Terminal())
     _leave(decision, summary, as_json)
 
 

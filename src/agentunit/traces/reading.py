@@ -58,6 +58,7 @@ class TraceFiles:
     whichever files they stand in, so their records come after all files were read; ``group_by="session"`` makes one
     record of all traces of a session. ``expected`` completes the cases. ``notes`` says what was noticed on the way.
     For progress there is ``fraction``, and ``on_progress``, which is called now and then while nothing is yielded.
+    ``current_file`` is the file that a record was just read from, ``None`` for one put together from spans of any.
     """
 
     def __init__(
@@ -76,12 +77,13 @@ class TraceFiles:
         self._format = format
         self._group_by = group_by
         self._forced = None if format is None else format_named(format)
-        self.files = list(_files_in([os.fspath(path) for path in paths]))
+        self.files = list(files_in([os.fspath(path) for path in paths]))
         self._size = sum(n_bytes for _, _, n_bytes in self.files)
         self._done_bytes = 0
         self._n_groups = self._n_assembled = 0
         self._raw: BinaryIO | None = None
         self.passed_over: dict[str, str] = {}
+        self.current_file: str | None = None
 
     def fraction(self) -> float | None:
         """How far along the reading is, ``None`` where that cannot be known; traces are put together after it."""
@@ -126,8 +128,10 @@ class TraceFiles:
         with SpanGroups(self.notes, self._group_by, _session_of) as groups:
             try:
                 for path, named, n_bytes in self.files:
+                    self.current_file = path
                     yield from self._file(path, named, groups)
                     self._done_bytes += n_bytes
+                self.current_file = None
                 yield from self._assembled(groups)
             except SpoolFailed as error:
                 yield InputError(self.files[0][0], None, str(error))
@@ -187,7 +191,7 @@ class TraceFiles:
         stream = decompressed(self._raw)
         opening, taken = read_opening(path, stream)
         if not taken.strip():
-            # An empty file holds nothing, which is no error; one that is damaged from the start says so here.
+            # An empty file holds nothing, which is not an error; one that is damaged from the start says so here.
             found_here = list(RecordFile(path).read_from(replayed(taken, stream)))
             yield from found_here
             if not found_here:
@@ -318,11 +322,11 @@ def _session_of(packed: PackedSpan) -> tuple[str, bool] | None:
     return None if session is None else (session, unpacked.parent_id is None)
 
 
-def _files_in(paths: Sequence[str]) -> Iterator[InputFile]:
+def files_in(paths: Sequence[str]) -> Iterator[InputFile]:
     """The files of files and folders."""
     for path in paths:
         if is_remote(path):
-            yield from _remote_files_in(path)
+            yield from _remotefiles_in(path)
         elif path == STDIN or not os.path.isdir(path):
             yield InputFile(path, True, _size(path))
         else:
@@ -330,7 +334,7 @@ def _files_in(paths: Sequence[str]) -> Iterator[InputFile]:
                 yield InputFile(each, False, _size(each))
 
 
-def _remote_files_in(url: str) -> Iterator[InputFile]:
+def _remotefiles_in(url: str) -> Iterator[InputFile]:
     try:
         for each in remote_files(url):
             yield InputFile(each.url, each.named, each.n_bytes)
