@@ -373,6 +373,19 @@ def test_the_effect_says_what_the_rate_is_without_the_cases():
     assert (alone.effect.rate, alone.effect.share) == (None, 0.25)
 
 
+def test_the_effect_of_deaths_leaves_errors_of_the_agent_in():
+    (warning,) = [
+        each
+        for each in examine_soundness(Material(runs=_runs({"c1": "!x", "c2": "++", "c3": "--"}))).warnings
+        if each.check == "infrastructure_death"
+    ]
+    # The first run passes one of two without the death; the second, which died of its own error, one of three.
+    assert (warning.effect.rate, warning.effect.rate_without) == (
+        pytest.approx(1 / 3),
+        pytest.approx((1 / 2 + 1 / 3) / 2),
+    )
+
+
 def test_templates_filled_with_other_names_are_no_near_duplicates():
     text = "Please book a table for two people in a quiet restaurant in {} for the evening of my birthday next week"
     cities = ("Rome", "Milan", "Turin")
