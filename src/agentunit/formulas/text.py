@@ -179,3 +179,27 @@ def average_precision(relevant: Sequence[bool]) -> float | None:
     places = [place for place, hit in enumerate(relevant, 1) if hit]
     precisions = [hits / place for hits, place in enumerate(places, 1)]
     return sum(precisions) / len(precisions) if precisions else 0.0
+
+
+_PART_OF_WORD = re.compile(r"[^\s,;{}\[\]()<>\"']*\Z")
+_LAST_NUMBER = re.compile(r"[^\s,;{}\[\]()<>\"']*\d[^\s,;{}\[\]()<>\"']*[\s()]*\Z")
+
+
+def shortened(text: str, most: int) -> str:
+    """The beginning of a text, of at most ``most`` characters, without half a word or half a row of numbers at its end.
+
+    Half an address or card number is personal data that no detector finds: who cuts a text before it is masked cuts it
+    with this.
+
+    >>> shortened("write to bartholomew@example.org today", 25), shortened("paid by 4111 1111 1111 1111", 24)
+    ('write to …', 'paid by …')
+    >>> shortened("short enough", 12)
+    'short enough'
+    """
+    if len(text) <= most:
+        return text
+    kept = text[: max(0, most - 1)]
+    kept = _PART_OF_WORD.sub("", kept)
+    while found := _LAST_NUMBER.search(kept):
+        kept = kept[: found.start()]
+    return f"{kept}…"

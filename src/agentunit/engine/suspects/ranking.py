@@ -141,12 +141,21 @@ def rank_runs(
     steps = array("I", sorted(run.n_steps for run in signatures.runs))
     lengths = array("I", sorted(run.n_characters for run in signatures.runs))
     suspects = []
+    difference = _remembering()
     for rank, verdict in enumerate(order, 1):
         run, task = signatures.runs[verdict.place], task_of[verdict.place]
         evidence: tuple[Evidence, ...] = ()
         if rank <= n_explained or (verdict.suspicion > SUSPICIOUS_FROM and rank <= MOST_EXPLAINED):
             peers = _peers(verdict.place, witnesses_of[verdict.place])
-            evidence = explain(verdict.place, peers, signatures, changes, verdict.basis, by_name=_by_name(task))
+            evidence = explain(
+                verdict.place,
+                peers,
+                signatures,
+                changes,
+                verdict.basis,
+                by_name=_by_name(task),
+                difference=difference,
+            )
         suspects.append(
             Suspect(
                 rank,
@@ -221,17 +230,27 @@ def _compared(
 
 
 def _answer_differences(answers: Mapping[int, AnswerSignature | None]) -> Callable[[int, int], float]:
-    known: dict[tuple[int, int], float] = {}
+    known = _remembering()
 
     def difference(own: int, other: int) -> float:
         mine, theirs = answers[own], answers[other]
         if mine is None or theirs is None:
             return float(mine is not theirs)
-        key = (id(mine), id(theirs)) if id(mine) <= id(theirs) else (id(theirs), id(mine))
+        return known(mine, theirs)
+
+    return difference
+
+
+def _remembering() -> Callable[[AnswerSignature, AnswerSignature], float]:
+    """The difference of answers that live as long as it: peers come again and again."""
+    known: dict[tuple[int, int], float] = {}
+
+    def difference(own: AnswerSignature, other: AnswerSignature) -> float:
+        key = (id(own), id(other)) if id(own) <= id(other) else (id(other), id(own))
         if key not in known:
             if len(known) >= _MOST_REMEMBERED:
                 known.clear()
-            known[key] = answer_difference(mine, theirs)
+            known[key] = answer_difference(own, other)
         return known[key]
 
     return difference
@@ -243,7 +262,7 @@ def _by_name(task: Task) -> bool:
 
 
 def _held(changed: frozenset[int], signatures: Signatures, by_name: bool) -> frozenset[object]:
-    return frozenset(signatures.effects[number].tool for number in changed) if by_name else frozenset(changed)
+    return frozenset(signatures.effects.tool(number) for number in changed) if by_name else frozenset(changed)
 
 
 def _peers(place: int, runs: Sequence[int]) -> list[int]:
