@@ -118,7 +118,7 @@ def test_a_call_in_place_of_that_of_the_peers_is_named_and_other_ways_to_look_ar
     way = [call("get_order", id=7), call("get_user", id=1)]
     peers = [run("a", *way, call("cancel_order", id=7)) for _ in range(3)]
     assert against(*way, call("transfer_to_human_agents"), n=0, peers=peers)[1:] == [
-        "called `transfer_to_human_agents` (tool call 3) where a peer, on the same way, called `cancel_order`"
+        "called `transfer_to_human_agents` (tool call 3) where a peer, after the same tools, called `cancel_order`"
     ]
     assert len(against(call("search", q="x"), *way, n=0, peers=peers)) == 1
 

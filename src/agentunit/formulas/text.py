@@ -181,8 +181,8 @@ def average_precision(relevant: Sequence[bool]) -> float | None:
     return sum(precisions) / len(precisions) if precisions else 0.0
 
 
-_PART_OF_WORD = re.compile(r"[^\s,;{}\[\]()<>\"']*\Z")
-_LAST_NUMBER = re.compile(r"[^\s,;{}\[\]()<>\"']*\d[^\s,;{}\[\]()<>\"']*[\s()]*\Z")
+_BETWEEN_WORDS = frozenset(" \t\n\r\v\f,;{}[]()<>\"'")
+_WITHIN_NUMBERS = frozenset(" \t\n\r\v\f()")
 
 
 def shortened(text: str, most: int) -> str:
@@ -198,8 +198,18 @@ def shortened(text: str, most: int) -> str:
     """
     if len(text) <= most:
         return text
-    kept = text[: max(0, most - 1)]
-    kept = _PART_OF_WORD.sub("", kept)
-    while found := _LAST_NUMBER.search(kept):
-        kept = kept[: found.start()]
-    return f"{kept}…"
+    end = _word_start(text, max(0, most - 1))
+    while True:
+        last = end
+        while last and text[last - 1] in _WITHIN_NUMBERS:
+            last -= 1
+        start = _word_start(text, last)
+        if not any(sign.isdigit() for sign in text[start:last]):
+            return f"{text[:end]}…"
+        end = start
+
+
+def _word_start(text: str, end: int) -> int:
+    while end and text[end - 1] not in _BETWEEN_WORDS:
+        end -= 1
+    return end

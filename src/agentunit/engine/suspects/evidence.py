@@ -276,7 +276,7 @@ def _parting(
         return
     shared, theirs = best
     names = [tool_words(signatures.tools[each]) for each in (own[shared], theirs)]
-    text = f"called `{names[0]}` (tool call {shared + 1}) where a peer, on the same way, called `{names[1]}`"
+    text = f"called `{names[0]}` (tool call {shared + 1}) where a peer, after the same tools, called `{names[1]}`"
     yield Evidence("leaves its peers", text, f"{names[0]} instead of {names[1]}")
 
 

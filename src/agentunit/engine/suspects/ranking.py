@@ -38,9 +38,10 @@ Basis = Literal["effects", "answers"]
 class Suspect(Struct, frozen=True):
     """One run with its rank. ``suspicion`` is its mean difference from ``n_peers`` runs of its task, from 0 to 1.
 
-    ``repeat`` counts from 0, ``source`` is its file. ``length_percentile`` and ``steps_percentile`` say how long the
-    run is among all runs of the input, from 0 to 100: a matter of how hard its task is, which is not used. ``slices``
-    is what the metadata of its case say, and ``place`` its number in the input, from 0.
+    ``repeat`` counts from 0 and is one of ``n_repeats``, ``source`` is its file. ``length_percentile`` and
+    ``steps_percentile`` say how long the run is among all runs of the input, from 0 to 100: a matter of how hard its
+    task is, which is not used. ``slices`` is what the metadata of its case say, and ``place`` its number in the input,
+    from 0.
     """
 
     rank: int
@@ -58,6 +59,7 @@ class Suspect(Struct, frozen=True):
     evidence: tuple[Evidence, ...]
     slices: tuple[str, ...]
     place: int
+    n_repeats: int = 1
 
     @property
     def is_suspect(self) -> bool:
@@ -142,6 +144,7 @@ def rank_runs(
     lengths = array("I", sorted(run.n_characters for run in signatures.runs))
     suspects = []
     difference = _remembering()
+    n_repeats = Counter((run.source, run.case_id) for run in signatures.runs)
     for rank, verdict in enumerate(order, 1):
         run, task = signatures.runs[verdict.place], task_of[verdict.place]
         evidence: tuple[Evidence, ...] = ()
@@ -173,6 +176,7 @@ def rank_runs(
                 evidence,
                 tuple(f"{field}={value}" for field, value in map(signatures.slices.__getitem__, run.slices)),
                 run.place,
+                n_repeats[run.source, run.case_id],
             )
         )
     left_out = [

@@ -244,7 +244,7 @@ def failure_of(payload: Mapping[str, Any]) -> str | None:
 
     >>> failure_of({"status": "error", "error": "no such order"}), failure_of({"result": "Error: no such user"})
     ('no such order', 'Error: no such user')
-    >>> failure_of({"status": "error", "error": "Traceback (most recent call last)\\n  File 'a.py'\\nKeyError: 'id'\\n"})
+    >>> failure_of({"status": "error", "error": "Traceback (most recent call last)\\n  x = y\\nKeyError: 'id'"})
     "KeyError: 'id'"
     >>> failure_of({"status": "success", "result": "Error handling was updated"}) is None
     True
