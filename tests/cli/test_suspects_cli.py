@@ -146,6 +146,10 @@ def test_ten_runs_are_shown_and_all_on_request(invoke, tmp_path):
     few, all_of_them = (invoke("score", "runs.jsonl", "--suspects", *more).stdout for more in ([], ["--all"]))
     assert "… and 2 more (--all shows them)" in few
     assert " 12  a repeat 12" in all_of_them
+    write(tmp_path / "runs.jsonl", [*(record("a", 7) for _ in range(11)), record("a", 8)])
+    printed = invoke("score", "runs.jsonl", "--suspects", "--all").stdout
+    assert printed.count("does as most of its peers do") == 11
+    assert "does as its peers do" not in printed
 
 
 def test_a_run_of_the_store_is_ranked_by_its_repeats(invoke, tmp_path):

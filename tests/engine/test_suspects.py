@@ -138,6 +138,20 @@ def test_what_peers_say_stands_before_what_a_run_shows_by_itself():
     )
 
 
+def test_calls_beyond_those_of_the_peers_are_counted():
+    more = [call("cancel_order", id=number) for number in (7, 8, 9, 10)]
+    assert against(*more) == ["also called `cancel_order(id=8)` and 2 more such calls; 3 of 3 peers did not"]
+
+
+def test_answers_of_runs_without_tools_are_compared_whatever_else_the_input_holds():
+    said = [f"{word} " * 12 for word in ("one", "one", "one", "seven")]
+    answers = [run("q", answer=answer, query="How many are there of them") for answer in said]
+    alone = ranked(answers)
+    together = ranked([*answers, *(run("a", call("cancel_order", id=7)) for _ in range(3))])
+    assert (alone.runs[0].place, alone.runs[0].suspicion, alone.runs[0].basis) == (3, 1.0, "answers")
+    assert (together.runs[0].place, together.runs[0].suspicion, together.runs[0].basis) == (3, 1.0, "answers")
+
+
 def test_long_values_are_shown_where_they_differ_as_they_were_spelled():
     legs = [{"date": "2024-05-17", "flight": "HAT136"}, {"date": "2024-05-20", "flight": "HAT039"}]
     other = [legs[0], {**legs[1], "flight": "HAT290"}]

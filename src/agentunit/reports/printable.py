@@ -74,26 +74,6 @@ def printable_line(text: str, most: int | None = None) -> str:
     return line
 
 
-def shell_word(text: str) -> str:
-    """One argument of a command as it can be shown and pasted. What a terminal would obey is escaped, for bash and zsh.
-
-    >>> shell_word("order 7"), shell_word("a\x1b[2J"), shell_word("two  spaces")
-    ("'order 7'", "$'a\\\\x1b[2J'", "$'two\\\\x20\\\\x20spaces'")
-    """
-    if printable_line(text) == text:
-        return shlex.quote(text)
-    return "$'" + "".join(sign if _is_plain(sign) else _escaped(sign) for sign in text) + "'"
-
-
-def _is_plain(sign: str) -> bool:
-    return sign.isprintable() and sign not in " :#\\'"
-
-
-def _escaped(sign: str) -> str:
-    code = ord(sign)
-    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
 def show_command(reference: str, case_id: str, *, repeat: int | None = None, more: Sequence[str] = ()) -> str:
     """The command that shows a case of a run or file. ``repeat`` counts from 0; without it the worst is shown.
 
@@ -101,10 +81,11 @@ def show_command(reference: str, case_id: str, *, repeat: int | None = None, mor
     ('agentunit show a.jsonl desk-016 --repeat 2', 'agentunit show -- a.jsonl -7')
     """
     options = [*(() if repeat is None else ("--repeat", str(repeat + 1))), *more]
-    words = [reference, case_id]
+    # The command finds an id by how it is printed, too.
+    words = [reference, printable_line(case_id)]
     # What begins with a dash reads as an option.
     words = [*options, "--", *words] if any(word.startswith("-") for word in words) else [*words, *options]
-    return " ".join(map(shell_word, ("agentunit", "show", *words)))
+    return shlex.join(["agentunit", "show", *words])
 
 
 def xml_safe(text: str) -> str:

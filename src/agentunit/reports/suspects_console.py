@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -148,7 +149,13 @@ def _print_run(run: Suspect, console: Console, *, with_source: bool) -> None:
     if len(run.evidence) > _LINES_SHOWN:
         print_line(f"       … and {len(run.evidence) - _LINES_SHOWN} more (--json lists them)", console, "dim")
     if not run.evidence:
-        print_line("       does as its peers do", console, "dim")
+        print_line(f"       {_without_evidence(run)}", console, "dim")
+
+
+def _without_evidence(run: Suspect) -> str:
+    if run.is_suspect:
+        return f"not explained: only the first {MOST_EXPLAINED:,} suspects are"
+    return "does as most of its peers do" if run.suspicion else "does as its peers do"
 
 
 def _print_tools(report: SuspectReport, console: Console) -> None:
@@ -169,12 +176,13 @@ def _print_tools(report: SuspectReport, console: Console) -> None:
             else printable_line(each.tool, 60)
             for each in tools
         ]
-        more = f" and {len(named) - _TOOLS_NAMED} more" if len(named) > _TOOLS_NAMED else ""
+        more = f" and {len(named) - _TOOLS_NAMED:,} more" if len(named) > _TOOLS_NAMED else ""
         print_line(f"  {words}: {', '.join(named[:_TOOLS_NAMED])}{more}", console)
     unknown = [each.tool for each in report.tools if each.mark == "unknown"]
     example = unknown[0] if unknown else report.tools[0].tool
     print_line(
-        f"  by their names unless it says how; --mark {printable_line(example, 60)}=write (or =read) says otherwise",
+        f"  by their names unless it says how; --mark {shlex.quote(f'{printable_line(example, 60)}=write')} "
+        "(or =read) says otherwise",
         console,
         "dim",
     )

@@ -51,8 +51,9 @@ class Effect(Struct, frozen=True, gc=False, eq=False, array_like=True):
         return hash((self.tool, self.arguments))
 
     def __str__(self) -> str:
-        named = zip(self.arguments[:SHOWN_ARGUMENTS], self.shown, strict=False)
-        shown = [f"{name}={shortened(value, LONGEST_VALUE)}" for (name, _), value in named]
+        short = (shortened(value, LONGEST_VALUE) for value in self.shown)
+        named = zip(self.arguments[:SHOWN_ARGUMENTS], short, strict=False)
+        shown = [f"{name}={value}" if name else value for (name, _), value in named]
         more = len(self.arguments) - len(shown)
         listed = ", ".join([*shown, f"{more} more"] if more else shown)
         return f"{tool_words(self.tool)}({listed.replace('`', QUOTE)})"

@@ -191,6 +191,13 @@ def _arguments(
         if tool not in explained and 2 * n_with[number] <= n:
             explained.add(tool)
             effect, others = effects[number], n - n_with[number]
+            if any(2 * n_with[each] > n for each in own if effects.tool(each) == tool):
+                # What most peers called it called as well.
+                n_more = sum(2 * n_with[each] <= n for each in own if effects.tool(each) == tool) - 1
+                more = f" and {n_more} more such calls" if n_more > 1 else " and one more such call" if n_more else ""
+                text = f"also called `{effect}`{more}; {others} of {n} peers did not"
+                yield Evidence("other arguments", text, f"{tool} more often", others, n)
+                continue
             text = f"called `{effect}`; {others} of {n} peers called `{tool_words(tool)}` otherwise or not at all"
             theirs = [effects[each] for each in sorted(n_with) if effects.tool(each) == tool and each != number]
             yield Evidence("other arguments", text, _about(effect, theirs), others, n)

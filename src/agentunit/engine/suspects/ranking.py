@@ -214,8 +214,9 @@ def _verdicts(
         return _compared(runs, witnesses, "effects", lambda own, other: set_difference(held[own], held[other]))
     answers = {place: signatures.runs[place].answer for place in task.runs}
     has_stated = all((own := answers[place]) is not None and own.stated is not None for place in witnesses)
-    if any_written and not has_stated:
-        # All of them agree that nothing is to be changed. How each words its last sentence says nothing.
+    if any_written and not has_stated and any(signatures.runs[place].path for place in task.runs):
+        # All of them agree that nothing is to be changed. How each words its last sentence says nothing. Runs that
+        # call no tool at all only answer, whatever other tasks of the input are about.
         return [Verdict(place, 0.0, len(_peers(place, witnesses)), "effects") for place in runs]
     if all(each is None for each in answers.values()):
         return []
