@@ -152,6 +152,16 @@ def test_answers_of_runs_without_tools_are_compared_whatever_else_the_input_hold
     assert (together.runs[0].place, together.runs[0].suspicion, together.runs[0].basis) == (3, 1.0, "answers")
 
 
+def test_a_tool_that_is_declared_to_write_only_after_its_calls_were_left_out_is_not_compared():
+    tools = [{"name": "check_in", "read_only": False}]
+    late = [run("a", call("check_in", id=7), tools=tools if number == 2 else None) for number in range(3)]
+    report = ranked(late)
+    assert [each.suspicion for each in report.runs] == [0.0, 0.0, 0.0]
+    assert [(each.tool, each.mark) for each in report.tools] == [("check_in", "unknown")]
+    declared = [run("a", call("check_in", id=7), tools=tools) for _ in range(3)]
+    assert [(each.tool, each.mark) for each in ranked(declared).tools] == [("check_in", "write")]
+
+
 def test_long_values_are_shown_where_they_differ_as_they_were_spelled():
     legs = [{"date": "2024-05-17", "flight": "HAT136"}, {"date": "2024-05-20", "flight": "HAT039"}]
     other = [legs[0], {**legs[1], "flight": "HAT290"}]

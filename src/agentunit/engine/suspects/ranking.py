@@ -1,8 +1,8 @@
 """Runs in the order of how likely they went wrong: how far each differs from the other runs of its task.
 
 Nothing is fitted and no label is read. Where a run of a task changed something, what the runs changed is compared; else
-what they answered. With fewer than two peers there is no verdict. What a run shows by itself (a failed call that was
-never repaired, a loop, no answer) is evidence to read and decides only between runs that differ alike: alone, it does
+what they answered. With fewer than two peers there is no verdict. What a run shows by itself (a tool whose last
+call failed, a loop, no answer) is evidence to read and decides only between runs that differ alike: alone, it does
 not tell good runs from bad ones.
 """
 
