@@ -314,9 +314,10 @@ def _settings(store: RunStore, following: FollowChoice, by: str | None) -> Follo
     values: dict[tuple[str, str], list[float]] = {}
     if following.baseline is not None and following.baseline.isdecimal():
         n_baseline = int(following.baseline)
-        if n_baseline < FIRST_STAGE:
+        if not FIRST_STAGE <= n_baseline <= _MOST_BASELINE:
             raise click.BadParameter(
-                f"a baseline of cases has at least {FIRST_STAGE}; received {n_baseline}", param_hint="--baseline"
+                f"a baseline has from {FIRST_STAGE} to {_MOST_BASELINE:,} cases; received {n_baseline}",
+                param_hint="--baseline",
             )
     elif following.baseline is not None:
         name, values = _values_of_run(store, following.baseline)
