@@ -10,6 +10,7 @@ from math import inf
 from typing import Any
 
 import click
+from msgspec import structs
 
 from agentunit.backends.judge.settings import configured
 from agentunit.cli.alerting import AlertSender
@@ -23,6 +24,7 @@ from agentunit.core.records import Record
 from agentunit.core.results import InputError, Score
 from agentunit.engine.following.follower import Follower
 from agentunit.engine.following.series import FAILED, Alert
+from agentunit.engine.following.series_table import LARGEST_VALUE
 from agentunit.engine.following.state import FollowSettings, Snapshot, follow_id_of
 from agentunit.engine.judge_plan import plan_sending
 from agentunit.engine.scored_run import run_from_store
@@ -75,6 +77,7 @@ class Scoring:
         self.following = following
         self.mask = Mask(show_all=show_personal_data)
         self.n_worse = 0
+        self.is_hurried: Callable[[], bool] = lambda: not following.once
         self._next_at = 0.0
         self._stack = ExitStack()
         self._report, self._shown_alert = report, on_alert
@@ -103,6 +106,7 @@ class Scoring:
                 on_error=errors,
             )
             self._stack.callback(self.follower.close)
+            self._tell_of_short_baselines(metrics)
             self._begin_outputs()
         except (StoreError, SpoolError, ReportError) as error:
             self._stack.close()
@@ -110,6 +114,16 @@ class Scoring:
         except BaseException:
             self._stack.close()
             raise
+
+    def _tell_of_short_baselines(self, metrics: Sequence[Any]) -> None:
+        settings = self.follower.settings
+        known = {metric for (metric, _), values in settings.baseline.items() if len(values) >= FIRST_STAGE}
+        lacking = [metric.name for metric in metrics if metric.name not in known]
+        if settings.baseline_name and lacking:
+            self._report(
+                f"run {settings.baseline_name} has fewer than {FIRST_STAGE} scores of {', '.join(lacking)}: "
+                f"the first {settings.n_baseline:,} cases are the baseline of such metrics"
+            )
 
     def __enter__(self) -> Scoring:
         return self
@@ -139,7 +153,7 @@ class Scoring:
             self._sender = AlertSender(self.following.target, self._report)
             self._stack.callback(self._end_alerts, self._sender)
             for alert in self.follower.undelivered():
-                self._sender.put(alert)
+                self._sender.put(self._masked(alert))
 
     @property
     def snapshot(self) -> Snapshot:
@@ -177,14 +191,18 @@ class Scoring:
         if self._otel is not None:
             self._otel.on_alert(alert)
         if self._sender is not None:
-            self._sender.put(alert)
+            self._sender.put(self._masked(alert))
+
+    def _masked(self, alert: Alert) -> Alert:
+        names = {name: self.mask.data(getattr(alert, name)) for name in ("slice", "cases", "source")}
+        return structs.replace(alert, **names)
 
     def _settle(self) -> None:
         if self._sender is not None and (numbers := self._sender.settled()):
             self.follower.mark_delivered(numbers)
 
     def _end_alerts(self, sender: AlertSender) -> None:
-        sender.stop()
+        sender.stop(self.is_hurried)
         self._settle()
 
 
@@ -223,6 +241,7 @@ def follow_files(
             show_personal_data=show_personal_data,
             **options,
         ) as scoring:
+            scoring.is_hurried = lambda: stop.is_asked or not following.once
             n_before = scoring.follower.state.counts.get("unreadable", 0)
             screen = FollowScreen(scoring.follower.info, scoring.mask, quiet=as_json, to_an_end=following.once)
             try:
@@ -338,7 +357,7 @@ def _values_of_run(store: RunStore, reference: str) -> tuple[str, dict[tuple[str
     values: dict[tuple[str, str], list[float]] = {}
     for metric, rows in run.metrics.items():
         for row in rows:
-            if row.value is not None:
+            if row.value is not None and abs(row.value) <= LARGEST_VALUE:
                 some = values.setdefault((metric, row.backend), [])
                 if len(some) < _MOST_BASELINE:
                     some.append(row.value)
