@@ -158,6 +158,18 @@ class DriftDetector(Struct):
         self.n_baseline, self.total = len(scaled), fsum(values)
         self._bound(scaled, BOUNDS_WRONG * share / 2.0)
 
+    def is_outside(self, value: float) -> bool:
+        """Whether a value lies outside of the range, by more than rounding."""
+        if self.low is None or self.high is None:
+            return False
+        rounding = 1e-9 * (self.high - self.low)
+        return not self.low - rounding <= value <= self.high + rounding
+
+    def watch_ranks(self) -> None:
+        """Begin anew with the ranks of values, whatever range they have."""
+        self.low = self.high = None
+        self._begin_anew()
+
     def _scaled(self, value: float) -> float | None:
         """A value from 0 to 1; ``None`` while the first ones only say what is usual."""
         if self.low is not None and self.high is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Any, Literal
 
 from msgspec import Struct, field
@@ -70,6 +71,11 @@ class SeriesState(Struct):
 
     def add(self, value: float, case_id: str, at_s: float, is_timed: bool, share: float) -> Change | None:
         """Take the value of a case of the sample."""
+        if self.detector.is_outside(value):
+            # The range was a guess by the first value.
+            self.detector.watch_ranks()
+            if not self.n:
+                self.edges, self.histogram = _AMOUNT_EDGES, [0] * (len(_AMOUNT_EDGES) + 1)
         self.n += 1
         self.total += value
         self.histogram[bisect_left(self.edges, value)] += 1
@@ -90,9 +96,9 @@ class SeriesState(Struct):
         return list(dict.fromkeys(case_id for case_id, _, _ in found))
 
 
-def new_series(key: SeriesKey, info: MetricInfo, first: float, size: int) -> SeriesState:
-    """The beginning of a stream. A metric without a range of its own is a share if its first value is one."""
-    low, high = (0.0, 1.0) if key.kind == "scored" else possible_range(info, first, first)
+def new_series(key: SeriesKey, info: MetricInfo, seen: Sequence[float], size: int) -> SeriesState:
+    """The beginning of a stream. A metric without a range of its own is a share if the values seen so far are."""
+    low, high = (0.0, 1.0) if key.kind == "scored" else possible_range(info, min(seen), max(seen))
     edges = _SCORE_EDGES if (low, high) == (0.0, 1.0) else _AMOUNT_EDGES
     if low is not None and high is not None and not low < high:
         low = high = None

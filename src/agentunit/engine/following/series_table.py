@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from math import isfinite
 
 import msgspec
 from msgspec import structs
@@ -29,6 +28,8 @@ from agentunit.store.followed import FollowChanges, HourRow
 
 _HOUR_S = 3_600
 HOURS_SHOWN = 24
+# Sums of larger numbers may be too large for a number, and could not be read again.
+LARGEST_VALUE = 1e100
 
 
 class SeriesTable:
@@ -98,7 +99,7 @@ class SeriesTable:
                     key = SeriesKey(metric, "")
                     self._mark(key, "skipped")
                     continue
-                value = score.value if score.value is not None and isfinite(score.value) else None
+                value = score.value if score.value is not None and abs(score.value) <= LARGEST_VALUE else None
                 key = SeriesKey(metric, score.backend)
                 self._mark(key, score.status, value)
                 if each.in_sample:
@@ -119,10 +120,11 @@ class SeriesTable:
         state = self.series.get(key)
         if state is None:
             info = self.info(key.metric)
-            state = self.series[key] = new_series(key, info, first, self._settings.n_baseline)
+            is_whole = key.slice == WHOLE and key.kind == "value"
+            values = self._settings.baseline.get((key.metric, key.backend), []) if is_whole else []
+            state = self.series[key] = new_series(key, info, [first, *values], self._settings.n_baseline)
             self._alike[kind_of(key)] += 1
-            values = self._settings.baseline.get((key.metric, key.backend))
-            if values and key.slice == WHOLE and key.kind == "value":
+            if values:
                 state.detector.learn(values, share=share_of(key, 1))
         return state
 
