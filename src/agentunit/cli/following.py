@@ -24,7 +24,6 @@ from agentunit.core.records import Record
 from agentunit.core.results import InputError, Score
 from agentunit.engine.following.follower import Follower
 from agentunit.engine.following.series import FAILED, Alert
-from agentunit.engine.following.series_table import LARGEST_VALUE
 from agentunit.engine.following.state import FollowSettings, Snapshot, follow_id_of
 from agentunit.engine.judge_plan import plan_sending
 from agentunit.engine.scored_run import run_from_store
@@ -357,7 +356,7 @@ def _values_of_run(store: RunStore, reference: str) -> tuple[str, dict[tuple[str
     values: dict[tuple[str, str], list[float]] = {}
     for metric, rows in run.metrics.items():
         for row in rows:
-            if row.value is not None and abs(row.value) <= LARGEST_VALUE:
+            if row.value is not None:
                 some = values.setdefault((metric, row.backend), [])
                 if len(some) < _MOST_BASELINE:
                     some.append(row.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from math import isfinite
 
 import msgspec
 from msgspec import structs
@@ -28,8 +29,6 @@ from agentunit.store.followed import FollowChanges, HourRow
 
 _HOUR_S = 3_600
 HOURS_SHOWN = 24
-# Sums of larger numbers may be too large for a number, and could not be read again.
-LARGEST_VALUE = 1e100
 
 
 class SeriesTable:
@@ -99,7 +98,7 @@ class SeriesTable:
                     key = SeriesKey(metric, "")
                     self._mark(key, "skipped")
                     continue
-                value = score.value if score.value is not None and abs(score.value) <= LARGEST_VALUE else None
+                value = score.value if score.value is not None and isfinite(score.value) else None
                 key = SeriesKey(metric, score.backend)
                 self._mark(key, score.status, value)
                 if each.in_sample:
