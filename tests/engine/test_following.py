@@ -408,3 +408,15 @@ def test_a_masked_store_has_no_personal_data_in_slices(place):
     place.store = Store(place.folder / "runs.db")
     assert b"ada@example.org" not in b"".join(each.read_bytes() for each in place.folder.glob("runs.db*"))
     assert len({key.slice for key in place.follower(by="metadata.user").series}) == 2
+
+
+def test_traces_of_a_backlog_are_taken_in_the_order_of_their_times(place):
+    """One file for each trace, named by chance, as ``collect`` writes them."""
+    lines = [record_line(number, passed=number < 500, at=START + number * 600) for number in range(600)]
+    random.Random(4).shuffle(lines)
+    for number, line in enumerate(lines):
+        place.write(line, name=f"{number}.jsonl")
+        at = json.loads(line)["trace"]["events"][0]["timestamp"]
+        os.utime(place.source / f"{number}.jsonl", (at, at))
+    place.follower().step()
+    assert [(alert.direction, alert.before) for alert in place.alerts] == [("fell", 1.0)]

@@ -155,7 +155,8 @@ class GrowingFiles:
         self.n_waiting = 0
         is_whole = True
         self._unread = {}
-        for path, named, _ in files_in(self._paths):
+        # In the order in which they were written: that of their names is often by chance.
+        for path, named, _ in sorted(files_in(self._paths), key=lambda each: _written_at(each.path)):
             if up_to is not None and path not in up_to:
                 is_whole = False
                 continue
@@ -352,6 +353,13 @@ class GrowingFiles:
             progress.n_head = min(_MARK_BYTES, progress.offset)
             progress.head = _digest(stream, 0, progress.n_head)
         progress.tail = _mark(stream, progress.offset)
+
+
+def _written_at(path: str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0
 
 
 class _SpanSink:

@@ -176,6 +176,8 @@ class Follower:
         now = self._now()
         self._scorer.begin_day(int(now // _DAY_S))
         arrived, digests = self._new_of(self._waiting, now)
+        # Detectors stake the time that passes.
+        arrived.sort(key=lambda each: each.at_s)
         scored = self._scorer.score(arrived, now)
         alerts = [alert for each in arrived for alert in self._table.add(each, self._case_id(each), now)]
         if scored:
