@@ -420,3 +420,21 @@ def test_traces_of_a_backlog_are_taken_in_the_order_of_their_times(place):
         os.utime(place.source / f"{number}.jsonl", (at, at))
     place.follower().step()
     assert [(alert.direction, alert.before) for alert in place.alerts] == [("fell", 1.0)]
+
+
+def test_one_change_is_one_alert_that_names_its_slices(place):
+    """Two slices of three fall: both are named with the whole, or say which alert they are a part of."""
+    source = random.Random(8)
+    lines = []
+    for number in range(2_600):
+        kind = "abc"[number % 3]
+        level = 0.95 if number < 2_000 or kind == "c" else 0.2
+        lines.append(record_line(number, passed=source.random() < level, at=START + number * 600, kind=kind))
+    place.write(*lines)
+    place.follower(by="metadata.kind").step()
+    whole, *others = [alert for alert in place.alerts if alert.metric == "tool_success"]
+    assert (whole.slice, whole.part_of) == ("", None)
+    assert whole.slices
+    assert "c" not in whole.slices
+    assert all(alert.part_of == whole.number for alert in others)
+    assert {*whole.slices, *(alert.slice for alert in others)} == {"a", "b"}

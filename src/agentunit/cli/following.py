@@ -193,7 +193,7 @@ class Scoring:
             self._sender.put(self._masked(alert))
 
     def _masked(self, alert: Alert) -> Alert:
-        names = {name: self.mask.data(getattr(alert, name)) for name in ("slice", "cases", "source")}
+        names = {name: self.mask.data(getattr(alert, name)) for name in ("slice", "slices", "cases", "source")}
         return structs.replace(alert, **names)
 
     def _settle(self) -> None:

@@ -36,6 +36,8 @@ _LARGEST_RUN = 1e200
 _DAY_S = 86_400.0
 _LONGEST_GAP = 1.0
 _SIGN_OF_CHANGE = 0.01
+# By chance the best run of bets is this large in one of twenty streams at most, at any one time.
+_SIGN_OF_PART = 20.0
 _LARGEST_REFERENCE = 1_000
 
 Direction = Literal["fell", "rose"]
@@ -157,6 +159,14 @@ class DriftDetector(Struct):
         scaled = [each for value in values if (each := self._scaled(value)) is not None]
         self.n_baseline, self.total = len(scaled), fsum(values)
         self._bound(scaled, BOUNDS_WRONG * share / 2.0)
+
+    def takes_part(self, direction: Direction) -> bool:
+        """Whether the values speak for a change that was noticed in more than these; then the baseline begins anew."""
+        side = self.fell if direction == "fell" else self.rose
+        if not self.is_watching or max(side.runs) < _SIGN_OF_PART:
+            return False
+        self._begin_anew()
+        return True
 
     def is_outside(self, value: float) -> bool:
         """Whether a value lies outside of the range, by more than rounding."""

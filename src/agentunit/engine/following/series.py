@@ -50,6 +50,7 @@ def key_named(name: str) -> SeriesKey:
 class SeriesState(Struct):
     """What is kept of a stream: counts by status, sums, a histogram, the detector, and the last cases on each side.
 
+    ``last_alert`` has the number and direction of the last one, and the time of the case that it came with.
     ``n`` values of a random sample of the traffic add up to ``total``. Failed traces that were scored beside the sample
     are counted by status and nowhere else: they would make the traffic look worse than it is.
     """
@@ -63,6 +64,7 @@ class SeriesState(Struct):
     n_alerts: int = 0
     low_cases: list[tuple[str, float, float]] = field(default_factory=list)
     high_cases: list[tuple[str, float, float]] = field(default_factory=list)
+    last_alert: tuple[int, str, float] | None = None
 
     @property
     def mean(self) -> float | None:
@@ -114,7 +116,9 @@ def share_of(key: SeriesKey, n_alike: int) -> float:
 class Alert(Struct, omit_defaults=True):
     """A change that was noticed: of what, from which level to which, since when, and cases that speak for it.
 
-    ``is_worse`` is ``None`` where no direction is better than the other. Times are seconds since 1970.
+    ``is_worse`` is ``None`` where no direction is better than the other. Times are seconds since 1970. ``slices`` are
+    those that show the change as well. A slice that shows it later has an alert of its own, which is ``part_of`` the one
+    with that number.
     """
 
     number: int
@@ -132,6 +136,8 @@ class Alert(Struct, omit_defaults=True):
     is_worse: bool | None = None
     cases: list[str] = field(default_factory=list)
     source: str = ""
+    slices: list[str] = field(default_factory=list)
+    part_of: int | None = None
 
     def as_data(self) -> dict[str, Any]:
         """The alert for other programs."""
