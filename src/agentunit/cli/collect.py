@@ -92,7 +92,7 @@ def collect(
     choice: JudgeChoice,
     following: FollowChoice,
 ) -> None:
-    """Receive OpenTelemetry spans (OTLP over HTTP and gRPC) and write one record a trace.
+    """Receive OpenTelemetry spans (OTLP over HTTP and gRPC) and write one record per trace.
 
     \b
     agentunit collect --out traces/

@@ -186,7 +186,7 @@ class Session(NamedTuple):
     def conclude(self, out: str) -> int:
         """Print what came of it and what to do next; returns how many traces are still open."""
         written, counts, n_open = self.recorder.counts, self.receiver.counts, self.spool.n_open()
-        anew = f", {written.rewritten:,} written anew" if written.rewritten else ""
+        anew = f", {written.rewritten:,} written again" if written.rewritten else ""
         click.echo(f"{written.written:,} traces written to {out}{anew}; {counts.spans:,} spans received")
         for count, line in (
             (counts.logs, "{:,} log records joined them"),

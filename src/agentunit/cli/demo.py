@@ -40,7 +40,7 @@ _METRICS = (
 )
 @all_rows_option
 def demo(as_json: bool, save: str | None, all_rows: bool) -> None:
-    """Score a bundled recording of a small agent system: offline, no keys, in a second.
+    """Score a bundled recording of a small agent system: offline, no keys, in seconds.
 
     The recording is of a rule-based customer desk (triage, orders, returns, advice, supervisor) at an invented shop.
     We wrote and ran it; its clock, tokens and prices are simulated. Some answers are wrong on purpose.

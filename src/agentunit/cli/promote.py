@@ -29,7 +29,7 @@ from agentunit.reports.reported_run import ReportedCase, ReportedRun
 @click.command()
 @run_argument
 @click.argument("case_ids", nargs=-1, required=True, metavar="CASE…")
-@click.option("--to", "target", required=True, metavar="FILE", help="The JSONL dataset; made when it is not there.")
+@click.option("--to", "target", required=True, metavar="FILE", help="The JSONL dataset; created if it does not exist.")
 @click.option("--expected", metavar="TEXT", help="What the right answer would have been.")
 @click.option("--as", "new_id", metavar="ID", help="The id the case gets there (default: the one it has).")
 @store_option
@@ -41,7 +41,7 @@ def promote(
     new_id: str | None,
     store_path: str,
 ) -> None:
-    """Add cases of a run to a dataset, with where they come from: what went wrong once is asked ever after.
+    """Add cases of a run to a dataset, with where they come from, so that what failed once is always tested.
 
     RUN is an id, the beginning of one, a name, 'last', 'last~1', or an exported file. Of a case that was repeated,
     the worst repeat is taken. All cases are added, or none.

@@ -191,7 +191,7 @@ class TraceFiles:
         stream = decompressed(self._raw)
         opening, taken = read_opening(path, stream)
         if not taken.strip():
-            # An empty file holds nothing, which is no error; one that is damaged from the start says so here.
+            # An empty file holds nothing, which is not an error; one that is damaged from the start says so here.
             found_here = list(RecordFile(path).read_from(replayed(taken, stream)))
             yield from found_here
             if not found_here:
