@@ -131,7 +131,8 @@ def test_a_run_of_values_without_time_can_still_be_kept() -> None:
 def test_the_reference_of_a_large_baseline_covers_all_of_its_values() -> None:
     detector = DriftDetector(low=None, high=None)
     detector.learn([float(number % 7_919) for number in range(20_000)])
-    assert detector.lower is not None and detector.upper is not None
+    assert detector.lower is not None
+    assert detector.upper is not None
     assert 0.4 < detector.lower < 0.5 < detector.upper < 0.6
 
 

@@ -117,7 +117,7 @@ class Alert(Struct, omit_defaults=True):
     """A change that was noticed: of what, from which level to which, since when, and cases that speak for it.
 
     ``is_worse`` is ``None`` where no direction is better than the other. Times are seconds since 1970. ``slices`` are
-    those that show the change as well. A slice that shows it later has an alert of its own, which is ``part_of`` the one
+    those that show the change as well. A slice that shows it later has an alert of its own, ``part_of`` the one
     with that number.
     """
 
