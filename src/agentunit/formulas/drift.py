@@ -36,7 +36,8 @@ _LARGEST_RUN = 1e200
 _DAY_S = 86_400.0
 _LONGEST_GAP = 1.0
 _SIGN_OF_CHANGE = 0.01
-# By chance the best run of bets is this large in one of twenty streams at most, at any one time.
+# By chance the run of one bet is this large at most a twentieth of the time; the best of eight more often, which only
+# makes a slice learn anew.
 _SIGN_OF_PART = 20.0
 _LARGEST_REFERENCE = 1_000
 
