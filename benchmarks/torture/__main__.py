@@ -1,0 +1,48 @@
+"""Run the torture, print one table, write it into docs/reliability.md."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+import time
+
+from benchmarks.torture.ledger import Counts, Ledger
+from benchmarks.torture.strikes import torture_with_kills, torture_with_signals
+
+PARTS = {
+    "kill -9": torture_with_kills,
+    "signal": torture_with_signals,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.torture", description=__doc__)
+    parser.add_argument("--full", action="store_true", help="the counts of the night: 220 kills, 2,000,000 inputs")
+    parser.add_argument("--only", action="append", default=[], metavar="PART[:ROW]", help=f"one of {', '.join(PARTS)}")
+    parser.add_argument("--seed", type=int, help="to do again what was done (default: another one each time)")
+    parser.add_argument("--kills", type=int)
+    parser.add_argument("--signals", type=int)
+    parser.add_argument("--inputs", type=int)
+    chosen = parser.parse_args()
+    unknown = [each for each in chosen.only if each.partition(":")[0] not in PARTS]
+    if unknown:
+        parser.error(f"--only names a part ({', '.join(PARTS)}), and may go on with ':' and words of a row; received {unknown[0]!r}")
+    counts = Counts.of(full=chosen.full)
+    for name in ("kills", "signals", "inputs"):
+        if getattr(chosen, name) is not None:
+            setattr(counts, name, getattr(chosen, name))
+    seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
+    ledger = Ledger(seed, counts, tuple(chosen.only))
+    print(f"seed {seed}")
+    began = time.monotonic()
+    for part, torture in PARTS.items():
+        if ledger.wants(part):
+            torture(ledger)
+    print(f"{time.monotonic() - began:.0f} s")
+    print(f"{len(ledger.passed)} passed, {len(ledger.failed)} failed")
+    sys.exit(1 if ledger.failed else 0)
+
+
+if __name__ == "__main__":
+    main()
