@@ -12,7 +12,9 @@ from pathlib import Path
 from benchmarks.torture.children import Child, wait_for
 from benchmarks.torture.ledger import Ledger, Lost, Skipped, Trial
 from benchmarks.torture.scenarios import Scenario
+from benchmarks.torture.scenarios_receive import receive_scenarios
 from benchmarks.torture.scenarios_run import run_scenarios
+from benchmarks.torture.scenarios_score import score_scenarios
 
 # A folder is struck so often before its work may come to an end.
 _MOST_STRIKES_A_FOLDER = 4
@@ -49,7 +51,7 @@ SIGNALS: dict[str, Strike] = {"SIGTERM": terminate, "SIGHUP": hang_up, "two Ctrl
 
 def all_scenarios() -> list[Scenario]:
     """Every verb that keeps or receives something. A new one is added here."""
-    return [*run_scenarios()]
+    return [*run_scenarios(), *score_scenarios(), *receive_scenarios()]
 
 
 def torture_with_kills(ledger: Ledger) -> None:
@@ -106,7 +108,9 @@ def _strike_folder(
     for _ in range(most):
         child = scenario.start(folder)
         try:
-            if trial.chance.random() < 0.1:
+            strike = strikes[trial.times % len(strikes)]
+            # Nothing of ours hears a signal while Python itself starts.
+            if strike is kill and trial.chance.random() < 0.1:
                 _sleep_while_running(child, trial.chance.uniform(0.0, to_begin_s))
             else:
                 wait_for(lambda: child.is_over or scenario.has_begun(folder), "the work did not begin")
@@ -118,7 +122,6 @@ def _strike_folder(
                 if scenario.is_whole(folder):
                     return work_s
                 continue
-            strike = strikes[trial.times % len(strikes)]
             try:
                 strike(child, trial.chance, scenario)
             except ProcessLookupError:
