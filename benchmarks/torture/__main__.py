@@ -7,12 +7,19 @@ import secrets
 import sys
 import time
 
+from benchmarks.torture.clock import torture_with_clock
+from benchmarks.torture.disks import torture_with_disks
 from benchmarks.torture.ledger import Counts, Ledger
 from benchmarks.torture.strikes import torture_with_kills, torture_with_signals
+from benchmarks.torture.writers import torture_with_writers
 
 PARTS = {
     "kill -9": torture_with_kills,
     "signal": torture_with_signals,
+    "full disk": torture_with_disks,
+    "read-only": torture_with_disks,
+    "clock": torture_with_clock,
+    "two writers": torture_with_writers,
 }
 
 
@@ -36,9 +43,8 @@ def main() -> None:
     ledger = Ledger(seed, counts, tuple(chosen.only))
     print(f"seed {seed}")
     began = time.monotonic()
-    for part, torture in PARTS.items():
-        if ledger.wants(part):
-            torture(ledger)
+    for torture in dict.fromkeys(torture for part, torture in PARTS.items() if ledger.wants(part)):
+        torture(ledger)
     print(f"{time.monotonic() - began:.0f} s")
     print(f"{len(ledger.passed)} passed, {len(ledger.failed)} failed")
     sys.exit(1 if ledger.failed else 0)

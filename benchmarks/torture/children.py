@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.torture.ledger import Lost
 
@@ -16,15 +17,17 @@ from benchmarks.torture.ledger import Lost
 BOUND_S = 300.0
 _MARK = "AGENTUNIT_TORTURE"
 _n_children = 0
+# What children print does not lie where they work: a disk may be full there, or read-only.
+_LOGS = TemporaryDirectory(prefix="agentunit-torture-logs-")
 
 
-def wait_for(condition: Callable[[], bool], what: str, bound_s: float = BOUND_S) -> None:
+def wait_for(condition: Callable[[], bool], what: str, bound_s: float = BOUND_S, every_s: float = 0.002) -> None:
     """Wait until something is so; that it never is, is a loss."""
     ends_at = time.monotonic() + bound_s
     while not condition():
         if time.monotonic() > ends_at:
             raise Lost(f"{what}: not within {bound_s:.0f} s")
-        time.sleep(0.002)
+        time.sleep(every_s)
 
 
 class Child:
@@ -37,13 +40,12 @@ class Child:
         *,
         environment: Mapping[str, str] | None = None,
         stdin: int = subprocess.DEVNULL,
-        python: str | None = None,
     ) -> None:
         global _n_children
         _n_children += 1
         self.mark = f"{os.getpid()}-{_n_children}"
-        self.out_file = folder / f".torture-{_n_children}.out"
-        self.error_file = folder / f".torture-{_n_children}.err"
+        self.out_file = Path(_LOGS.name, f"{_n_children}.out")
+        self.error_file = Path(_LOGS.name, f"{_n_children}.err")
         # Files and not pipes: nobody need read them, and what was said before a kill is there.
         with open(self.out_file, "wb") as out, open(self.error_file, "wb") as err:
             self.process = subprocess.Popen(
@@ -86,7 +88,7 @@ class Child:
                 code = self.process.wait(timeout=bound_s)
             except subprocess.TimeoutExpired:
                 raise Lost(f"did not end within {bound_s:.0f} s; it said: {self.errors[-500:]!r}") from None
-            wait_for(lambda: not marked(self.mark), "processes that it started are still running", 60.0)
+            wait_for(lambda: not marked(self.mark), "processes that it started are still running", 60.0, 0.05)
         finally:
             self.clear()
         return code
@@ -138,3 +140,8 @@ def done(
     if expect is not None and code not in expect:
         raise Lost(f"{' '.join(command[1:6])} ended with {code}, not {list(expect)}: {child.errors[-600:]}")
     return child
+
+
+def said_plainly(child: Child) -> bool:
+    """Whether what went wrong was foreseen: neither a traceback nor the line that stands for one."""
+    return "Traceback" not in child.errors and "AGENTUNIT_TRACEBACK" not in child.errors

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from agentunit.store.sqlite import Store
@@ -29,6 +31,7 @@ class Scenario:
     hears_signals = True
     stopped_codes: tuple[int, ...] = (130,)
     python: str | None = None
+    environment: Mapping[str, str] = MappingProxyType({})
 
     def begin(self) -> None:
         """Get ready for the whole row: data that every folder gets a copy of, a server."""
@@ -59,8 +62,8 @@ class Scenario:
         """All that must not depend on strikes."""
         raise NotImplementedError
 
-    def run(self, folder: Path, *arguments: str, stdin: int = subprocess.DEVNULL, **environment: str) -> Child:
-        return Child(agentunit(*arguments, python=self.python), folder, environment=environment, stdin=stdin)
+    def run(self, folder: Path, *arguments: str, stdin: int = subprocess.DEVNULL) -> Child:
+        return Child(agentunit(*arguments, python=self.python), folder, environment=self.environment, stdin=stdin)
 
 
 def check_store(file: Path) -> None:

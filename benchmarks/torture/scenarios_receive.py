@@ -34,6 +34,8 @@ class Collect(Scenario):
 
     name = "collect, OTLP over HTTP"
     stopped_codes = (0, 130)
+    # On a full disk every batch is refused: after so many refusals the collector is ended.
+    most_refusals: int | None = None
 
     def prepare(self, folder: Path) -> None:
         self._acknowledged: set[int] = set()
@@ -73,13 +75,18 @@ class Collect(Scenario):
         return dict(kept)
 
     def _send(self, child: Child) -> None:
+        n_refused = 0
         for batch in range(_N_BATCHES):
             while batch not in self._acknowledged:
                 if child.is_over:
                     return
-                if self.send(batch):
+                if n_refused == self.most_refusals:
+                    break
+                answer = self.send(batch)
+                if answer:
                     self._acknowledged.add(batch)
                 else:
+                    n_refused += answer is not None
                     with contextlib.suppress(subprocess.TimeoutExpired):
                         child.process.wait(0.02)
         # Not before it listens: a Ctrl-C while Python starts is nobody's to hear.
@@ -89,8 +96,8 @@ class Collect(Scenario):
         with contextlib.suppress(ProcessLookupError):
             child.signal(signal.SIGINT)
 
-    def send(self, batch: int) -> bool:
-        """Send one batch; whether it was acknowledged."""
+    def send(self, batch: int) -> bool | None:
+        """Send one batch; whether it was acknowledged. None: nobody answered."""
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=BOUND_S)
         with contextlib.closing(connection):
             try:
@@ -99,7 +106,7 @@ class Collect(Scenario):
                 )
                 return connection.getresponse().status == 200
             except (OSError, http.client.HTTPException):
-                return False
+                return None
 
 
 def _request(batch: int) -> dict[str, object]:
@@ -170,11 +177,11 @@ class CollectGrpc(Collect):
     def ports(self) -> list[str]:
         return ["--port", "0", "--grpc-port", str(self._port)]
 
-    def send(self, batch: int) -> bool:
+    def send(self, batch: int) -> bool | None:
         assert self._client is not None and self._client.stdin is not None and self._client.stdout is not None
         self._client.stdin.write(json.dumps(_request(batch)) + "\n")
         self._client.stdin.flush()
-        return self._client.stdout.readline() == "yes\n"
+        return True if self._client.stdout.readline() == "yes\n" else None
 
     def end(self) -> None:
         if self._client is not None:

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from agentunit.store.sqlite import Store
-from benchmarks.torture.children import Child
+from benchmarks.torture.children import Child, wait_for
 from benchmarks.torture.ledger import Lost
 from benchmarks.torture.scenarios import STORE, Scenario, check_store, kept_cases, run_ids, run_result
 
@@ -16,11 +16,11 @@ N_CASES = 48
 
 # The progress that a run shows is what it acknowledges: what stood there must be in the store after a kill.
 ACKNOWLEDGED = """
-import os
+import contextlib
 from agentunit.reports.progress import RecordingLine
 
 def show(self, recording):
-    with open(os.path.join(HERE, f"acknowledged.{os.getpid()}"), "ab", buffering=0) as log:
+    with contextlib.suppress(OSError), open(os.path.join(HERE, f"acknowledged.{os.getpid()}"), "ab", 0) as log:
         log.write(f"{recording.n_done}\\n".encode())
 
 RecordingLine.show = show
@@ -115,6 +115,18 @@ class Run(Scenario):
         self._n_started = len(self.started(folder))
         self._child = self.run(folder, "run", "suite.py", *(("--resume", known[-1]) if known else ()))
         return self._child
+
+    def interrupt(self, folder: Path) -> str:
+        """Kill a run when a few of its cases have begun; returns its id."""
+        child = self.start(folder)
+        try:
+            wait_for(lambda: child.is_over or len(self.started(folder)) > 8, "the run does not begin")
+            child.kill(group=True)
+            child.end()
+        finally:
+            child.clear()
+        self.check(folder)
+        return run_ids(folder)[-1]
 
     def has_begun(self, folder: Path) -> bool:
         return len(self.started(folder)) > self._n_started

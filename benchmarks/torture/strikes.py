@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from benchmarks.torture.children import Child, wait_for
+from benchmarks.torture.children import Child, said_plainly, wait_for
 from benchmarks.torture.ledger import Ledger, Lost, Skipped, Trial
 from benchmarks.torture.scenarios import Scenario
 from benchmarks.torture.scenarios_receive import receive_scenarios
@@ -83,7 +83,7 @@ def _strike_often(trial: Trial, scenario: Scenario, n_strikes: int, strikes: Seq
     try:
         undisturbed = trial.place("undisturbed")
         scenario.prepare(undisturbed)
-        to_begin_s, work_s = _finish(scenario, undisturbed)
+        to_begin_s, work_s = finish(scenario, undisturbed)
         expected = scenario.result(undisturbed)
         n_rounds = 0
         while trial.times < n_strikes:
@@ -96,7 +96,7 @@ def _strike_often(trial: Trial, scenario: Scenario, n_strikes: int, strikes: Seq
             work_s = _strike_folder(trial, scenario, folder, strikes, most, to_begin_s, work_s)
             found = scenario.result(folder)
             if found != expected:
-                raise Lost(f"after strikes the result is another: {_difference(expected, found)}")
+                raise Lost(f"after strikes the result is another: {difference(expected, found)}")
     finally:
         scenario.end()
 
@@ -133,11 +133,11 @@ def _strike_folder(
         finally:
             child.clear()
         scenario.check(folder)
-    _finish(scenario, folder)
+    finish(scenario, folder)
     return work_s
 
 
-def _finish(scenario: Scenario, folder: Path) -> tuple[float, float]:
+def finish(scenario: Scenario, folder: Path) -> tuple[float, float]:
     """Go on until all is done, struck by nobody; returns how long it took to begin, and then to end."""
     began = begun = time.monotonic()
     for _ in range(20):
@@ -166,7 +166,7 @@ def _must_have_stopped(scenario: Scenario, child: Child, code: int) -> None:
     too_early = -code in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
     if code != 0 and not too_early and code not in scenario.stopped_codes:
         raise Lost(f"stopped by a signal, it ended with {code}: {child.errors[-500:]}")
-    if "Traceback" in child.errors and not too_early:
+    if not said_plainly(child) and not too_early:
         raise Lost(f"stopped by a signal, it printed a traceback: {child.errors[-700:]}")
 
 
@@ -176,9 +176,9 @@ def _sleep_while_running(child: Child, seconds: float) -> None:
         time.sleep(min(left, 0.005))
 
 
-def _difference(expected: object, found: object) -> str:
+def difference(expected: object, found: object) -> str:
     if isinstance(expected, dict) and isinstance(found, dict):
         for key in [*expected, *found]:
             if expected.get(key) != found.get(key):
-                return f"{key!r}: {_difference(expected.get(key), found.get(key))}"
+                return f"{key!r}: {difference(expected.get(key), found.get(key))}"
     return f"{str(found)[:300]} in place of {str(expected)[:300]}"

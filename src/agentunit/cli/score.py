@@ -63,6 +63,7 @@ from agentunit.reports.trace_console import print_reading
 from agentunit.store.parquet_table import is_table_name
 from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
+from agentunit.store.schema import StoreError
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
@@ -302,6 +303,8 @@ def score_stored_run(
             progress.clear()
             say_stopped("the scores so far are kept with the run; the same command goes on")
             raise click.exceptions.Exit(_INTERRUPTED) from None
+        except StoreError as error:
+            raise InputFailure(f"{error}; the scores so far are kept, and the same command goes on") from None
         finally:
             progress.clear()
         scored = run_from_store(store, header.id)

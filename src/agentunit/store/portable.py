@@ -86,14 +86,17 @@ def import_run(store: RunStore, path: str | os.PathLike[str], *, run_id: str | N
     """Read a run back into a store, whole or not at all, under its own id or another."""
     header, cases = read_portable(path)
     wanted = run_id or header.id
-    if any(run.id == wanted for run in store.runs()):
-        raise StoreError(f"{store.address} holds run {wanted} already; import it under another id, or delete that one")
     if not _RUN_ID.fullmatch(wanted):
         raise StoreError(
             f"a run's id must be of letters, digits, '.', '_', '-'; received {wanted!r} (--as names another)"
         )
     try:
         with store.transaction():
+            # Asked within it: another process may be taking in the same file.
+            if any(run.id == wanted for run in store.runs()):
+                raise StoreError(
+                    f"{store.address} holds run {wanted} already; import it under another id, or delete that one"
+                )
             _take_in(store, header, wanted, cases)
     except RecordError as error:
         raise StoreError(f"{os.fspath(path)}: {error}") from None
