@@ -7,6 +7,7 @@ import secrets
 import sys
 import time
 
+from benchmarks.torture.agents import torture_with_agents
 from benchmarks.torture.clock import torture_with_clock
 from benchmarks.torture.disks import torture_with_disks
 from benchmarks.torture.ledger import Counts, Ledger
@@ -20,6 +21,7 @@ PARTS = {
     "read-only": torture_with_disks,
     "clock": torture_with_clock,
     "two writers": torture_with_writers,
+    "agents": torture_with_agents,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from benchmarks.torture.ledger import Lost
 # Generous: a verdict that hangs on it must be about a process that hangs, not about a busy machine.
 BOUND_S = 300.0
 _MARK = "AGENTUNIT_TORTURE"
-_n_children = 0
+_numbers = itertools.count(1)
 # What children print does not lie where they work: a disk may be full there, or read-only.
 _LOGS = TemporaryDirectory(prefix="agentunit-torture-logs-")
 
@@ -41,11 +42,10 @@ class Child:
         environment: Mapping[str, str] | None = None,
         stdin: int = subprocess.DEVNULL,
     ) -> None:
-        global _n_children
-        _n_children += 1
-        self.mark = f"{os.getpid()}-{_n_children}"
-        self.out_file = Path(_LOGS.name, f"{_n_children}.out")
-        self.error_file = Path(_LOGS.name, f"{_n_children}.err")
+        number = next(_numbers)
+        self.mark = f"{os.getpid()}-{number}"
+        self.out_file = Path(_LOGS.name, f"{number}.out")
+        self.error_file = Path(_LOGS.name, f"{number}.err")
         # Files and not pipes: nobody need read them, and what was said before a kill is there.
         with open(self.out_file, "wb") as out, open(self.error_file, "wb") as err:
             self.process = subprocess.Popen(
