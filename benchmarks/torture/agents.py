@@ -55,7 +55,10 @@ _SHARED = {
 _ENDS = {"os_exit", "os_exit_as_if_a_gate_failed", "segfault", "abort", "kills_itself", "terminates_itself"}
 # In any place: they end the run from outside of their own process.
 _ENDS_EVERYWHERE = {"kills_its_parent"}
-# A thread cannot be ended, and one of them would keep the process: what AgentUnit promises there is in _TAKES_LONG.
+# Of these AgentUnit promises only what it can know: which processes an agent in its own process started, and which
+# daemons a command that ended well has left, it cannot.
+_LEAVES_PROCESSES = {"fork_storm", "daemon_in_its_own_session", "child_that_holds_the_output", "fork_that_comes_back"}
+# These get a timeout, which ends them.
 _TAKES_LONG = {
     "hangs",
     "hangs_and_catches_everything",
@@ -65,6 +68,7 @@ _TAKES_LONG = {
     "answers_100_mb",
     "prints_100_mb",
     "trace_of_100_mb",
+    "threads_that_stay",
 }
 
 
@@ -78,10 +82,20 @@ class Place:
     harms: Callable[[], list[str]]
     is_shared: bool
     imports: str = ""
+    is_fresh: bool = False
 
 
 def _sync() -> list[str]:
     return _marked("harm")
+
+
+def _sync_here() -> list[str]:
+    # The parent of the run's own process is the torture itself.
+    return [each for each in _sync() if each not in _ENDS_EVERYWHERE]
+
+
+def _async_here() -> list[str]:
+    return [each for each in _async() if each not in _ENDS_EVERYWHERE]
 
 
 def _async() -> list[str]:
@@ -106,10 +120,10 @@ def _marked(decorator: str) -> list[str]:
 PLACES = (
     Place("function in worker processes", "'harms:function'", "auto", _sync, is_shared=False),
     Place("coroutine in worker processes", "'harms:coroutine'", "process", _async, is_shared=False),
-    Place("function in the run's own process", "harms.function", "thread", _sync, is_shared=True, imports="import harms"),
-    Place("coroutine in the run's own loop", "harms.coroutine", "thread", _async, is_shared=True, imports="import harms"),
-    Place("command", "CommandAgent([sys.executable, os.path.abspath('harms.py')])", "auto", _of_commands, is_shared=False),
-    Place("HTTP", "HttpAgent({address!r})", "auto", lambda: list(HTTP_HARMS), is_shared=False),
+    Place("function in the run's own process", "harms.function", "thread", _sync_here, is_shared=True, imports="import harms"),
+    Place("coroutine in the run's own loop", "harms.coroutine", "thread", _async_here, is_shared=True, imports="import harms"),
+    Place("command", "CommandAgent([sys.executable, os.path.abspath('harms.py')])", "auto", _of_commands, is_shared=False, is_fresh=True),
+    Place("HTTP", "HttpAgent({address!r})", "auto", lambda: list(HTTP_HARMS), is_shared=False, is_fresh=True),
 )
 
 
@@ -162,7 +176,8 @@ def _do_harm(folder: Path, place: Place, harm: str) -> None:
         )
     )
     try:
-        first = done(agentunit("run", "suite.py"), folder, expect=None)
+        may_leave = harm in _LEAVES_PROCESSES and (place.is_shared or place.is_fresh)
+        first = done(agentunit("run", "suite.py"), folder, expect=None, leaves_processes=may_leave)
         kept = _look(folder, place, harm, first.process.returncode, first.errors, may_end=may_end)
         n_started = len(_started(folder))
         (folder / "tame").touch()
@@ -201,10 +216,11 @@ def _look(folder: Path, place: Place, harm: str, code: int, errors: str, *, may_
         raise Lost(f"a traceback: {errors[-500:]}")
     if set(found) != neighbors | {_EVIL}:
         raise Lost(f"cases are lacking: {sorted(neighbors - set(found))}; exit code {code}; {errors[-300:]}")
-    if not neighbors <= kept:
+    # A worker is used again: an agent that breaks the process it runs in breaks its own later cases there.
+    if not neighbors <= kept and (harm not in _SHARED or place.is_fresh):
         raise Lost(f"its neighbors failed with it: {sorted(neighbors - kept)}; {errors[-300:]}")
-    if code != (0 if _EVIL in kept else 3):
-        raise Lost(f"it ended with {code} while the hostile case {'passed' if _EVIL in kept else 'failed'}: {errors[-300:]}")
+    if code != (0 if len(kept) == _N_CASES else 3):
+        raise Lost(f"it ended with {code} while {_N_CASES - len(kept)} cases failed: {errors[-300:]}")
     return kept
 
 

@@ -124,7 +124,20 @@ def main() -> None:
         code = _run_verb()
     except KeyboardInterrupt:  # pressed again while the first one was being answered
         code = EXIT_STOPPED
-    end_process(code)
+    except BaseException:
+        if os.environ.get("AGENTUNIT_TRACEBACK"):
+            raise
+        # An agent in this process may have broken what an error is told with (builtins, imports). Python would leave
+        # with 1, as a failed gate does.
+        code = remembered_exit_code(EXIT_ERRORS)
+        with suppress(BaseException):
+            os.write(2, b"Error: the agent broke the process that it shares with the run (isolation: process)\n")
+    try:
+        end_process(code)
+    except SystemExit:
+        raise
+    except BaseException:  # noqa: BLE001 - the same
+        os._exit(code)
 
 
 def _run_verb() -> int:
