@@ -10,6 +10,7 @@ import time
 from benchmarks.torture.agents import torture_with_agents
 from benchmarks.torture.clock import torture_with_clock
 from benchmarks.torture.disks import torture_with_disks
+from benchmarks.torture.fuzz.run import torture_with_inputs
 from benchmarks.torture.ledger import Counts, Ledger
 from benchmarks.torture.strikes import torture_with_kills, torture_with_signals
 from benchmarks.torture.writers import torture_with_writers
@@ -22,6 +23,7 @@ PARTS = {
     "clock": torture_with_clock,
     "two writers": torture_with_writers,
     "agents": torture_with_agents,
+    "fuzz": torture_with_inputs,
 }
 
 
