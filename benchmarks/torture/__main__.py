@@ -9,9 +9,11 @@ import time
 
 from benchmarks.torture.agents import torture_with_agents
 from benchmarks.torture.clock import torture_with_clock
+from benchmarks.torture.determinism import torture_determinism
 from benchmarks.torture.disks import torture_with_disks
 from benchmarks.torture.fuzz.run import torture_with_inputs
 from benchmarks.torture.ledger import Counts, Ledger
+from benchmarks.torture.output import torture_with_output
 from benchmarks.torture.strikes import torture_with_kills, torture_with_signals
 from benchmarks.torture.writers import torture_with_writers
 
@@ -24,6 +26,8 @@ PARTS = {
     "two writers": torture_with_writers,
     "agents": torture_with_agents,
     "fuzz": torture_with_inputs,
+    "output": torture_with_output,
+    "determinism": torture_determinism,
 }
 
 

@@ -88,7 +88,7 @@ class ScoreFile(_WithData):
             raise Lost(f"half an output stands in its place: {n_lines} lines of {self._n_records}")
 
     def result(self, folder: Path) -> object:
-        return {number: _timeless(line) for number, line in enumerate((folder / "scores.jsonl").read_text().splitlines())}
+        return {number: timeless(line) for number, line in enumerate((folder / "scores.jsonl").read_text().splitlines())}
 
 
 class ScoreFileInProcesses(ScoreFile):
@@ -179,7 +179,7 @@ def score_scenarios() -> list[Scenario]:
     return [ScoreRun(), ScoreRunInProcesses(), ScoreFile(), ScoreFileInProcesses(), Convert(), Import(), Migration()]
 
 
-def _timeless(line: str) -> Any:
+def timeless(line: str) -> Any:
     """A line of JSON without the times in it."""
 
     def without(data: Any) -> Any:

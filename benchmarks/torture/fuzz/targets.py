@@ -142,10 +142,9 @@ def _read_record(data: bytes) -> str:
 
 @cache
 def _metrics() -> list[Any]:
-    from agentunit.metrics.registry import names
-    from agentunit.metrics.registry import resolve_metrics
+    from agentunit.metrics.registry import registry, resolve_metrics
 
-    chosen = [each for each in names() if each not in _LEFT_OUT]
+    chosen = [each for each in registry.names() if each not in _LEFT_OUT]
     found = []
     for name in chosen:
         try:
@@ -250,7 +249,7 @@ def _detector() -> Any:
 def _detect(data: bytes) -> str:
     text = data.decode("utf-8", "replace")
     kinds = set()
-    for finding in _detector().find(text):
+    for finding in _detector().find([text])[0]:
         if not 0 <= finding.start < finding.end <= len(text):
             raise Wrong(f"a finding from {finding.start} to {finding.end} in a text of {len(text)}")
         kinds.add(str(getattr(finding, "type", "?")))

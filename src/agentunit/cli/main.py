@@ -9,7 +9,7 @@ import sys
 from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -120,24 +120,32 @@ def main() -> None:
         # A terminal or pipe that cannot show an arrow gets a question mark, not a traceback.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+    shows_traceback = bool(os.environ.get("AGENTUNIT_TRACEBACK"))
     try:
         code = _run_verb()
     except KeyboardInterrupt:  # pressed again while the first one was being answered
         code = EXIT_STOPPED
     except BaseException:
-        if os.environ.get("AGENTUNIT_TRACEBACK"):
+        if shows_traceback:
             raise
-        # An agent in this process may have broken what an error is told with (builtins, imports). Python would leave
-        # with 1, as a failed gate does.
-        code = remembered_exit_code(EXIT_ERRORS)
-        with suppress(BaseException):
-            os.write(2, b"Error: the agent broke the process that it shares with the run (isolation: process)\n")
+        _leave_broken_process()
     try:
         end_process(code)
     except SystemExit:
         raise
     except BaseException:  # noqa: BLE001 - the same
         os._exit(code)
+
+
+def _leave_broken_process() -> NoReturn:
+    """Leave where an agent in this process broke what errors are told with, builtins for example.
+
+    Python would leave with 1, as a failed gate does. Nothing is called here that is written in Python.
+    """
+    try:
+        os.write(2, b"Error: the agent broke the process that it shares with the run (isolation: process keeps it apart)\n")
+    finally:
+        os._exit(EXIT_ERRORS)
 
 
 def _run_verb() -> int:

@@ -150,7 +150,7 @@ def read_portable(path: str | os.PathLike[str]) -> tuple[RunHeader, Iterator[Por
     try:
         with open_binary(name) as raw:
             first = _header_decoder.decode(decompressed(raw).readline())
-    except (msgspec.DecodeError, UnicodeDecodeError, ZstandardMissing, *BROKEN_STREAM) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, ZstandardMissing, *BROKEN_STREAM) as error:
         hint = "'agentunit export' writes one, 'agentunit score' reads traces"
         raise StoreError(f"{name} is not an exported run ({error}); {hint}") from None
     except OSError as error:
@@ -176,7 +176,7 @@ def _read_cases(name: str) -> Iterator[PortableCase]:
                 if not line:
                     return
                 case = _case_decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError, *BROKEN_STREAM) as error:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, *BROKEN_STREAM) as error:
                 raise StoreError(f"{name}, line {number}: not readable ({error})") from None
             yield case
 
