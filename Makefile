@@ -15,7 +15,7 @@ ENVIRONMENTS := $(NAMES:%=$(FRAMEWORKS)/%/.ready)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PRECIOUS: $(OPTIONAL)/%/.ready
-.PHONY: help demo large test lint unit frameworks optional docs viewer validity bench clean
+.PHONY: help demo large test lint unit frameworks optional docs viewer validity bench torture clean
 
 help:
 	@echo "make demo       score a bundled recording (needs Python 3.10+ and pip; offline after install)"
@@ -28,6 +28,7 @@ help:
 	@echo "make validity   measure scores against people's labels (folder: AGENTUNIT_DATA; ARGS='--only faithfulness': a part)"
 	@echo "make bench      measure speed (BENCH=store, traces, privacy, multiagent, sustainability, multimodal,"
 	@echo "                judge, local, gpu, scale, viewer: of these parts); 'make bench ARGS=--install-peers' adds other tools beside it"
+	@echo "make torture    kill it, fill its disk, feed it garbage: what is lost? (12 minutes; FULL=1: hours; writes docs/reliability.md)"
 	@echo "make clean      remove the virtual environment and caches"
 
 demo: $(VENV)/.base
@@ -73,6 +74,9 @@ validity: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.$(BENCH) $(ARGS)
+
+torture: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.torture $(if $(FULL),--full) $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(FRAMEWORKS) $(OPTIONAL) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis

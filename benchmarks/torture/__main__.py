@@ -7,6 +7,7 @@ import secrets
 import sys
 import time
 
+import agentunit
 from benchmarks.torture.agents import torture_with_agents
 from benchmarks.torture.clock import torture_with_clock
 from benchmarks.torture.determinism import torture_determinism
@@ -14,6 +15,7 @@ from benchmarks.torture.disks import torture_with_disks
 from benchmarks.torture.fuzz.run import torture_with_inputs
 from benchmarks.torture.ledger import Counts, Ledger
 from benchmarks.torture.output import torture_with_output
+from benchmarks.torture.page import table, totals, write_page
 from benchmarks.torture.strikes import torture_with_kills, torture_with_signals
 from benchmarks.torture.writers import torture_with_writers
 
@@ -48,12 +50,18 @@ def main() -> None:
         if getattr(chosen, name) is not None:
             setattr(counts, name, getattr(chosen, name))
     seed = secrets.randbelow(10**6) if chosen.seed is None else chosen.seed
-    ledger = Ledger(seed, counts, tuple(chosen.only))
-    print(f"seed {seed}")
+    ledger = Ledger(seed, counts, tuple(chosen.only), say=lambda line: print(line, flush=True))
+    ledger.say(f"seed {seed}")
     began = time.monotonic()
     for torture in dict.fromkeys(torture for part, torture in PARTS.items() if ledger.wants(part)):
         torture(ledger)
-    print(f"{time.monotonic() - began:.0f} s")
+    print()
+    print(table(ledger))
+    print(f"\n{totals(ledger)} ({time.monotonic() - began:.0f} s, seed {seed})")
+    if not ledger.only:
+        write_page(ledger, agentunit.__version__, "full counts" if chosen.full else "short form")
+    for row in ledger.failed:
+        print(f"again: {ledger.again(row.part, row.tried)}")
     print(f"{len(ledger.passed)} passed, {len(ledger.failed)} failed")
     sys.exit(1 if ledger.failed else 0)
 

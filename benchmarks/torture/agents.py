@@ -83,6 +83,7 @@ class Place:
     is_shared: bool
     imports: str = ""
     is_fresh: bool = False
+    ends: tuple[str, ...] = ()
 
 
 def _sync() -> list[str]:
@@ -121,7 +122,16 @@ PLACES = (
     Place("function in worker processes", "'harms:function'", "auto", _sync, is_shared=False),
     Place("coroutine in worker processes", "'harms:coroutine'", "process", _async, is_shared=False),
     Place("function in the run's own process", "harms.function", "thread", _sync_here, is_shared=True, imports="import harms"),
-    Place("coroutine in the run's own loop", "harms.coroutine", "thread", _async_here, is_shared=True, imports="import harms"),
+    # There a KeyboardInterrupt is a Ctrl-C, whoever raised it: the run stops, and can be resumed.
+    Place(
+        "coroutine in the run's own loop",
+        "harms.coroutine",
+        "thread",
+        _async_here,
+        is_shared=True,
+        imports="import harms",
+        ends=("keyboard_interrupt",),
+    ),
     Place("command", "CommandAgent([sys.executable, os.path.abspath('harms.py')])", "auto", _of_commands, is_shared=False, is_fresh=True),
     Place("HTTP", "HttpAgent({address!r})", "auto", lambda: list(HTTP_HARMS), is_shared=False, is_fresh=True),
 )
@@ -159,7 +169,7 @@ def _each(trial: Trial, place: Place, harms: list[str]) -> Iterator[str]:
 
 def _do_harm(folder: Path, place: Place, harm: str) -> None:
     # One case at a time where the process may end: then it is known which cases must be there.
-    may_end = harm in _ENDS_EVERYWHERE or (place.is_shared and harm in _ENDS | _SHARED)
+    may_end = harm in _ENDS_EVERYWHERE or (place.is_shared and harm in _ENDS | _SHARED) or harm in place.ends
     server = BadServer(harm, folder) if place.name == "HTTP" else None
     shutil.copy(_HARMS, folder)
     (folder / "harm").write_text(harm)

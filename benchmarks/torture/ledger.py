@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -107,7 +108,7 @@ class Ledger:
 
     def again(self, part: str, tried: str) -> str:
         """The command that tries a row again in the same way."""
-        return f"python -m benchmarks.torture --seed {self.seed} --only {part!r}:{tried!r}"
+        return f"python -m benchmarks.torture --seed {self.seed} --only {shlex.quote(f'{part}:{tried}')}"
 
     @property
     def failed(self) -> list[Row]:

@@ -90,12 +90,10 @@ def torture_with_output(ledger: Ledger) -> None:
         "Parquet": _parquet,
     }
     wanted = [name for name in kinds if ledger.wants("output", name)]
-    made: Path | None = None
     for name in wanted:
         with ledger.trying("output", name) as trial:
             assert trial is not None
-            made = _recorded(trial.place("run"))
-            kinds[name](trial, made)
+            kinds[name](trial, _recorded(trial.place("run")))
 
 
 def _recorded(folder: Path) -> Path:
@@ -163,7 +161,7 @@ def _usage(trial: Trial, folder: Path) -> None:
     verbs = ("run", "score", "show", "compare", "gate", "export", "import", "label", "convert", "redact", "metrics", "doctor")
     texts = [*(each for each in HOSTILE if "\x00" not in each and "\ud800" not in each), "\udcff\udcfe", "\n::error::x\n"]
     for text in texts:
-        for words in ([text], *([verb, text] for verb in trial.chance.sample(verbs, 2)), ["runs", text], ["run", "s", f"--{text}"]):
+        for words in trial.chance.sample([[text], ["run", "s", f"--{text}"], *([verb, text] for verb in verbs)], 3):
             child = done(agentunit(*words), folder, expect=(0, 2, 3))
             trial.require("AGENTUNIT_TRACEBACK" not in child.errors, f"{words!r}: {child.errors[-300:]}")
             _check_shown(child.errors, repr(words)[:80])
@@ -247,9 +245,10 @@ def _tags_of(file: Path) -> _Tags:
 
 
 def _json(trial: Trial, folder: Path) -> None:
-    for line in _exported(folder, "run.json").read_text(encoding="utf-8").splitlines():
-        json.loads(line)
-        trial.times += 1
+    for line in _exported(folder, "run.json").read_text(encoding="utf-8").split("\n"):
+        if line:
+            json.loads(line)
+            trial.times += 1
     child = done(agentunit("run", "suite.py", "--json"), folder, expect=None)
     json.loads(child.out)
     _check_shown("".join(each for each in child.out if each != "\n"), "run --json")

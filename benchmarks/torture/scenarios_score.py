@@ -184,7 +184,7 @@ def timeless(line: str) -> Any:
 
     def without(data: Any) -> Any:
         if isinstance(data, dict):
-            return {key: without(value) for key, value in data.items() if key != "elapsed_s"}
+            return {key: without(value) for key, value in data.items() if key not in ("elapsed", "elapsed_s")}
         return [without(each) for each in data] if isinstance(data, list) else data
 
     return without(json.loads(line))
