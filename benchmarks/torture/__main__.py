@@ -44,7 +44,10 @@ def main() -> None:
     chosen = parser.parse_args()
     unknown = [each for each in chosen.only if each.partition(":")[0] not in PARTS]
     if unknown:
-        parser.error(f"--only names a part ({', '.join(PARTS)}), and may go on with ':' and words of a row; received {unknown[0]!r}")
+        parser.error(
+            f"--only names a part ({', '.join(PARTS)}), and may go on with ':' and words of a row; "
+            f"received {unknown[0]!r}"
+        )
     counts = Counts.of(full=chosen.full)
     for name in ("kills", "signals", "inputs"):
         if getattr(chosen, name) is not None:

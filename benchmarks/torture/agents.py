@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,7 +29,10 @@ from agentunit.adapters.command import CommandAgent
 from agentunit.adapters.http import HttpAgent
 {imports}
 suite = Suite(
-    dataset=[{{"id": f"c{{n}}", "query": "evil" if n == 2 else "good", "expected_output": "right"}} for n in range({n_cases})],
+    dataset=[
+        {{"id": f"c{{n}}", "query": "evil" if n == 2 else "good", "expected_output": "right"}}
+        for n in range({n_cases})
+    ],
     agent={agent},
     metrics=["exact_match"],
     concurrency={concurrency},
@@ -100,7 +102,10 @@ def _async_here() -> list[str]:
 
 
 def _async() -> list[str]:
-    return [*_marked("async_harm"), *(each for each in _sync() if each not in ("hangs", "hangs_and_catches_everything"))]
+    return [
+        *_marked("async_harm"),
+        *(each for each in _sync() if each not in ("hangs", "hangs_and_catches_everything")),
+    ]
 
 
 def _of_commands() -> list[str]:
@@ -121,7 +126,14 @@ def _marked(decorator: str) -> list[str]:
 PLACES = (
     Place("function in worker processes", "'harms:function'", "auto", _sync, is_shared=False),
     Place("coroutine in worker processes", "'harms:coroutine'", "process", _async, is_shared=False),
-    Place("function in the run's own process", "harms.function", "thread", _sync_here, is_shared=True, imports="import harms"),
+    Place(
+        "function in the run's own process",
+        "harms.function",
+        "thread",
+        _sync_here,
+        is_shared=True,
+        imports="import harms",
+    ),
     # There a KeyboardInterrupt is a Ctrl-C, whoever raised it: the run stops, and can be resumed.
     Place(
         "coroutine in the run's own loop",
@@ -132,7 +144,14 @@ PLACES = (
         imports="import harms",
         ends=("keyboard_interrupt",),
     ),
-    Place("command", "CommandAgent([sys.executable, os.path.abspath('harms.py')])", "auto", _of_commands, is_shared=False, is_fresh=True),
+    Place(
+        "command",
+        "CommandAgent([sys.executable, os.path.abspath('harms.py')])",
+        "auto",
+        _of_commands,
+        is_shared=False,
+        is_fresh=True,
+    ),
     Place("HTTP", "HttpAgent({address!r})", "auto", lambda: list(HTTP_HARMS), is_shared=False, is_fresh=True),
 )
 

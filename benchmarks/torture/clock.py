@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from pathlib import Path
 
 from agentunit.store.sqlite import Store
 from benchmarks.torture.children import agentunit, done
@@ -53,7 +52,9 @@ _DAY_S = 86400
 
 def torture_with_clock(ledger: Ledger) -> None:
     """Runs while the clock is set back."""
-    with ledger.trying("clock", "set back an hour again and again while a run is recorded, scored and resumed") as trial:
+    with ledger.trying(
+        "clock", "set back an hour again and again while a run is recorded, scored and resumed"
+    ) as trial:
         if trial is not None:
             _jumping(trial, _compiled(trial))
     with ledger.trying("clock", "set back a day between two runs: 'last' is the one begun last") as trial:
@@ -80,7 +81,10 @@ def _compiled(trial: Trial) -> dict[str, str]:
 def _jumping(trial: Trial, environment: dict[str, str]) -> None:
     scenario = Run("function in worker processes", "'agents:double'")
     results = []
-    for name, changed in (("steady", {}), ("jumping", {**environment, "TORTURE_JUMP_EVERY": "20", "TORTURE_JUMP_S": "3600"})):
+    for name, changed in (
+        ("steady", {}),
+        ("jumping", {**environment, "TORTURE_JUMP_EVERY": "20", "TORTURE_JUMP_S": "3600"}),
+    ):
         folder = trial.place(name)
         scenario.prepare(folder)
         scenario.environment = changed

@@ -14,7 +14,14 @@ from benchmarks.torture.made_up import METRICS, write_records
 from benchmarks.torture.scenarios_score import timeless
 
 _N_RECORDS = 300
-_METRICS = [*METRICS.split(","), "contains", "response_time", "data_minimization", "hallucination_rate", "step_efficiency"]
+_METRICS = [
+    *METRICS.split(","),
+    "contains",
+    "response_time",
+    "data_minimization",
+    "hallucination_rate",
+    "step_efficiency",
+]
 
 # The Python interface, with a batch size: scores and summary as one JSON document.
 _IN_BATCHES = """
@@ -34,7 +41,9 @@ print(json.dumps({"scores": scores, "summary": msgspec.to_builtins(run.summary()
 
 def torture_determinism(ledger: Ledger) -> None:
     """Random ways to do the same, each compared with the plain one."""
-    with ledger.trying("determinism", "score FILE: processes, hash seed, order of metrics, pieces of the file") as trial:
+    with ledger.trying(
+        "determinism", "score FILE: processes, hash seed, order of metrics, pieces of the file"
+    ) as trial:
         if trial is not None:
             _files(trial, 8 * ledger.counts.repeats)
     with ledger.trying("determinism", "Python: batch size, processes, hash seed, order of metrics") as trial:
@@ -84,7 +93,7 @@ def _scored(folder: Path, files: list[str], names: list[str], hash_seed: str, jo
     child = done(agentunit("score", *files, *options), folder, environment={"PYTHONHASHSEED": hash_seed})
     lines = [_sorted(timeless(line)) for line in out.read_text().splitlines()]
     summary = timeless(child.out)["summary"]
-    rows = sorted(summary.pop("metrics"), key=lambda row: (row["name"] if "name" in row else json.dumps(row)))
+    rows = sorted(summary.pop("metrics"), key=lambda row: row["name"] if "name" in row else json.dumps(row))
     return {"scores": lines, "rows of the summary": rows}
 
 
@@ -110,7 +119,9 @@ def _batches(trial: Trial, n_ways: int, backend: str, n_records: int) -> None:
         found = timeless(child.out)
         found["summary"].pop("created_at", None)
         rows = found["summary"].pop("metrics")
-        return _sorted({"scores": found["scores"], "rows": sorted(rows, key=json.dumps) if isinstance(rows, list) else rows})
+        return _sorted(
+            {"scores": found["scores"], "rows": sorted(rows, key=json.dumps) if isinstance(rows, list) else rows}
+        )
 
     expected = scored(names, 64, None, "0")
     trial.require(len(expected["scores"]) == n_records, "scores are lacking")
@@ -120,4 +131,6 @@ def _batches(trial: Trial, n_ways: int, backend: str, n_records: int) -> None:
         hash_seed = str(trial.chance.randrange(1, 4_000_000))
         trial.times += 1
         if scored(order, batch_size, jobs, hash_seed) != expected:
-            trial.lose(f"scores differ with batches of {batch_size}, jobs {jobs}, hash seed {hash_seed}, metrics {order}")
+            trial.lose(
+                f"scores differ with batches of {batch_size}, jobs {jobs}, hash seed {hash_seed}, metrics {order}"
+            )

@@ -1,6 +1,6 @@
 """A disk that is full, and one that cannot be written.
 
-The mounts are made in a namespace of a child process (``unshare``), so that they are gone when it ends, however it ends.
+The mounts are made in a namespace of a child process (``unshare``): they are gone when it ends, however it ends.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _size(folder: Path) -> int:
 
 
 def _read_only(trial: Trial, here: Path) -> None:
-    """Reading verbs work and change nothing, also beside a log of a killed process; writing verbs say why they cannot."""
+    """Reading verbs work and change nothing, also beside a killed process's log; writing verbs say why they cannot."""
     add_run(here / STORE, 50, "first")
     add_run(here / STORE, 50, "second")
     done(agentunit("score", "first", "--metrics", "exact_match", "--max-errors", "99"), here)

@@ -94,7 +94,7 @@ class Ledger:
                 trial.lose(str(loss))
             except Skipped as reason:
                 skipped = str(reason)
-            except Exception as error:  # a fault of the torture itself must not look like a pass
+            except Exception as error:  # noqa: BLE001 - a fault of the torture itself must not look like a pass
                 trial.lose(f"{type(error).__name__}: {error}")
                 if trial.times == 0:
                     trial.times = 1

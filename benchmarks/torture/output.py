@@ -66,7 +66,13 @@ def agent(query, case, trace):
 
 suite = Suite(
     dataset=[
-        {"id": key, "query": text, "expected_output": text, "context": [text], "metadata": {"category": text, "contains": text}}
+        {
+            "id": key,
+            "query": text,
+            "expected_output": text,
+            "context": [text],
+            "metadata": {"category": text, "contains": text},
+        }
         for key, text in at.items()
     ],
     agent=agent,
@@ -124,7 +130,11 @@ def _terminal(trial: Trial, folder: Path) -> None:
         ["runs"],
         ["show", "last"],
         ["show", "last", first],
-        *(["show", "last", f"1 {HOSTILE[1]}"], ["show", "last", f"{HOSTILE[4]} 4"], ["show", "last", f"{HOSTILE[6]} 6"]),
+        *(
+            ["show", "last", f"1 {HOSTILE[1]}"],
+            ["show", "last", f"{HOSTILE[4]} 4"],
+            ["show", "last", f"{HOSTILE[6]} 6"],
+        ),
         ["compare", "last", "last~1"],
         ["gate", "last"],
         ["score", "last", "--metrics", "response_time", "--by", "metadata.category", "--all"],
@@ -143,7 +153,12 @@ def _terminal(trial: Trial, folder: Path) -> None:
 def _ci_log(trial: Trial, folder: Path) -> None:
     summary = folder / "summary.md"
     environment = {"GITHUB_ACTIONS": "true", "CI": "true", "GITHUB_STEP_SUMMARY": str(summary)}
-    for command in (["run", "suite.py"], ["run", "suite.py", "--json"], ["gate", "last"], ["compare", "last", "last~1"]):
+    for command in (
+        ["run", "suite.py"],
+        ["run", "suite.py", "--json"],
+        ["gate", "last"],
+        ["compare", "last", "last~1"],
+    ):
         child = done(agentunit(*command), folder, expect=None, environment=environment)
         for line in [*child.out.splitlines(), *child.errors.splitlines()]:
             if line.startswith("::") and not _OWN_COMMAND.match(line):
@@ -158,8 +173,25 @@ def _ci_log(trial: Trial, folder: Path) -> None:
 
 
 def _usage(trial: Trial, folder: Path) -> None:
-    verbs = ("run", "score", "show", "compare", "gate", "export", "import", "label", "convert", "redact", "metrics", "doctor")
-    texts = [*(each for each in HOSTILE if "\x00" not in each and "\ud800" not in each), "\udcff\udcfe", "\n::error::x\n"]
+    verbs = (
+        "run",
+        "score",
+        "show",
+        "compare",
+        "gate",
+        "export",
+        "import",
+        "label",
+        "convert",
+        "redact",
+        "metrics",
+        "doctor",
+    )
+    texts = [
+        *(each for each in HOSTILE if "\x00" not in each and "\ud800" not in each),
+        "\udcff\udcfe",
+        "\n::error::x\n",
+    ]
     for text in texts:
         for words in trial.chance.sample([[text], ["run", "s", f"--{text}"], *([verb, text] for verb in verbs)], 3):
             child = done(agentunit(*words), folder, expect=(0, 2, 3))
@@ -178,7 +210,18 @@ def _junit(trial: Trial, folder: Path) -> None:
     tree = ElementTree.parse(_exported(folder, "junit.xml"))
     cases = tree.getroot().findall(".//testcase")
     trial.require(len(cases) >= len(HOSTILE), f"{len(cases)} test cases of {len(HOSTILE)}")
-    known = {"testsuites", "testsuite", "testcase", "failure", "error", "skipped", "properties", "property", "system-out", "system-err"}
+    known = {
+        "testsuites",
+        "testsuite",
+        "testcase",
+        "failure",
+        "error",
+        "skipped",
+        "properties",
+        "property",
+        "system-out",
+        "system-err",
+    }
     tags = {each.tag for each in tree.iter()}
     trial.require(tags <= known, f"elements of the data: {sorted(tags - known)}")
     trial.times += len(cases)
@@ -220,7 +263,9 @@ class _Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags[tag] += 1
-        self.events += [f"{tag} {name}" for name, value in attrs if name.startswith("on") or "javascript:" in (value or "")]
+        self.events += [
+            f"{tag} {name}" for name, value in attrs if name.startswith("on") or "javascript:" in (value or "")
+        ]
 
 
 def _html(trial: Trial, folder: Path) -> None:
@@ -233,7 +278,8 @@ def _html(trial: Trial, folder: Path) -> None:
     expected = _tags_of(_exported(plain, "run.html"))
     for tag in ("script", "img", "svg", "iframe", "object", "embed", "link", "base", "meta", "form"):
         trial.require(
-            hostile.tags[tag] <= expected.tags[tag], f"{hostile.tags[tag]} elements <{tag}> in place of {expected.tags[tag]}"
+            hostile.tags[tag] <= expected.tags[tag],
+            f"{hostile.tags[tag]} elements <{tag}> in place of {expected.tags[tag]}",
         )
     trial.times += len(HOSTILE)
 

@@ -178,7 +178,9 @@ class CollectGrpc(Collect):
         return ["--port", "0", "--grpc-port", str(self._port)]
 
     def send(self, batch: int) -> bool | None:
-        assert self._client is not None and self._client.stdin is not None and self._client.stdout is not None
+        assert self._client is not None
+        assert self._client.stdin is not None
+        assert self._client.stdout is not None
         self._client.stdin.write(json.dumps(_request(batch)) + "\n")
         self._client.stdin.flush()
         return True if self._client.stdout.readline() == "yes\n" else None

@@ -159,8 +159,8 @@ class CommandRun(Run):
         super().prepare(folder)
         (folder / "agent.sh").write_text(
             f"read -r question\n"
-            f"id=$(printf '%s' \"$question\" | sed -n 's/.*\"id\": *\"\\(q[0-9]*\\)\".*/\\1/p')\n"
-            f"echo \"$id\" >> {folder}/started.log\n"
+            f'id=$(printf \'%s\' "$question" | sed -n \'s/.*"id": *"\\(q[0-9]*\\)".*/\\1/p\')\n'
+            f'echo "$id" >> {folder}/started.log\n'
             'case "$id" in *7) echo broken >&2; exit 3;; esac\n'
             'echo "${id#q}"\n'
         )

@@ -88,7 +88,9 @@ class ScoreFile(_WithData):
             raise Lost(f"half an output stands in its place: {n_lines} lines of {self._n_records}")
 
     def result(self, folder: Path) -> object:
-        return {number: timeless(line) for number, line in enumerate((folder / "scores.jsonl").read_text().splitlines())}
+        return {
+            number: timeless(line) for number, line in enumerate((folder / "scores.jsonl").read_text().splitlines())
+        }
 
 
 class ScoreFileInProcesses(ScoreFile):
@@ -133,8 +135,10 @@ class Import(_WithData):
 
     def check(self, folder: Path) -> None:
         check_store(folder / STORE)
-        with Store(folder / STORE, read_only=True) if run_ids(folder) else _nothing() as store:
-            for header in store.runs() if store else ():
+        if not run_ids(folder):
+            return
+        with Store(folder / STORE, read_only=True) as store:
+            for header in store.runs():
                 if store.n_records(header.id) != self._n_records:
                     raise Lost(f"half a run was taken in: {store.n_records(header.id)} records of {self._n_records}")
 
@@ -188,11 +192,3 @@ def timeless(line: str) -> Any:
         return [without(each) for each in data] if isinstance(data, list) else data
 
     return without(json.loads(line))
-
-
-class _nothing:
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, *error: object) -> None:
-        pass

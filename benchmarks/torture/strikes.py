@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.torture.children import Child, said_plainly, wait_for
@@ -40,10 +41,9 @@ def interrupt_twice(child: Child, chance: random.Random, scenario: Scenario) -> 
     """Two Ctrl-C, to the whole group, the second a moment after the first."""
     os.killpg(child.process.pid, signal.SIGINT)
     time.sleep(chance.uniform(0.0, 0.2))
-    try:
+    # It may have ended already.
+    with suppress(ProcessLookupError):
         os.killpg(child.process.pid, signal.SIGINT)
-    except ProcessLookupError:
-        pass  # it had ended already
 
 
 SIGNALS: dict[str, Strike] = {"SIGTERM": terminate, "SIGHUP": hang_up, "two Ctrl-C": interrupt_twice}
@@ -102,7 +102,13 @@ def _strike_often(trial: Trial, scenario: Scenario, n_strikes: int, strikes: Seq
 
 
 def _strike_folder(
-    trial: Trial, scenario: Scenario, folder: Path, strikes: Sequence[Strike], most: int, to_begin_s: float, work_s: float
+    trial: Trial,
+    scenario: Scenario,
+    folder: Path,
+    strikes: Sequence[Strike],
+    most: int,
+    to_begin_s: float,
+    work_s: float,
 ) -> float:
     """Strike and go on, then let it finish; returns how long the work may take, as far as known by now."""
     for _ in range(most):
@@ -113,7 +119,7 @@ def _strike_folder(
             if strike is kill and trial.chance.random() < 0.1:
                 _sleep_while_running(child, trial.chance.uniform(0.0, to_begin_s))
             else:
-                wait_for(lambda: child.is_over or scenario.has_begun(folder), "the work did not begin")
+                _wait_for_work(scenario, child, folder)
                 _sleep_while_running(child, trial.chance.uniform(0.0, work_s))
             if child.is_over:
                 # Too late: the next one comes earlier.
@@ -143,7 +149,7 @@ def finish(scenario: Scenario, folder: Path) -> tuple[float, float]:
     for _ in range(20):
         child = scenario.start(folder)
         try:
-            wait_for(lambda: child.is_over or scenario.has_begun(folder), "the work did not begin")
+            _wait_for_work(scenario, child, folder)
             begun = time.monotonic()
             child.end()
             _must_pass(scenario, child)
@@ -153,6 +159,10 @@ def finish(scenario: Scenario, folder: Path) -> tuple[float, float]:
         if scenario.is_whole(folder):
             return begun - began, time.monotonic() - begun
     raise Lost("it does not come to its end")
+
+
+def _wait_for_work(scenario: Scenario, child: Child, folder: Path) -> None:
+    wait_for(lambda: child.is_over or scenario.has_begun(folder), "the work did not begin")
 
 
 def _must_pass(scenario: Scenario, child: Child) -> None:

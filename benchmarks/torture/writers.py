@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from agentunit.store.sqlite import Store
 from benchmarks.torture.children import Child, agentunit, done, said_plainly
 from benchmarks.torture.ledger import Ledger, Trial
 from benchmarks.torture.scenarios import STORE, Scenario, check_store, run_ids, run_result
@@ -102,6 +101,8 @@ def _same_work(trial: Trial, scenario: Scenario, *, refusal: str | None) -> None
             trial.require(code == 0 or was_refused, f"one ended with {code}: {child.errors[-500:]}")
         trial.require(0 in codes, f"both were refused: {children[0].errors[-300:]}")
         scenario.check(folder)
-        trial.require(scenario.result(folder) == scenario.result(alone), "the result of two is another than that of one")
+        trial.require(
+            scenario.result(folder) == scenario.result(alone), "the result of two is another than that of one"
+        )
     finally:
         scenario.end()

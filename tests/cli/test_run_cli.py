@@ -555,7 +555,7 @@ suite = Suite(cases, agent, metrics=["exact_match"], isolation="thread", concurr
     ran = agentunit("run", "suite.py", cwd=tmp_path)
     assert ran.returncode == 3, ran.stderr
     with Store(tmp_path / ".agentunit/runs.db") as store:
-        assert [each.case_id for each in store.records("last")][:2] == ["q0", "q1"]
+        assert [each.case_id for each in store.records(store.find_run("last").id)][:2] == ["q0", "q1"]
 
 
 def test_a_full_disk_while_scoring_says_what_is_kept_and_how_to_go_on(invoke, monkeypatch):

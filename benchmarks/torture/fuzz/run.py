@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -22,10 +23,13 @@ def torture_with_inputs(ledger: Ledger) -> None:
     for target in TARGETS:
         with ledger.trying("fuzz", target.name) as trial:
             if trial is not None:
-                n_inputs = max(_SHARDS, round(ledger.counts.inputs * target.share))
-                with ThreadPoolExecutor(_SHARDS) as pool:
-                    shares = [n_inputs // _SHARDS + (at < n_inputs % _SHARDS) for at in range(_SHARDS)]
-                    list(pool.map(lambda at, share: _shard(trial, target, f"{ledger.seed}.{at}", share), range(_SHARDS), shares))
+                _fuzz(trial, target, ledger.seed, max(_SHARDS, round(ledger.counts.inputs * target.share)))
+
+
+def _fuzz(trial: Trial, target: Target, seed: int, n_inputs: int) -> None:
+    shares = [n_inputs // _SHARDS + (at < n_inputs % _SHARDS) for at in range(_SHARDS)]
+    with ThreadPoolExecutor(_SHARDS) as pool:
+        list(pool.map(lambda at: _shard(trial, target, f"{seed}.{at}", shares[at]), range(_SHARDS)))
 
 
 def _shard(trial: Trial, target: Target, seed: str, n_inputs: int) -> None:
@@ -59,7 +63,7 @@ def _shard(trial: Trial, target: Target, seed: str, n_inputs: int) -> None:
 
 def _keep(target: Target, data: bytes) -> Path:
     CRASHES.mkdir(parents=True, exist_ok=True)
-    name = f"{'-'.join(target.name.split()[:3])}-{abs(hash(data)):x}".replace(",", "")
+    name = f"{'-'.join(target.name.split()[:3])}-{zlib.crc32(data):x}".replace(",", "")
     path = CRASHES / name
     path.write_bytes(data)
     return path

@@ -40,6 +40,10 @@ class Target:
     make: Callable[[random.Random, list[bytes]], bytes] = mutated
 
 
+def _listed(words: str) -> list[str]:
+    return words.split()
+
+
 class Wrong(AssertionError):
     """An input was read, and what came out cannot be."""
 
@@ -155,7 +159,12 @@ def _metrics() -> list[Any]:
 
 
 # They load models or look at media; the others see every record that the codec accepts.
-_LEFT_OUT = {"cross_modal_grounding", "video_response_relevance", "image_caption_accuracy", "audio_transcription_quality"}
+_LEFT_OUT = {
+    "cross_modal_grounding",
+    "video_response_relevance",
+    "image_caption_accuracy",
+    "audio_transcription_quality",
+}
 
 
 def _score(data: bytes) -> str:
@@ -178,10 +187,10 @@ def _score(data: bytes) -> str:
 
 # Expressions
 
-_GATE_WORDS = (
-    "exact_match cost faithfulness[judge] pass^3 pass@2 p95 p50 mean all any min max total labeled rate >= <= == > < != "
-    "0.9 1 0 -1 1e9 nan inf 95% 0.5.5 ( ) [ ] and or not , : = >== metric $0.02 \ud800 \x00 é 9999999999999999999 "
-    "agreement judge_flips by metadata.category in".split(" ")
+_GATE_WORDS = _listed(
+    """exact_match cost faithfulness[judge] pass^3 pass@2 p95 p50 mean all any min max total labeled rate >= <= == > <
+    != 0.9 1 0 -1 1e9 nan inf 95% 0.5.5 ( ) [ ] and or not , : = >== metric $0.02 é 9999999999999999999 agreement
+    judge_flips by metadata.category in \ud800"""
 )
 
 
@@ -207,7 +216,9 @@ def _filter(data: bytes) -> str:
     return "read"
 
 
-_FILTER_WORDS = "exact_match cost failed passed id tag: metadata.a : = >= < 0.5 \" ' ( ) and or not - text /x/ * \\ \ud800".split(" ")
+_FILTER_WORDS = _listed(
+    """exact_match cost failed passed id tag: metadata.a : = >= < 0.5 " ' ( ) and or not - text /x/ * \\ \ud800"""
+)
 
 
 def _from_words(words: list[str]) -> Callable[[random.Random, list[bytes]], bytes]:
@@ -262,7 +273,7 @@ def _detect(data: bytes) -> str:
 def _dataset_seeds() -> list[bytes]:
     return [
         b'{"id": "a", "query": "1 + 1", "expected_output": "2", "metadata": {"k": [1]}}\n{"id": "b", "query": "?"}\n',
-        b"id,query,expected_output,tags\na,what?,this,\"x,y\"\nb,\"long\nline\",,\n",
+        b'id,query,expected_output,tags\na,what?,this,"x,y"\nb,"long\nline",,\n',
         b"- id: a\n  query: what?\n  turns: [one, {query: two}]\n- {id: b, query: '?', context: [x]}\n",
         b'[{"id": 1, "question": "q", "answer": "a"}]',
         b"id\tquery\na\tb\n",
@@ -364,15 +375,17 @@ def _read_reply(data: bytes) -> str:
 
 # The command line
 
-_VERBS = (
-    "init run score compare show label convert redact gate runs rerun promote export import metrics doctor validity "
-    "scor --version"
-).split()
+_VERBS = _listed(
+    """init run score compare show label convert redact gate runs rerun promote export import metrics doctor validity
+    scor --version"""
+)
 _ARGUMENTS = [
-    *"records.jsonl dataset.csv suite.yaml last last~1 c1 nothing . - -- --json --help --metrics exact_match,cost".split(),
-    *"--gate --out out.jsonl --to out.html --format junit --store other.db --jobs 2 0 -1 x --by metadata.k".split(),
-    *"--expected --strict --max-errors 99999999999999999999 --from otlp-json --group-by session --tag a=b".split(),
-    *"--name --repeats auto --set model=a,b --limit 1 --resume --seed --param cost.x=1 --backend lexical".split(),
+    *_listed(
+        """records.jsonl dataset.csv suite.yaml last last~1 c1 nothing . - -- --json --help --metrics exact_match,cost
+        --gate --out out.jsonl --to out.html --format junit --store other.db --jobs 2 0 -1 x --by metadata.k
+        --expected --strict --max-errors 99999999999999999999 --from otlp-json --group-by session --tag a=b
+        --name --repeats auto --set model=a,b --limit 1 --resume --seed --param cost.x=1 --backend lexical"""
+    ),
     "exact_match >= 0.5",
     "",
     " ",
@@ -444,8 +457,20 @@ TARGETS = (
     Target("OTLP requests", 0.20, _otlp_seeds, _read_request),
     Target("records (codec)", 0.25, _record_seeds, _read_record),
     Target("records scored by every metric", 0.01, _record_seeds, _score),
-    Target("gate expressions", 0.15, lambda: [b"exact_match >= 0.9", b"cost p95 <= 0.02", b"faithfulness[judge] pass^3 >= 0.5"], _gate, _from_words(_GATE_WORDS)),
-    Target("filters of the viewer", 0.08, lambda: [b"exact_match < 0.5 and failed", b'id:"a b" or cost >= 1'], _filter, _from_words(_FILTER_WORDS)),
+    Target(
+        "gate expressions",
+        0.15,
+        lambda: [b"exact_match >= 0.9", b"cost p95 <= 0.02", b"faithfulness[judge] pass^3 >= 0.5"],
+        _gate,
+        _from_words(_GATE_WORDS),
+    ),
+    Target(
+        "filters of the viewer",
+        0.08,
+        lambda: [b"exact_match < 0.5 and failed", b'id:"a b" or cost >= 1'],
+        _filter,
+        _from_words(_FILTER_WORDS),
+    ),
     Target("detector of personal data", 0.04, _detector_seeds, _detect),
     Target("datasets", 0.04, _dataset_seeds, _load_dataset),
     Target("tests of other tools", 0.02, _foreign_seeds, _read_foreign),

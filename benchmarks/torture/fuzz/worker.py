@@ -1,7 +1,7 @@
 """One process that makes inputs and has them read, each within its own limits.
 
-``python -m benchmarks.torture.fuzz.worker TARGET SEED N`` prints one line of JSON for each crash, then one with how many
-inputs were read. Where the process itself dies, the file ``current`` in its folder holds the input that it died of.
+``python -m benchmarks.torture.fuzz.worker TARGET SEED N`` prints one line of JSON for each crash, then one with how
+many inputs were read. Where the process itself dies, the file ``current`` in its folder holds the input.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 This file runs in a folder of its own, without anything else of this project.
 """
 
+# ruff: noqa: BLE001, RUF006, S110, SIM105 - that is what it is for
+
 import asyncio
 import builtins
 import ctypes

@@ -143,7 +143,9 @@ def _leave_broken_process() -> NoReturn:
     Python would leave with 1, as a failed gate does. Nothing is called here that is written in Python.
     """
     try:
-        os.write(2, b"Error: the agent broke the process that it shares with the run (isolation: process keeps it apart)\n")
+        os.write(
+            2, b"Error: the agent broke the process that it shares with the run (isolation: process keeps it apart)\n"
+        )
     finally:
         os._exit(EXIT_ERRORS)
 

@@ -63,7 +63,6 @@ from agentunit.reports.trace_console import print_reading
 from agentunit.store.parquet_table import is_table_name
 from agentunit.store.protocol import RunStore
 from agentunit.store.schema import StoreError
-from agentunit.store.schema import StoreError
 from agentunit.traces.grouping import GroupBy
 from agentunit.traces.native import STDIN
 from agentunit.traces.reading import TraceFiles
