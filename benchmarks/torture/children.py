@@ -90,17 +90,21 @@ class Child:
             except subprocess.TimeoutExpired:
                 raise Lost(f"did not end within {bound_s:.0f} s; it said: {self.errors[-500:]!r}") from None
             if not leaves_processes:
-                wait_for(lambda: not marked(self.mark), "processes that it started are still running", 60.0, 0.05)
+                wait_for(lambda: not self.left(), "processes that it started are still running", 60.0, 0.05)
         finally:
             self.clear()
         return code
+
+    def left(self) -> list[int]:
+        """The processes that it started, in whatever session, and that are still there."""
+        return marked(self.mark)
 
     def clear(self) -> None:
         """Leave nothing of it running."""
         if not self.is_over:
             self.process.kill()
             self.process.wait()
-        for pid in marked(self.mark):
+        for pid in self.left():
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 

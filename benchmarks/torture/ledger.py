@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -105,6 +105,11 @@ class Ledger:
             self.say(f"  LOST: {loss}")
         if row.lost:
             self.say(f"  again: {self.again(part, tried)}")
+
+    def arrange(self, part: str, order: Sequence[str]) -> None:
+        """Put the rows of a part that were tried at the same time into their order."""
+        rows = iter(sorted((row for row in self.rows if row.part == part), key=lambda row: order.index(row.tried)))
+        self.rows = [next(rows) if row.part == part else row for row in self.rows]
 
     def again(self, part: str, tried: str) -> str:
         """The command that tries a row again in the same way."""

@@ -81,7 +81,7 @@ class Run(Scenario):
     """Recording: killed at any moment and resumed, it ends as if nobody had."""
 
     def __init__(self, name: str, agent: str, *, isolation: str = "auto", concurrency: int = 3) -> None:
-        self.name = f"run, {name}"
+        self.name = f"run and --resume: {name}"
         self._agent = agent
         self._isolation = isolation
         self._concurrency = concurrency

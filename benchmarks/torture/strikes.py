@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -56,29 +57,36 @@ def all_scenarios() -> list[Scenario]:
 
 def torture_with_kills(ledger: Ledger) -> None:
     """SIGKILL each kind of work at random moments until it has had its share."""
-    scenarios = all_scenarios()
-    shares = _shares(ledger.counts.kills, len(scenarios))
-    for scenario, n_kills in zip(scenarios, shares, strict=True):
-        with ledger.trying("kill -9", scenario.name) as trial:
-            if trial is not None:
-                _strike_often(trial, scenario, n_kills, [kill])
+    _strike_all(ledger, "kill -9", all_scenarios(), ledger.counts.kills, [kill])
 
 
 def torture_with_signals(ledger: Ledger) -> None:
     """The same work, asked to end; a process that hears a request must also end in the way that it promises."""
-    scenarios = [each for each in all_scenarios() if each.hears_signals]
-    shares = _shares(ledger.counts.signals, len(scenarios))
-    for scenario, n_signals in zip(scenarios, shares, strict=True):
-        with ledger.trying("signal", scenario.name) as trial:
+    heard = [each for each in all_scenarios() if each.hears_signals]
+    _strike_all(ledger, "signal", heard, ledger.counts.signals, list(SIGNALS.values()))
+
+
+def _strike_all(
+    ledger: Ledger, part: str, scenarios: Sequence[Scenario], n_strikes: int, strikes: Sequence[Strike]
+) -> None:
+    """Two kinds of work at a time: most of it is waiting for a moment."""
+
+    def strike_one(scenario: Scenario, share: int) -> None:
+        with ledger.trying(part, scenario.name) as trial:
             if trial is not None:
-                _strike_often(trial, scenario, n_signals, list(SIGNALS.values()))
+                strike_often(trial, scenario, share, strikes)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(strike_one, scenarios, _shares(n_strikes, len(scenarios))))
+    ledger.arrange(part, [each.name for each in scenarios])
 
 
 def _shares(total: int, n: int) -> list[int]:
     return [total // n + (at < total % n) for at in range(n)]
 
 
-def _strike_often(trial: Trial, scenario: Scenario, n_strikes: int, strikes: Sequence[Strike]) -> None:
+def strike_often(trial: Trial, scenario: Scenario, n_strikes: int, strikes: Sequence[Strike]) -> None:
+    """Strike one kind of work until it has had its share, and compare each end with an undisturbed one."""
     scenario.begin()
     try:
         undisturbed = trial.place("undisturbed")

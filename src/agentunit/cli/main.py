@@ -162,7 +162,7 @@ def _run_verb() -> int:
         from agentunit.reports.printable import printable
 
         # A message quotes what stood on the command line or in a file, which a terminal and a CI log must not obey.
-        error.message = printable(error.message)
+        vars(error).update(message=printable(error.message))
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
