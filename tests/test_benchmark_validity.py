@@ -115,7 +115,8 @@ def folder(tmp_path, monkeypatch):
     # No model is run here, whatever is installed: that is for test_benchmark_quality_backends.py.
     monkeypatch.setattr("agentunit.backends.quality.installed_backends", dict)
     # The privacy families are measured in test_benchmark_pii.py, without packages that may be installed here; captions
-    # and transcripts in test_benchmark_multimodal.py; costs and tool calls in test_benchmark_operational.py.
+    # and transcripts in test_benchmark_multimodal.py; costs and tool calls in test_benchmark_operational.py; suspects
+    # in test_benchmark_suspects.py.
     from benchmarks.validity import __main__ as command
     from benchmarks.validity.rows import producers
 
@@ -126,6 +127,7 @@ def folder(tmp_path, monkeypatch):
         "image_caption_accuracy",
         "tool_success",
         "operational_exactness",
+        "suspects",
     )
     here = {name: each for name, each in producers().items() if name not in elsewhere}
     monkeypatch.setattr(command, "producers", lambda: here)

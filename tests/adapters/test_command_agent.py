@@ -125,9 +125,9 @@ def test_long_questions_and_answers_pass(program, ask):
     "code", ["time.sleep(60)", "while True: pass", "sys.stdin.read(); sys.stdout.close(); time.sleep(60)"]
 )
 def test_a_hanging_program_is_killed(program, ask, code):
-    result = ask(program("sys.stderr.write('hm'); sys.stderr.flush()\n" + code), timeout_s=0.4)
+    result = ask(program("sys.stderr.write('hm'); sys.stderr.flush()\n" + code), timeout_s=2)
     assert result.failure == "timeout"
-    assert result.outcome.error == "timeout: no answer within 0.4 s"
+    assert result.outcome.error == "timeout: no answer within 2 s"
     assert result.trace.metadata["stderr"] == "hm"
 
 

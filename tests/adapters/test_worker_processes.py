@@ -65,16 +65,16 @@ def test_the_current_loop_of_a_worker_is_its_own(ask):
 
 @pytest.mark.parametrize("agent", [sleeps, spins, hangs_in_c, swallows_everything])
 def test_a_hanging_agent_is_ended_and_keeps_its_trace(ask, agent):
-    result = ask(agent, timeout_s=0.3)
+    result = ask(agent, timeout_s=1.5)
     assert result.failure == result.trace.metadata["failure"] == "timeout"
-    assert result.outcome.error.startswith("timeout: no answer within 0.3 s")
+    assert result.outcome.error.startswith("timeout: no answer within 1.5 s")
     assert result.outcome.success is False
     assert [event.type for event in result.trace.events] == ["tool_call"]
-    assert result.elapsed_s >= 0.3
+    assert result.elapsed_s >= 1.5
 
 
 def test_an_agent_that_still_hears_tells_all_it_has(ask):
-    result = ask(sleeps, timeout_s=0.3)
+    result = ask(sleeps, timeout_s=1.5)
     assert re.search(r"\(it was at \S*test_worker_processes.py:\d+ in sleeps\)$", result.outcome.error)
     assert result.trace.metadata["stdout"] == "going to sleep\n"
     assert result.trace.metadata["cost"] == 0.5
@@ -87,7 +87,7 @@ def test_a_generator_that_hangs_keeps_its_pieces(ask):
         yield "it got"
         time.sleep(60)
 
-    assert ask(agent, timeout_s=0.3).outcome.output == "as far as it got"
+    assert ask(agent, timeout_s=1.5).outcome.output == "as far as it got"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_run_goes_on_after_every_kind_of_failure():
     async def go():
         called = as_agent(agent, workers=3)
         results = await asyncio.gather(
-            *[called.run(DatasetCase(str(n), query), timeout_s=0.7) for n, query in enumerate(queries)]
+            *[called.run(DatasetCase(str(n), query), timeout_s=3) for n, query in enumerate(queries)]
         )
         await called.close()
         return results
@@ -316,7 +316,7 @@ def test_a_thread_left_behind_does_not_speak_in_the_next_case():
     async def go():
         called = as_agent(agent, workers=1)
         await called.run(DatasetCase("q", "first"), timeout_s=20)
-        second = await called.run(DatasetCase("q", "second"), timeout_s=0.3)
+        second = await called.run(DatasetCase("q", "second"), timeout_s=1.5)
         await called.close()
         return second
 
@@ -396,7 +396,7 @@ def test_children_of_an_ended_agent_are_gone(ask, is_gone, tmp_path, own_session
             os._exit(1)
         time.sleep(60)
 
-    assert ask(agent, timeout_s=0.7).failure == ("timeout" if end == "hang" else "died")
+    assert ask(agent, timeout_s=2).failure == ("timeout" if end == "hang" else "died")
     pids = child_pids(tmp_path)
     assert len(pids) == 3
     assert all(is_gone(pid) for pid in pids)
@@ -612,7 +612,7 @@ def test_a_worker_is_kept_after_what_harms_nobody(name, query):
 
 @pytest.mark.usefixtures("importable")
 def test_a_named_agent_that_hangs_is_replaced():
-    hung, after = ask_named("answer", "hang", "a", timeout_s=0.7)
+    hung, after = ask_named("answer", "hang", "a", timeout_s=3)
     assert (hung.failure, hung.trace.metadata["stdout"]) == ("timeout", "printed hang\n")
     assert after.failure is None
 

@@ -105,7 +105,7 @@ def test_in_a_folder_each_instrumentation_gets_its_own_advice(invoke, tmp_path):
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_what_is_printed_fits_the_terminal_but_for_what_is_copied(invoke, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
-    result = invoke("doctor", RECORDED / "openai_client.openai_v2_events.json")
+    result = invoke("doctor", RECORDED / "openai_client.openai_v2_events.json", "--all")
     assert result.exit_code == 0
     lines = [line.rstrip() for line in result.stdout.splitlines()]
     assert "made by opentelemetry.instrumentation.openai_v2 (3), support-desk (1)" in lines
@@ -116,6 +116,17 @@ def test_what_is_printed_fits_the_terminal_but_for_what_is_copied(invoke, monkey
     assert [line for line in lines if len(line) > int(columns) and line != copied] == []
     # A row a metric, and the advice.
     assert len(lines) < 125
+
+
+def test_the_first_screen_says_what_matters_and_where_the_rest_is(invoke, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    result = invoke("doctor", RECORDED / "openai_client.openai_v2_events.json")
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) <= 30
+    assert "every case can be scored by: " in result.stdout
+    assert "OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental" in result.stdout
+    assert "what each metric lacks" in result.stdout
+    assert "--all" in result.stdout
 
 
 def test_records_are_told_their_fields(invoke, tmp_path):

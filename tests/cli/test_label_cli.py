@@ -84,6 +84,19 @@ def test_a_file_of_traces_becomes_a_run_once(invoke: Invoke) -> None:
         assert len(store.runs()) == 1
 
 
+def test_cases_of_one_id_that_ask_different_things_are_not_repeats(invoke: Invoke) -> None:
+    rows = [("1", "red?"), ("1", "blue?"), ("1", "red?"), ("1 (2)", "green?")]
+    Path("logs").mkdir()
+    for number, (case_id, query) in enumerate(rows):
+        line = {"case": {"id": case_id, "query": query}, "outcome": {"output": "yes"}}
+        Path("logs", f"{number}.jsonl").write_text(json.dumps(line))
+    result = invoke("label", "logs", "-m", "pii_leakage", "--rater", "ana", input="q\n")
+    assert result.exit_code == 0, result.output
+    with Store(DEFAULT_PATH) as store:
+        kept = [(kept.record.case.id, kept.record.case.query) for kept in store.records(store.runs()[0].id)]
+    assert sorted(kept) == [("1", "red?"), ("1", "red?"), ("1 (2)", "blue?"), ("1 (2) (2)", "green?")]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [

@@ -282,7 +282,7 @@ TWO_BACKENDS = {
 
 def test_values_of_several_backends_are_not_averaged():
     judged = judge("m >= 0.1", TWO_BACKENDS)
-    assert (judged.verdict, judged.value) == ("fail", None)
+    assert (judged.verdict, judged.value) == ("cannot tell", None)
     assert judged.reason.endswith("name one of m[state] (6), m[judge] (3)")
 
 
@@ -449,6 +449,14 @@ def test_every_case_that_breaks_a_gate_is_named_and_of_a_sum_a_few():
 def test_direction_of_the_metric_where_the_operator_has_none():
     # Of cost the highest is the worst.
     assert judge("cost == 0", {"cost": [0.1, 0.3, 0.2]}).cases == ("c1", "c2", "c0")
+
+
+def test_a_gate_against_the_direction_of_its_metric_says_so():
+    metrics = {"cost": [{"value": 0.1}] * 3, "faithfulness": [{"value": 0.9, "backend": "judge"}] * 3}
+    assert judge("cost >= 0.02", metrics).note == "lower is better, and this gate asks for the contrary"
+    assert judge("faithfulness < 0.95", metrics).note == "higher is better, and this gate asks for the contrary"
+    for usual in ("cost <= 0.2", "faithfulness >= 0.5", "cost == 0.1"):
+        assert judge(usual, metrics).note is None
 
 
 def test_two_cases_of_one_name_stay_two_cases():

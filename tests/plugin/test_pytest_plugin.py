@@ -300,20 +300,20 @@ def test_agent(case, agentunit_eval):
 
 
 @pytest.mark.parametrize(
-    ("agent", "told"),
+    ("agent", "timeout_s", "told"),
     [
-        ("lambda query: {}['missing']", "KeyError: 'missing' (test_agents.py:* in <lambda>)"),
-        ("lambda query: object()", "the agent returned an object of type object*"),
-        ("lambda query: sys.exit(3)", "the agent called sys.exit: *3*"),
-        ("lambda query: time.sleep(60)", "timeout: no answer within 0.2 s*"),
-        ("lambda query: asyncio.sleep(60)", "timeout: no answer within 0.2 s*"),
+        ("lambda query: {}['missing']", 60, "KeyError: 'missing' (test_agents.py:* in <lambda>)"),
+        ("lambda query: object()", 60, "the agent returned an object of type object*"),
+        ("lambda query: sys.exit(3)", 60, "the agent called sys.exit: *3*"),
+        ("lambda query: time.sleep(60)", 0.2, "timeout: no answer within 0.2 s*"),
+        ("lambda query: asyncio.sleep(60)", 0.2, "timeout: no answer within 0.2 s*"),
     ],
 )
-def test_an_agent_that_fails_fails_the_test(sandbox: Sandbox, agent: str, told: str) -> None:
+def test_an_agent_that_fails_fails_the_test(sandbox: Sandbox, agent: str, timeout_s: float, told: str) -> None:
     result = sandbox.run(
         tests=f"""
 def test_failing(agentunit_eval):
-    agentunit_eval({agent}, {{"id": "a", "query": "Why?"}}, ["cost"], timeout_s=0.2)
+    agentunit_eval({agent}, {{"id": "a", "query": "Why?"}}, ["cost"], timeout_s={timeout_s})
 """
     )
     result.assert_outcomes(failed=1)

@@ -397,7 +397,7 @@ def test_cases_that_are_given_up_keep_their_spans():
         await asyncio.sleep(60)
 
     released = threading.Event()
-    for result in ask(sleeps, timeout_s=0.5) + ask(works_then(released.wait), "thread", timeout_s=0.5):
+    for result in ask(sleeps, timeout_s=1.5) + ask(works_then(released.wait), "thread", timeout_s=1.5):
         assert result.failure == "timeout"
         assert names(result.trace)[0] == "done"
     released.set()

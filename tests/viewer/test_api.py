@@ -63,7 +63,11 @@ def test_a_run_says_its_verdict_its_metrics_and_what_failed(client, library, run
     card = next(card for card in page["metrics"] if card["metric"] == "exact_match")
     assert card["thresholds"] == [{"operator": ">=", "threshold": 0.5, "aggregate": "mean", "word": "met"}]
     assert sum(card["distribution"]["counts"]) == 8
-    assert [group["n_records"] for group in page["failures"]] == [1]
+    # What raised, then what scored low.
+    assert [(group["n_records"], group["failure"]) for group in page["failures"]] == [
+        (1, "KeyError"),
+        (6, "not supported: a statement"),
+    ]
     assert page["unscored"][0]["reason"] == "no tool"
     assert page["slice_fields"] == ["metadata.shop"]
     assert page["amounts"][0]["total"] == pytest.approx(0.36)

@@ -155,6 +155,24 @@ def test_an_exported_file_can_be_looked_at(store_path, runs, tmp_path, ending):
     assert len(case["scores"]) == 4
 
 
+@pytest.mark.parametrize("as_folder", [False, True])
+def test_a_file_of_traces_opens_scored(tmp_path, as_folder):
+    records = [
+        {"case": {"id": f"c{n}", "query": "where?", "expected_output": "here"}, "outcome": {"output": "here"}}
+        for n in range(3)
+    ]
+    (tmp_path / "traces").mkdir()
+    file = tmp_path / "traces" / "traces.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records))
+    asked = file.parent if as_folder else file
+    assert invoke("view", asked, "--bundle", tmp_path / "site", "--store", "no/store.db").exit_code == 0
+    parts = folder_parts(tmp_path / "site")
+    check_parts(parts)
+    case = cases_in(parts["data/runs/0/cases-0.json.gz"])[0]
+    assert (case["recorded"], case["answer"]) == (True, "here")
+    assert case["scores"]
+
+
 def test_what_view_refuses(store_path, runs, tmp_path):
     for arguments, said in (
         (("--host", "0.0.0.0"), "--allow-remote"),

@@ -25,18 +25,18 @@ from agentunit.backends.quality import (
 )
 from agentunit.backends.spacy_model import spacy_unready, weights_command
 from agentunit.cli.doctor_judge import Finding, cache_finding, judge_answers
+from agentunit.cli.doctor_soundness import examine_test, sort_inputs, tell_soundness
+from agentunit.cli.doctor_traces import examine_traces
 from agentunit.cli.main import EXIT_ERRORS
-from agentunit.cli.trace_inputs import trace_files_from, trace_options
+from agentunit.cli.options import show_personal_data_option, store_option
+from agentunit.cli.trace_inputs import trace_options
 from agentunit.core.results import encode_json
 from agentunit.installation import DISTRIBUTION, install_command, reinstall_command
 from agentunit.metrics.registry import registry
 from agentunit.plugins import PluginError, PluginTable
 from agentunit.reports.console import Terminal
 from agentunit.reports.printable import printable_line
-from agentunit.reports.progress import Progress
 from agentunit.reports.reporters import reporter_table
-from agentunit.reports.trace_console import print_health, reading_lines
-from agentunit.reports.trace_health import examine
 from agentunit.traces.formats import format_table
 from agentunit.traces.grouping import GroupBy
 
@@ -66,8 +66,11 @@ _EXTRAS = {
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("files", nargs=-1, metavar="[FILE…]")
+@click.argument("files", nargs=-1, metavar="[FILE…|SUITE|RUN…]")
 @trace_options
+@store_option
+@click.option("--all", "everything", is_flag=True, help="Show every metric of traces, every case of warnings.")
+@show_personal_data_option
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @click.option("--judge", "ask_judge", is_flag=True, help="Also ask the configured judge one short question.")
 @click.option(
@@ -82,6 +85,9 @@ def doctor(
     files: tuple[str, ...],
     format_name: str | None,
     group_by: GroupBy,
+    store_path: str,
+    everything: bool,
+    show_personal_data: bool,
     as_json: bool,
     ask_judge: bool,
     cache: str | None,
@@ -91,20 +97,33 @@ def doctor(
     With files or folders of traces: what they hold, which metrics can score them, and the setting of the
     instrumentation that would add what the others need.
 
+    With a suite, a dataset, tests of another tool, or runs: whether the test itself is sound. Every warning has its
+    evidence, its cases, and how much of the pass rate hangs on it.
+
     \b
     agentunit doctor
     agentunit doctor spans.json
     agentunit doctor exports/ --group-by session
+    agentunit doctor suite.py
+    agentunit doctor suite.py last last~1 last~2
     agentunit doctor --judge
     agentunit doctor --cache clear
 
-    Exit codes with files: 0 there are cases, 2 usage, 3 there are none. With --judge, the one thing that sends
-    something: 0 it answered, 3 it did not.
+    Exit codes with files: 0 there are cases, 2 usage, 3 there are none; warnings change nothing. With --judge, the
+    one thing that sends something: 0 it answered, 3 it did not.
     """
     if (ask_judge or cache) and files:
         raise click.UsageError("--judge and --cache are about the judge: they take no files")
     if files:
-        _examine(files, format_name, group_by, as_json)
+        named = sort_inputs(files, format_name, store_path)
+        if named.tests or named.runs:
+            found = examine_test(named, group_by, store_path)
+            tell_soundness(found, as_json=as_json, everything=everything, show_personal_data=show_personal_data)
+            if not found.n_cases:
+                click.echo(f"nothing here is a case: {printable_line(', '.join(files))}", err=True)
+                raise click.exceptions.Exit(EXIT_ERRORS)
+        else:
+            examine_traces(files, format_name, group_by, as_json, everything, show_personal_data)
         return
     if format_name is not None or group_by != "trace":
         raise click.UsageError("--from and --group-by say how files are read: name a file or a folder")
@@ -139,20 +158,6 @@ def _print(findings: list[Finding]) -> None:
         console.print("\n[bold]What to do[/bold]" if findings[0].part.startswith("judge") else _TO_ADD)
         for finding in fixes:
             console.print(f"  {finding.part}: {finding.fix}", markup=False, highlight=False, soft_wrap=True)
-
-
-def _examine(files: tuple[str, ...], format_name: str | None, group_by: GroupBy, as_json: bool) -> None:
-    source = trace_files_from(files, format_name, group_by)
-    progress = Progress("cases", fraction=source.fraction)
-    source.on_progress = progress.touch
-    health = examine(source, progress.watch)
-    if as_json:
-        click.echo(encode_json(health).decode())
-    else:
-        print_health(health, reading_lines(source), Terminal())
-    if not health.n_cases:
-        click.echo(f"nothing here is a case: {printable_line(', '.join(files))}", err=True)
-        raise click.exceptions.Exit(EXIT_ERRORS)
 
 
 def _base() -> list[Finding]:

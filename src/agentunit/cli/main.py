@@ -47,7 +47,7 @@ _VERBS = {
     "export": "Write a run as one file: portable, JUnit, Markdown, CSV, Parquet, HTML.",
     "import": "Take in an exported run, labels, or the tests of another tool.",
     "metrics": "List the metrics, or everything about one.",
-    "doctor": "What is installed and missing; with FILE: what traces hold, lack, and the setting that adds it.",
+    "doctor": "What is installed and missing; what traces hold and lack; whether a suite is sound.",
     "validity": "How well metrics agree with your own labels.",
 }
 # "import" is a word of Python's own and cannot name a module.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout
 from itertools import chain, islice
 from typing import IO, Any
@@ -35,6 +35,7 @@ from agentunit.cli.score_output import ScoreSink, check_output, open_sink, run_a
 from agentunit.cli.score_plan import print_plan
 from agentunit.cli.score_work import OneProcess, SeveralProcesses, works_here
 from agentunit.cli.streams import remember_exit_code
+from agentunit.cli.suspects import SuspectInput, refuse_with_suspects, score_suspects, suspects_options
 from agentunit.cli.trace_inputs import (
     expected_option,
     names_run,
@@ -53,11 +54,12 @@ from agentunit.engine.rescoring import score_run, sending_of_run
 from agentunit.engine.scored_run import run_from_store
 from agentunit.engine.scoring import score as score_records
 from agentunit.engine.slices import Slices, slices_of_run
+from agentunit.engine.suspects.tool_marks import Mark
 from agentunit.metrics.base import describe
-from agentunit.reports.console import Terminal, error_line, print_run
+from agentunit.reports.console import Terminal, error_line, print_causes, print_next, print_run
 from agentunit.reports.printable import printable_json, printable_line
 from agentunit.reports.progress import Progress
-from agentunit.reports.reported_run import Mask
+from agentunit.reports.reported_run import Mask, ReportedRun
 from agentunit.reports.slice_table import print_slices
 from agentunit.reports.trace_console import print_reading
 from agentunit.store.parquet_table import is_table_name
@@ -107,6 +109,7 @@ _READ_BEFORE_ASKING = 1000
 @click.option("--resume", is_flag=True, help="Go on with a run with --jobs or --engine, and --out, that was stopped.")
 @click.option("--plan", is_flag=True, help="Score a sample only, and say what all would take: time, memory, judge.")
 @click.option("--again", is_flag=True, help="Score a stored run's cases anew, also those that have these scores.")
+@suspects_options
 @show_personal_data_option
 @media_root_option
 @judge_options
@@ -128,6 +131,9 @@ def score(
     resume: bool,
     plan: bool,
     again: bool,
+    suspects: bool,
+    task_field: str | None,
+    tool_marks: Mapping[str, Mark],
     show_personal_data: bool,
     format_name: str | None,
     group_by: GroupBy,
@@ -154,8 +160,29 @@ def score(
     agentunit score exports/ --jobs auto --out scores.jsonl
     agentunit score exports/ --engine ray://head:10001 --out scores.jsonl
     agentunit score traces.jsonl --metrics faithfulness --backend judge
+    agentunit score traces.jsonl --suspects
     """
     choice.configure()
+    if suspects:
+        refuse_with_suspects(
+            metrics=names, by=by, jobs=jobs, engine=engine, resume=resume, plan=plan, again=again, expected=expected
+        )
+        score_suspects(
+            SuspectInput(files, store_path, format_name, group_by),
+            marks=tool_marks,
+            task_field=task_field,
+            out=out,
+            errors_file=errors_file,
+            as_json=as_json,
+            all_rows=all_rows,
+            strict=strict,
+            max_errors=max_errors,
+            show_personal_data=show_personal_data,
+            choice=choice,
+        )
+        return
+    if task_field is not None or tool_marks:
+        raise click.UsageError("--task and --mark say how runs are compared: they go with --suspects")
     metrics = choice.adjust(metrics_from(names, choice))
     if names_run(files, store_path):
         if engine is not None:
@@ -310,6 +337,7 @@ def score_stored_run(
         mask = Mask(show_all=show_personal_data)
         summary = mask.summary(scored.summary())
         table = None if by is None else mask.slices(sliced_as_asked(slices_of_run, scored, by))
+        causes = [] if as_json else ReportedRun(scored, store=store, show_personal_data=show_personal_data).causes
     decision = decide_scoring(summary, max_errors)
     remember_exit_code(decision.exit_code)
     if as_json:
@@ -318,7 +346,9 @@ def score_stored_run(
         infos = {row.metric: scored.info(row.metric) for row in summary.metrics}
         if table is not None:
             print_slices(table, infos, Terminal(), all_rows=all_rows)
-        print_run(summary, infos, Terminal(), next_steps=(f"agentunit show {header.id}",))
+        print_run(summary, infos, Terminal())
+        print_causes(causes, Terminal())
+        print_next([f"agentunit show {header.id}"], Terminal())
     _leave(decision, summary, as_json)
 
 

@@ -39,6 +39,7 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
     records = [each for each in trace_files_from([path], None, "trace") if isinstance(each, Record)]
     if not records:
         raise InputFailure(f"{path}: no record could be read ('agentunit doctor {path}' says what it holds)")
+    _tell_apart(records)
     lines = [encode_record(record) for record in records]
     fingerprint = hashlib.sha256(b"\n".join(lines)).hexdigest()[:32]
     metrics = list(_kept_metrics(metric))
@@ -53,6 +54,16 @@ def run_of_traces(path: str, store_path: str, metric: str | None) -> str:
         finally:
             progress.clear()
     return run_id
+
+
+def _tell_apart(records: list[Record]) -> None:
+    """Give cases that ask different things different ids: files of several tasks often number their samples from 1."""
+    asked: dict[str, str | None] = {}
+    for record in records:
+        case, wanted, number = record.case, record.case.id, 2
+        while asked.setdefault(case.id, case.query) != case.query:
+            case.id = f"{wanted} ({number})"
+            number += 1
 
 
 def _take_in(

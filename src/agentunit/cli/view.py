@@ -20,7 +20,8 @@ from agentunit.cli.options import (
     show_personal_data_option,
     store_option,
 )
-from agentunit.cli.references import unreadable_runs_fail
+from agentunit.cli.references import names_traces, unreadable_runs_fail
+from agentunit.cli.taken_in import run_of_traces
 from agentunit.store.schema import StoreError
 from agentunit.traces.remote import is_file
 from agentunit.viewer.api import Api
@@ -33,7 +34,7 @@ _SWITCH_S = 0.0005
 
 
 @click.command()
-@click.argument("references", nargs=-1, metavar="[RUN]...")
+@click.argument("references", nargs=-1, metavar="[RUN|FILE]...")
 @click.option("--bundle", metavar="DIR", help="Write a folder for any static host instead of serving.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to listen at.  [default: 7575, or a free one]")
@@ -64,7 +65,8 @@ def view(
 
     Without RUN all runs of the store are listed, and a run that is going on is shown as it grows. RUN is an id, the
     beginning of one, a name, 'last', an exported file or a score table (.parquet); two RUNs open side by side, the
-    older one first. Only this machine can connect, unless --host and --allow-remote say otherwise.
+    older one first. A FILE of traces is scored by the standard set for this look; 'agentunit label FILE' keeps it as a
+    run. Only this machine can connect, unless --host and --allow-remote say otherwise.
 
     --bundle writes a folder to publish: an index and parts of at most 1 MB that the page fetches when they are needed.
     It needs a static host ('python -m http.server --directory DIR' is one): browsers do not fetch from file://.
@@ -73,6 +75,7 @@ def view(
     agentunit view
     agentunit view last
     agentunit view last~1 last
+    agentunit view traces.jsonl
     agentunit view last --bundle site
     """
     if show_personal_data and bundle is None:
@@ -107,7 +110,8 @@ def view(
 @contextmanager
 def _opened(references: tuple[str, ...], store_path: str) -> Iterator[tuple[str, list[str], bool]]:
     """The store to look into, the ids that were asked for, and whether it is one made of files for this look."""
-    files = [each for each in references if is_file(each)]
+    traces = {each for each in references if names_traces(each, store_path)}
+    files = [each for each in references if each in traces or is_file(each)]
     if not files:
         with open_store(store_path, read_only=True) as store:
             yield_ids = list(dict.fromkeys(store.find_run(reference).id for reference in references))
@@ -118,7 +122,10 @@ def _opened(references: tuple[str, ...], store_path: str) -> Iterator[tuple[str,
     with tempfile.TemporaryDirectory(prefix="agentunit-view-") as folder:
         address = os.path.join(folder, "runs.db")
         try:
-            yield address, [take_in_file(address, file) for file in files], True
+            run_ids = [
+                run_of_traces(file, address, None) if file in traces else take_in_file(address, file) for file in files
+            ]
+            yield address, run_ids, True
         except StoreError as error:
             raise InputFailure(str(error)) from None
 

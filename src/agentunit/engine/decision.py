@@ -284,6 +284,21 @@ def decide_scoring(summary: RunSummary, max_errors: int) -> Decision:
     return _decided(reasons, headlines, undecided="scored", n_errors=n_errors, max_errors=max_errors)
 
 
+def decide_ranking(n_runs: int, n_ranked: int, n_errors: int, max_errors: int) -> Decision:
+    """The decision on runs that were ranked and not scored (``engine/suspects``): it fails nothing."""
+    reasons: list[Reason] = []
+    if not n_runs and not n_errors:
+        reasons.append(Reason("no records", EXIT_ERRORS, "input", "nothing to rank: the input holds no records"))
+    elif n_errors > max_errors:
+        text = f"errors: {n_errors} unreadable, allowed: {max_errors} (--max-errors)"
+        reasons.append(Reason("unreadable", EXIT_ERRORS, "errors", text))
+    elif not n_ranked:
+        text = "no run could be ranked: none has two other runs of the same task; the data cannot tell"
+        reasons.append(Reason("no scores", EXIT_CANNOT_TELL, "scores", text))
+    headlines = [(reason.exit_code, reason.text) for reason in reasons]
+    return _decided(reasons, headlines, undecided="ranked", n_errors=n_errors, max_errors=max_errors)
+
+
 def decide_tests(failed: Sequence[str], n_tests: int, *, session_exit_code: int = EXIT_PASS) -> Decision:
     """The decision of a test session: ``failed`` names the failed tests, of ``n_tests`` that evaluated something."""
     reasons: list[Reason] = []

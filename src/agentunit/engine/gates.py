@@ -26,6 +26,8 @@ from agentunit.store.runs import ScoreRow
 
 DEFAULT_MIN_COVERAGE = 0.8
 _CASES_NAMED = 5
+_WORSE = {">": "lower", ">=": "lower", "<": "higher", "<=": "higher"}
+"""The direction of a metric that an operator runs against."""
 
 Verdict = Literal["pass", "fail", "error", "cannot tell"]
 
@@ -33,14 +35,14 @@ Verdict = Literal["pass", "fail", "error", "cannot tell"]
 @dataclass(frozen=True)
 class GateVerdict:
     """What became of a gate: "error" means that the run cannot answer it, "cannot tell" that its scores are no ground
-    to decide by: they are informational, and the gate does not name their backend, or the evidence of a run until
-    decided leaves it open.
+    to decide by: they are informational, or of several backends, and the gate names none, or the evidence of a run
+    until decided leaves it open.
 
     ``value`` is the number compared (for all and any: the share of values that meet the condition), ``low`` and
     ``high`` its 95 % interval where there is one. ``near`` says that the interval holds the threshold: another run
     could fall on the other side. ``n_scored`` of ``n_expected`` is the coverage, in records (for pass^k and pass@k
     in cases, those with k tries). ``cases`` break the gate by themselves, the worst first (of a sum: the few that add
-    most). ``note`` is a warning about the score.
+    most). ``note`` is a warning about the score, or about a gate that runs against the metric's direction.
     """
 
     gate: Gate
@@ -151,7 +153,8 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         )
     if gate.backend is None and len(counts) > 1:
         parts = ", ".join(f"{gate.metric}[{backend}] ({n})" for backend, n in counts.most_common())
-        return replace(nothing, reason=f"values of several backends are not one number: name one of {parts}")
+        reason = f"values of several backends are not one number: name one of {parts}"
+        return replace(nothing, verdict="cannot tell", reason=reason)
     backend = gate.backend or next(iter(counts))
     scored = [row for row in rows if row.value is not None and row.backend == backend]
     info = run.info(gate.metric)
@@ -162,6 +165,8 @@ def _evaluated(run: ScoredRun, gate: Gate, min_coverage: float) -> GateVerdict:
         backend=backend,
         unit="score" if gate.aggregate in ("all", "any") or gate.aggregate.startswith("pass") else info.unit,
     )
+    if info.direction == _WORSE.get(gate.operator):
+        verdict = replace(verdict, note=f"{info.direction} is better, and this gate asks for the contrary")
     n_informational = sum(row.status == "informational" for row in scored)
     is_informational = n_informational > 0
     if is_informational:

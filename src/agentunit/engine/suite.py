@@ -107,13 +107,16 @@ def checked_fields(parameter: str, names: Any) -> tuple[str, ...]:
     return tuple(names)
 
 
-def load_suite(path: str | os.PathLike[str]) -> Suite:
-    """A suite of a Python file (its ``suite``, or the only ``Suite`` in it) or of a YAML file."""
+def load_suite(path: str | os.PathLike[str], *, needs_agent: bool = True) -> Suite:
+    """A suite of a Python file (its ``suite``, or the only ``Suite`` in it) or of a YAML file.
+
+    One that is to be looked at, and not run, may leave its agent empty (``needs_agent``).
+    """
     file = Path(path)
     if not file.is_file():
         raise SuiteError(f"{file}: no such file ('agentunit init' writes a suite to start from)")
     if file.suffix in (".yaml", ".yml"):
-        suite = _from_yaml(file)
+        suite = _from_yaml(file, needs_agent=needs_agent)
     elif file.suffix == ".py":
         suite = _from_python(file)
     else:
@@ -144,7 +147,7 @@ def _from_python(file: Path) -> Suite:
     return found[0]
 
 
-def _from_yaml(file: Path) -> Suite:
+def _from_yaml(file: Path, *, needs_agent: bool) -> Suite:
     import yaml
 
     try:
@@ -157,10 +160,12 @@ def _from_yaml(file: Path) -> Suite:
     unknown = [str(key) for key in content if key not in known]
     if unknown:
         raise SuiteError(f"{file}: settings must be among {', '.join(sorted(known))}; received {unknown[0]!r}")
+    if not needs_agent:
+        content = {"agent": None, **content}
     for required in ("dataset", "agent"):
         if required not in content:
             raise SuiteError(f"{file}: {required!r} is missing")
-    if content["agent"] is None:
+    if content["agent"] is None and needs_agent:
         raise SuiteError(
             f"{file}: 'agent' is empty: name yours there, as module:function (found beside the suite), "
             '"command: …" or an https:// address'

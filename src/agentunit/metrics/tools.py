@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -27,12 +27,16 @@ _NOT_JSON: Any = object()
 
 @dataclass(frozen=True)
 class DeclaredTool:
-    """A tool that an agent was offered; ``schema`` is the JSON Schema of its arguments, if it states one."""
+    """A tool that an agent was offered; ``schema`` is the JSON Schema of its arguments, if it states one.
+
+    ``read_only`` is what its declaration says about that, as MCP's annotations do; ``None`` where it says nothing.
+    """
 
     name: str
     schema: Any = None
     server: str | None = None
     version: str | None = None
+    read_only: bool | None = field(default=None, repr=False)
 
 
 def declared_tools(*lists: Any) -> list[DeclaredTool]:
@@ -77,7 +81,20 @@ def _declared(entry: Any) -> Iterator[DeclaredTool]:
     if "toolSpec" in entry and isinstance(schema, Mapping) and isinstance(schema.get("json"), Mapping):
         schema = schema["json"]
     server, version = ((inner.get(key) or entry.get(key)) for key in ("server", "version"))
-    yield DeclaredTool(name, schema, _text(server), _text(version))
+    yield DeclaredTool(name, schema, _text(server), _text(version), _read_only(inner, entry))
+
+
+def _read_only(*declarations: Mapping[str, Any]) -> bool | None:
+    """What ``annotations`` (MCP) or ``read_only`` say: a tool that may destroy something does not only read."""
+    for each in declarations:
+        annotations = each.get("annotations")
+        for facts in (annotations if isinstance(annotations, Mapping) else {}, each):
+            for key in ("readOnlyHint", "read_only_hint", "read_only", "readOnly"):
+                if isinstance(facts.get(key), bool):
+                    return bool(facts[key])
+            if facts.get("destructiveHint") is True or facts.get("destructive_hint") is True:
+                return False
+    return None
 
 
 def offered_tools(item: Item) -> list[DeclaredTool]:

@@ -281,6 +281,14 @@ def error_line(error: InputError) -> str:
     return printable_line(str(error))
 
 
+def print_causes(groups: Sequence[FailureGroup], console: Console) -> None:
+    """Print why cases scored low, the most frequent causes first; nothing where none did."""
+    if groups:
+        console.print("\n[bold]Low scores by cause[/bold]")
+        for line in describe_groups(groups):
+            print_line(f"  {line}", console)
+
+
 def describe_failures(groups: Sequence[FailureGroup], run: ScoredRun, store_path: str = DEFAULT_PATH) -> list[str]:
     """Lines for the terminal and the log: failed cases by their cause, and how to go on.
 

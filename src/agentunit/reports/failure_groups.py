@@ -1,10 +1,16 @@
-"""Why the agent failed: failed cases by exception and message, as every report shows them."""
+"""Why the agent failed: failed or suspected cases by their cause, as every report shows them.
+
+No language model is asked: a cause is an exception with its message and place, an error of a tool without what differs
+from case to case, a call that peers made and this run did not, a kind of unsupported sentence. Its name is made of its
+own words.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -13,6 +19,7 @@ from agentunit.core.records import Record
 from agentunit.reports.printable import printable_line
 
 GROUPS_SHOWN = 5
+EXCEPTION = "exception"
 _IDS_SHOWN = 5
 _LONGEST_ID = 80
 _LONGEST_ERROR = 300
@@ -21,15 +28,31 @@ _PLACE = re.compile(r" \((?:it was at )?([^()]*:\d+ in [^()]+)\)$")
 _FRAME = re.compile(
     r'^ *File "(?P<file>[^"\n]*)", line (?P<line>\d+), in (?P<function>[^\n]*)\n +(?P<source>\S[^\n]*)', re.M
 )
+_LONGEST_NAME = 100
+_FEWEST_IN_SLICE = 3
+_SHARE_IN_SLICE = 0.8
+_MORE_THAN_ELSEWHERE = 0.2
+_NAMES = {
+    "missing call": "did not call {}",
+    "further call": "called {}, which most peers did not",
+    "other arguments": "called {}",
+    "no answer": "no final answer",
+    "loop": "called {} again and again",
+    "not supported": "not supported: {}",
+    "leaves its peers": "called {}",
+    "low score": "scored low in {}",
+}
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _VALUES = re.compile(r"\b0x[0-9a-fA-F]+\b|\b[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*\b|\d+(?:[.,:]\d+)*")
 
 
 class FailureGroup(Struct, frozen=True):
-    """Failed cases with one cause: the same kind of exception, alike in its message, from the same place.
+    """Cases with one cause: the same kind of exception, alike in its message, from the same place; or as ``kind`` says.
 
-    ``error`` is the message of the first. ``place`` is where in the user's code it came from (``file:line in
-    function``), ``line`` the line itself. ``n_records`` counts repeats, ``cases`` are all ids in dataset order.
+    ``error`` is the message of the first, or the evidence against it. ``place`` is where in the user's code it came
+    from (``file:line in function``), ``line`` the line itself. ``n_records`` counts repeats, ``cases`` are all ids in
+    dataset order. ``name`` says in a few words of its own what the cases share, and ``slice`` what kind of cases they
+    are, where most of them are of one kind that is less frequent elsewhere.
     """
 
     failure: str
@@ -39,6 +62,83 @@ class FailureGroup(Struct, frozen=True):
     n_records: int
     cases: tuple[str, ...]
     next: str
+    kind: str = EXCEPTION
+    name: str = ""
+    slice: str | None = None
+
+
+class Cause(Struct, frozen=True):
+    """Why one case failed or is suspected. ``words`` are what cases with the same cause share.
+
+    ``reference`` is the run or file to show it of, where that is not the one of all.
+    """
+
+    case_id: str
+    repeat: int
+    kind: str
+    words: str
+    error: str
+    slices: tuple[str, ...] = ()
+    reference: str = ""
+
+
+def cause_groups(
+    causes: Iterable[Cause],
+    run_reference: str,
+    mask: Callable[[list[str]], list[str]],
+    *,
+    slice_counts: Mapping[str, int] | None = None,
+    n_records: int = 0,
+) -> list[FailureGroup]:
+    """Causes that are alike as one group, the most frequent first.
+
+    ``slice_counts`` says how many of all ``n_records`` are of each kind: what most cases of a group share and others
+    do not is its slice.
+    """
+    found: dict[tuple[str, str], list[Cause]] = {}
+    for cause in causes:
+        # Where in the code an error came from is told apart by failure_groups, which knows the tracebacks.
+        words = _PLACE.sub("", cause.words)
+        found.setdefault((cause.kind, message_shape(words)), []).append(cause)
+    groups = []
+    for (kind, shape), alike in sorted(found.items(), key=lambda item: -len(item[1])):
+        first = alike[0]
+        slice = _slice_of(alike, slice_counts or {}, n_records)
+        name, error, shown_slice = mask([group_name(kind, shape), first.error, slice or ""])
+        show = ["agentunit", "show", first.reference or run_reference, printable_line(first.case_id)]
+        show += ["--repeat", str(first.repeat + 1)] if first.repeat else []
+        ids = tuple(dict.fromkeys(cause.case_id for cause in alike))
+        groups.append(
+            FailureGroup(kind, error, None, None, len(alike), ids, shlex.join(show), kind, name, shown_slice or None)
+        )
+    return groups
+
+
+def group_name(kind: str, words: str) -> str:
+    """What a cause is called: words of its own, with what their kind adds to them.
+
+    >>> group_name("missing call", "cancel_order: "), group_name("failed call", "book: Error: only # seats left")
+    ('did not call cancel_order', 'book: only # seats left')
+    """
+    words = words.removesuffix(": ").replace(": Error: ", ": ", 1)
+    said = _NAMES.get(kind, "{}").format(words) if words or kind in _NAMES else kind
+    return said if len(said) <= _LONGEST_NAME else said[: _LONGEST_NAME - 1] + "…"
+
+
+def _slice_of(alike: Sequence[Cause], counts: Mapping[str, int], n_records: int) -> str | None:
+    """The kind of case that most of a group are and others less often, in words; ``None`` where there is none."""
+    if len(alike) < _FEWEST_IN_SLICE or not n_records:
+        return None
+    n_with = Counter(each for cause in alike for each in cause.slices)
+    best: tuple[float, str] | None = None
+    for slice, n in n_with.items():
+        share, elsewhere = n / len(alike), counts.get(slice, 0) / n_records
+        if share >= _SHARE_IN_SLICE and share - elsewhere >= _MORE_THAN_ELSEWHERE:
+            best = max(best or (0.0, ""), (share - elsewhere, slice))
+    if best is None:
+        return None
+    n = n_with[best[1]]
+    return f"{best[1]} ({n} of {len(alike)}; {counts.get(best[1], 0) / n_records:.0%} of all)"
 
 
 def failure_groups(
@@ -59,11 +159,15 @@ def failure_groups(
         cases.append(case_id)
         found[key] = (cases, n_records + 1, *found[key][2:])
     groups = []
-    for (failure, _, _), (cases, n_records, error, place, trace) in sorted(found.items(), key=lambda item: -item[1][1]):
+    for (failure, shape, _), (cases, n_records, error, place, trace) in sorted(
+        found.items(), key=lambda item: -item[1][1]
+    ):
         ids = tuple(dict.fromkeys(cases))
-        failure, error, line, masked_place = mask([failure, error, source_line(trace, place) or "", place or ""])
+        texts = [failure, error, source_line(trace, place) or "", place or "", group_name(EXCEPTION, shape)]
+        failure, error, line, masked_place, name = mask(texts)
         show = shlex.join(["agentunit", "show", run_reference, printable_line(ids[0])])
-        groups.append(FailureGroup(failure, error, masked_place or None, line or None, n_records, ids, show))
+        at = masked_place or None
+        groups.append(FailureGroup(failure, error, at, line or None, n_records, ids, show, EXCEPTION, name))
     return groups
 
 
@@ -98,11 +202,16 @@ def source_line(trace: str, place: str | None) -> str | None:
 
 def describe_group(group: FailureGroup) -> list[str]:
     """A group in lines of plain text: what happened, where, and in which cases."""
-    lines = [f"{group.n_records:,} × {printable_line(group.error, _LONGEST_ERROR)}"]
+    is_exception = group.kind == EXCEPTION
+    lines = [f"{group.n_records:,} × {printable_line(group.error if is_exception else group.name, _LONGEST_ERROR)}"]
     if group.place:
         source = f":  {printable_line(group.line, _LONGEST_LINE)}" if group.line else ""
         lines.append(f"    at {printable_line(group.place, _LONGEST_ERROR)}{source}")
+    if not is_exception:
+        lines.append(f"    such as {printable_line(group.error, _LONGEST_ERROR)}")
     lines.append(f"    in {named_ids(group.cases)}")
+    if group.slice is not None:
+        lines.append(f"    mostly {printable_line(group.slice, _LONGEST_LINE)}")
     return lines
 
 

@@ -26,6 +26,7 @@ def run_as_data(reported: ReportedRun) -> dict[str, Any]:
         "n_repeats": reported.run.n_repeats,
         "summary": reported.summary,
         "failures": reported.failures,
+        "causes": reported.causes,
         **decision_as_data(reported.decision),
     }
 

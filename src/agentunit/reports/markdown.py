@@ -86,7 +86,7 @@ def run_markdown(reported: ReportedRun, *, full_cases: bool = True) -> str:
 def _run_blocks(reported: ReportedRun) -> Iterator[str]:
     decision = reported.decision
     yield _facts(reported)
-    yield from (*_reasons(decision), *_differences(decision.comparison), *_failures(reported))
+    yield from (*_reasons(decision), *_differences(decision.comparison), *_failures(reported), *_causes(reported))
     yield from (_metric_table(reported), *_slices(reported), *_known_failures(decision), *_judge(reported))
     yield from (*_comparison(decision.comparison), *_unscored(reported.summary))
 
@@ -199,6 +199,22 @@ def _failures(reported: ReportedRun) -> Iterator[str]:
         source = f": {code(group.line, _TEXT_LENGTH)}" if group.place and group.line else ""
         cases = inline(named_ids(group.cases), _TEXT_LENGTH)
         lines.append(f"- {group.n_records:,} × {code(group.error, 300)}{at}{source}<br>in {cases}")
+    if len(groups) > GROUPS_SHOWN:
+        lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
+    yield "\n".join([*lines, "", f"next: {code(groups[0].next)}"])
+
+
+def _causes(reported: ReportedRun) -> Iterator[str]:
+    """Why cases scored low: one entry a cause."""
+    groups = reported.causes
+    if not groups:
+        return
+    lines = ["**Low scores by cause**", ""]
+    for group in groups[:GROUPS_SHOWN]:
+        where = f"<br>mostly {inline(group.slice, _TEXT_LENGTH)}" if group.slice else ""
+        cases = inline(named_ids(group.cases), _TEXT_LENGTH)
+        example = "" if group.error == group.name else f"<br>such as {inline(group.error, 300)}"
+        lines.append(f"- {group.n_records:,} × {code(group.name, 300)}{example}<br>in {cases}{where}")
     if len(groups) > GROUPS_SHOWN:
         lines.append(f"- and {len(groups) - GROUPS_SHOWN:,} other causes")
     yield "\n".join([*lines, "", f"next: {code(groups[0].next)}"])

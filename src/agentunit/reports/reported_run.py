@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -30,7 +31,8 @@ from agentunit.engine.scored_run import ScoredRun, run_from_file, run_from_store
 from agentunit.engine.slices import SliceTable
 from agentunit.engine.table_run import scores_of
 from agentunit.metrics.base import MetricInfo
-from agentunit.reports.failure_groups import FailureGroup, failure_groups
+from agentunit.reports.case_causes import cause_of, low_metrics, slices_of
+from agentunit.reports.failure_groups import FailureGroup, cause_groups, failure_groups
 from agentunit.reports.printable import clipped, printable_line
 from agentunit.store.labels import Place, StoredLabel, places_of
 from agentunit.store.opening import DEFAULT_PATH, shown_address
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
 
 
 _ANSWER_LENGTH = 1_500
+_MOST_READ, _MOST_NAMED = 2_000, 200
 _NOT_MASKED = frozenset(("name", "address", "account"))
 # A plane of Unicode that has no characters of its own.
 _PRIVATE_USE, _MOST_IDS = 0xF0000, 0xFFFF
@@ -344,6 +347,29 @@ class ReportedRun:
         reference = self.path or self.run.header.id
         return failure_groups(((case.case_id, case.record) for case in failed), reference, self.mask.data)
 
+    @cached_property
+    def causes(self) -> list[FailureGroup]:
+        """Why cases that the agent did answer scored low, the most frequent cause first.
+
+        All cases of a run of at most 2,000 records; of a longer one those behind the decision and the worst.
+        """
+        if self._is_table:
+            return []
+        is_short = self.run.n_records <= _MOST_READ
+        named = dict.fromkeys((*self.decision.failing_cases, *self.worst_cases()))
+        cases = self._cases() if is_short else (case for each in list(named)[:_MOST_NAMED] for case in self._case(each))
+        counts: Counter[str] = Counter()
+        found, n_seen = [], 0
+        for case in cases:
+            n_seen += 1
+            counts.update(slices_of(case.record.case.metadata))
+            if not case.failed and (low := low_metrics(case.scores, self.infos)):
+                found.append(cause_of(case, low))
+        reference = self.path or self.run.header.id
+        # What is frequent elsewhere is not known of a long run, so that its groups have no slice.
+        n_records = n_seen if is_short else 0
+        return cause_groups(found, reference, self.mask.data, slice_counts=counts, n_records=n_records)
+
     def recorded_cases(self) -> Iterator[ReportedCase]:
         """Every finished case in dataset order, streamed and not masked: for what is kept, or masked afterwards."""
         return self._cases()
@@ -370,14 +396,16 @@ class ReportedRun:
 
     def case(self, case_id: str) -> list[ReportedCase]:
         """All repeats of one case."""
+        return list(map(self._reported, self._case(case_id)))
+
+    def _case(self, case_id: str) -> Iterator[ReportedCase]:
         if self.store is not None:
             run_id = self.run.header.id
-            found = _joined(self.store.case(run_id, case_id), self.store.scores(run_id, case_id=case_id))
+            yield from _joined(self.store.case(run_id, case_id), self.store.scores(run_id, case_id=case_id))
         elif self.path is not None and self._is_table:
-            found = _from_table(self.path, case_id)
+            yield from _from_table(self.path, case_id)
         else:
-            found = (case for case in self._cases() if case.case_id == case_id)
-        return list(map(self._reported, found))
+            yield from (case for case in self._cases() if case.case_id == case_id)
 
     def case_ids(self) -> list[str]:
         """The ids of the finished cases, in dataset order."""

@@ -13,7 +13,7 @@ from rich.text import Text
 from agentunit.core.results import MetricSummary, RunSummary
 from agentunit.metrics.base import MetricInfo
 from agentunit.reports.case_view import CaseView, view_case, worst_repeat
-from agentunit.reports.console import plain_table, print_line, print_run
+from agentunit.reports.console import plain_table, print_causes, print_line, print_run
 from agentunit.reports.decision_console import print_decision, print_gates
 from agentunit.reports.failure_groups import describe_groups
 from agentunit.reports.figures import describe_failed, quantity
@@ -58,6 +58,7 @@ def print_stored_run(
         console.print(f"\n[bold red]The agent failed[/bold red] {describe_failed(run)}", highlight=False)
         for line in describe_groups(reported.failures):
             print_line(f"  {line}", console)
+    print_causes(reported.causes, console)
     worst = _worst_views(reported)
     if worst:
         console.print("\n[bold]Worst cases[/bold]")

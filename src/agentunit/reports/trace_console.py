@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _NAMES_SHOWN = 5
 _SHOWN = 6
 _REASONS_SHOWN = 2
+_REMEDIES_SHOWN = 3
 _LONGEST_NAME = 60
 _LONGEST_REASON = 200
 
@@ -82,22 +83,44 @@ def _joined(source: TraceSource) -> str:
     return line
 
 
-def print_health(health: TraceHealth, reading: Iterable[str], console: Console) -> None:
-    """Print everything; ``reading`` are the lines about how the files were read."""
+def print_health(health: TraceHealth, reading: Iterable[str], console: Console, *, everything: bool = False) -> None:
+    """Print what matters first, or everything; ``reading`` are the lines about how the files were read."""
     _print_contents(health, reading, console)
     _print_errors(health, console)
     if not health.n_cases:
         return
     console.print()
     judged = [row for row in health.metrics if row.asks_judge]
-    console.print(_table([row for row in health.metrics if row not in judged]))
-    if judged:
-        names = ", ".join(printable_line(row.metric, _LONGEST_NAME) for row in judged)
-        console.print(Text(f"{names}: a judge is asked, and nothing is sent anywhere here", style="dim"))
-    if health.remedies:
+    rows = [row for row in health.metrics if row not in judged]
+    if everything:
+        console.print(_table(rows))
+        if judged:
+            names = ", ".join(printable_line(row.metric, _LONGEST_NAME) for row in judged)
+            console.print(Text(f"{names}: a judge is asked, and nothing is sent anywhere here", style="dim"))
+    else:
+        _print_scorable(rows, console)
+    remedies = health.remedies if everything else health.remedies[:_REMEDIES_SHOWN]
+    if remedies:
         console.print("\n[bold]To get more scores[/bold]")
-        for remedy in health.remedies:
-            _print_remedy(remedy, health.n_cases, console)
+        for remedy in remedies:
+            _print_remedy(remedy, health.n_cases, console, everything=everything)
+    left = len(health.remedies) - len(remedies)
+    if not everything:
+        more = f", {counted(left, 'more thing')} to do" if left > 0 else ""
+        console.print(Text(f"\nwhat each metric lacks{more}, and why: --all", style="dim"))
+
+
+def _print_scorable(rows: list[MetricHealth], console: Console) -> None:
+    """Three lines in place of a table: the metrics that can score all cases, some, or none."""
+    all_of_them = [row.metric for row in rows if row.n_scored == row.n_cases]
+    some = [f"{row.metric} ({row.n_scored:,})" for row in rows if 0 < row.n_scored < row.n_cases]
+    n_none = len(rows) - len(all_of_them) - len(some)
+    for label, names in (("every case can be scored by", all_of_them), ("some by", some)):
+        if names:
+            told = ", ".join(printable_line(name, _LONGEST_NAME) for name in names)
+            console.print(Text(f"{label}: ", style="bold").append(told, style="not bold"))
+    if n_none:
+        console.print(Text("none by: ", style="bold").append(f"{n_none} other metrics", style="not bold"))
 
 
 def _print_contents(health: TraceHealth, reading: Iterable[str], console: Console) -> None:
@@ -164,7 +187,7 @@ def _reasons(row: MetricHealth) -> str:
     return "; ".join([*shown, *([f"{left} more reasons"] if left > 0 else [])])
 
 
-def _print_remedy(remedy: FoundRemedy, n_cases: int, console: Console) -> None:
+def _print_remedy(remedy: FoundRemedy, n_cases: int, console: Console, *, everything: bool) -> None:
     where = "" if remedy.n_cases == n_cases else f" ({remedy.n_cases:,} of {n_cases:,} cases)"
     heading = Text(f"{', '.join(remedy.adds)}{where}", style="bold")
     if remedy.cause != "unknown":
@@ -176,4 +199,5 @@ def _print_remedy(remedy: FoundRemedy, n_cases: int, console: Console) -> None:
     console.print(numbered)
     # What is to be copied stays on one line, whatever the width.
     print_line(f"     {remedy.switch}", console, "cyan")
-    console.print(Padding(Text(remedy.why), (0, 0, 0, 3)))
+    if everything:
+        console.print(Padding(Text(remedy.why), (0, 0, 0, 3)))

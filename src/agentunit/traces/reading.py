@@ -58,6 +58,7 @@ class TraceFiles:
     whichever files they stand in, so their records come after all files were read; ``group_by="session"`` makes one
     record of all traces of a session. ``expected`` completes the cases. ``notes`` says what was noticed on the way.
     For progress there is ``fraction``, and ``on_progress``, which is called now and then while nothing is yielded.
+    ``current_file`` is the file that a record was just read from, ``None`` for one put together from spans of any.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class TraceFiles:
         self._n_groups = self._n_assembled = 0
         self._raw: BinaryIO | None = None
         self.passed_over: dict[str, str] = {}
+        self.current_file: str | None = None
 
     def fraction(self) -> float | None:
         """How far along the reading is, ``None`` where that cannot be known; traces are put together after it."""
@@ -126,8 +128,10 @@ class TraceFiles:
         with SpanGroups(self.notes, self._group_by, _session_of) as groups:
             try:
                 for path, named, n_bytes in self.files:
+                    self.current_file = path
                     yield from self._file(path, named, groups)
                     self._done_bytes += n_bytes
+                self.current_file = None
                 yield from self._assembled(groups)
             except SpoolFailed as error:
                 yield InputError(self.files[0][0], None, str(error))

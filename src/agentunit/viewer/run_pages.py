@@ -12,7 +12,7 @@ from agentunit.engine.slices import SliceTable
 from agentunit.metrics.base import MetricInfo
 from agentunit.metrics.trust import describe_trust
 from agentunit.reports.case_view import plain
-from agentunit.reports.failure_groups import FailureGroup
+from agentunit.reports.failure_groups import EXCEPTION, FailureGroup
 from agentunit.reports.figures import (
     GATE_WORDS,
     describe_clusters,
@@ -142,7 +142,8 @@ def run_page(reported: ReportedRun, columns: RecordColumns, slice_fields: Sequen
         ],
         "columns": _columns(columns.metrics, infos, summary.metrics),
         "unscored": plain(errors_first(summary.unscored)),
-        "failures": [_failure(each) for each in reported.failures],
+        # Those of a run that is going on would be read anew with every case.
+        "failures": [_failure(each) for each in (*reported.failures, *(() if line["live"] else reported.causes))],
         "amounts": [_amount(row, infos[row.metric]) for row in summary.metrics if _is_amount(row, infos[row.metric])],
         "slices": [slice_data(table, infos) for table in reported.slices],
         "slice_fields": list(slice_fields),
@@ -168,6 +169,8 @@ def _resume(header: RunHeader, mask: Mask) -> str | None:
 
 def _failure(group: FailureGroup) -> dict[str, Any]:
     facts = {name: getattr(group, name) for name in ("failure", "error", "place", "line", "n_records")}
+    if group.kind != EXCEPTION:
+        facts |= {"failure": group.name, "place": None if group.slice is None else f"mostly {group.slice}"}
     return {**facts, "cases": list(group.cases[:_CASES_NAMED])}
 
 

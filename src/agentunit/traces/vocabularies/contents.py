@@ -150,7 +150,7 @@ def _own_names(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tool_definitions(value: Any) -> list[dict[str, Any]]:
-    """The tools that a model was offered: name, description, and the JSON Schema of their parameters.
+    """The tools that a model was offered: name, description, the JSON Schema of their parameters, MCP's annotations.
 
     >>> tool_definitions('[{"type": "function", "function": {"name": "add", "parameters": {"type": "object"}}}]')
     [{'name': 'add', 'parameters': {'type': 'object'}}]
@@ -172,7 +172,11 @@ def tool_definitions(value: Any) -> list[dict[str, Any]]:
         schema = next((fields[key] for key in _SCHEMAS if fields.get(key)), None)
         schema = from_json(schema)
         schema = schema.get("json", schema) if isinstance(schema, dict) else None
-        tool = {"name": name, "description": as_text(fields.get("description")), "parameters": schema}
+        # MCP's, which say whether a tool only reads.
+        stated = [each.get("annotations") for each in (fields, row) if isinstance(each, dict)]
+        hints = next((each for each in stated if isinstance(each, dict)), None)
+        described = as_text(fields.get("description"))
+        tool = {"name": name, "description": described, "parameters": schema, "annotations": hints}
         found.append({key: each for key, each in tool.items() if each is not None})
     return found
 

@@ -1,0 +1,205 @@
+"""``agentunit doctor SUITE|RUN…``: what is named (suites, datasets, tests of other tools, runs, records), examined."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from sys import stderr
+from typing import Any
+
+import click
+import msgspec
+
+from agentunit.backends.quality import BackendUnavailable
+from agentunit.cli.options import InputFailure
+from agentunit.cli.references import load_run
+from agentunit.cli.trace_inputs import trace_files_from
+from agentunit.core.case import DatasetCase
+from agentunit.core.results import encode_json
+from agentunit.datasets.foreign import read_document, read_foreign
+from agentunit.datasets.readers import DatasetError, load_dataset
+from agentunit.engine.suite import Suite, SuiteError, load_suite
+from agentunit.metrics.registry import resolve_metrics
+from agentunit.reports.console import Terminal
+from agentunit.reports.progress import Progress
+from agentunit.reports.soundness_console import masked, print_soundness
+from agentunit.soundness.examine import examine_soundness
+from agentunit.soundness.found import Soundness
+from agentunit.soundness.gathering import MOST_CASES, Gathered
+from agentunit.soundness.material import Material
+from agentunit.store.opening import may_exist
+from agentunit.store.portable import is_portable
+from agentunit.store.table_reading import is_table
+from agentunit.traces.compressed import BROKEN_STREAM, ZstandardMissing, bounded_lines, decompressed
+from agentunit.traces.grouping import GroupBy
+from agentunit.traces.limits import LimitExceeded
+from agentunit.traces.native import STDIN
+from agentunit.traces.remote import is_remote
+
+_YAML = (".yaml", ".yml")
+_TABLES = (".csv", ".tsv", ".parquet")
+# What a file of another tool may hold that has no counterpart here, and does not grade either.
+_NO_CHECKS = ("setting ", "variable of ", "template in a prompt", "prompt ", "transformVars", "column ", "tests of ")
+_QUESTIONS = {"query", "question"}
+# What only records and traces have; a row with one of them is no case of a dataset.
+_RECORDED = {"case", "trace", "outcome", "messages", "events", "spans", "resourceSpans", "trajectory", "traj"}
+
+
+@dataclass
+class Named:
+    """What the words of a command line name."""
+
+    tests: list[str] = field(default_factory=list)
+    runs: list[str] = field(default_factory=list)
+    traces: list[str] = field(default_factory=list)
+
+
+def sort_inputs(words: Sequence[str], format_name: str | None, store_path: str) -> Named:
+    """Which words name a suite or a dataset, which a run, and which files of traces."""
+    named = Named()
+    for word in words:
+        if format_name is not None or word == STDIN or is_remote(word) or os.path.isdir(word):
+            named.traces.append(word)
+        elif not os.path.exists(word):
+            is_path = os.sep in word or Path(word).suffix in (".json", ".jsonl", ".py", *_YAML, *_TABLES)
+            (named.traces if is_path or not may_exist(store_path) else named.runs).append(word)
+        elif is_table(word) or is_portable(word):
+            named.runs.append(word)
+        elif _is_test(word):
+            named.tests.append(word)
+        else:
+            named.traces.append(word)
+    return named
+
+
+def examine_test(named: Named, group_by: GroupBy, store_path: str) -> Soundness:
+    """The tests, runs and records that were named, examined together."""
+    material = Material()
+    for test in named.tests:
+        _add_test(material, test)
+    gathered = Gathered()
+    progress = Progress("checks", fraction=lambda: None)
+    for reference in named.runs:
+        gathered.add_run(load_run(reference, store_path))
+    for path in named.traces:
+        gathered.add_records(Path(path).name, trace_files_from([path], None, group_by))
+    material.runs = gathered.runs
+    if not material.cases:
+        # A case that has no id in its record is known by its question.
+        material.cases = [
+            case if case.id == case_id else msgspec.structs.replace(case, id=case_id)
+            for case_id, case in gathered.cases.items()
+        ]
+        material.metric_names = frozenset(gathered.metric_names) or None
+    # A check of the user's own may print; what this command prints is JSON, perhaps.
+    with redirect_stdout(stderr):
+        found = examine_soundness(material, progress.watch)
+    progress.clear()
+    if gathered.is_cut:
+        found.not_examined.append(f"records after the first {MOST_CASES:,} of a file")
+    return found
+
+
+def tell_soundness(found: Soundness, *, as_json: bool, everything: bool, show_personal_data: bool) -> None:
+    """Print what was found, for a person or a program."""
+    found = masked(found, show_personal_data=show_personal_data)
+    if as_json:
+        click.echo(encode_json(found).decode())
+    else:
+        print_soundness(found, Terminal(), everything=everything)
+
+
+def is_foreign(path: str) -> bool:
+    """Whether a file holds tests of another tool."""
+    if not os.path.isfile(path):
+        return False
+    try:
+        return bool(read_foreign(path).cases)
+    except DatasetError:
+        return False
+
+
+def _is_test(path: str) -> bool:
+    stem = path.removesuffix(".gz").removesuffix(".zst")
+    suffix = Path(stem).suffix.lower()
+    if suffix == ".py" or suffix in _YAML or suffix in _TABLES:
+        return True
+    first = _first_row(path, suffix)
+    if not isinstance(first, dict) or _RECORDED & first.keys():
+        return False
+    return bool(_QUESTIONS & first.keys()) and not {"answer", "output", "response"} & first.keys()
+
+
+def _first_row(path: str, suffix: str) -> Any:
+    """The first object of a JSON or JSON Lines file; ``None`` where there is none."""
+    try:
+        if suffix in (".jsonl", ".ndjson"):
+            with open(path, "rb") as raw:
+                line = next((line for _, line in bounded_lines(decompressed(raw)) if line.strip()), b"")
+            return msgspec.json.decode(line)
+        if suffix != ".json":
+            return None
+        content = read_document(Path(path))
+    except (DatasetError, msgspec.DecodeError, OSError, UnicodeError, ZstandardMissing, LimitExceeded, *BROKEN_STREAM):
+        return None
+    rows = content.get("cases") if isinstance(content, dict) else content
+    return rows[0] if isinstance(rows, list) and rows else None
+
+
+def _add_test(material: Material, path: str) -> None:
+    """The cases and metrics of a suite, of a dataset, or of a file of another tool."""
+    try:
+        if path.endswith(".py") or (path.endswith(_YAML) and _is_suite(path)):
+            _add_suite(material, load_suite(path, needs_agent=False))
+            return
+        cases, metrics, left_out = _cases_of(path)
+    except (DatasetError, SuiteError) as error:
+        raise InputFailure(str(error)) from None
+    material.cases = [*material.cases, *cases]
+    material.left_out = [*material.left_out, *left_out]
+    if metrics is not None:
+        _add_metrics(material, metrics, path)
+
+
+def _add_suite(material: Material, suite: Suite) -> None:
+    material.cases = [*material.cases, *load_dataset(suite.dataset, folder=suite.folder)]
+    _add_metrics(material, suite.metrics, suite.name)
+    material.gates = [*material.gates, *suite.gates]
+    material.grader_fields = [*material.grader_fields, *suite.grader_fields]
+    material.agent_fields = suite.agent_fields
+
+
+def _add_metrics(material: Material, metrics: Any, owner: str) -> None:
+    """The metrics of a suite; one whose judge is not set up here is named, and not needed."""
+    try:
+        made = resolve_metrics(metrics)
+    except BackendUnavailable:
+        made = []
+        for each in metrics.items() if isinstance(metrics, Mapping) else metrics:
+            one = dict([each]) if isinstance(metrics, Mapping) else each
+            try:
+                made += resolve_metrics([one])
+            except BackendUnavailable:
+                name = next(iter(one)) if isinstance(one, Mapping) else getattr(one, "name", one)
+                material.left_out = [*material.left_out, f"{name} (its judge is not set up here)"]
+    except (ValueError, TypeError, ImportError, AttributeError) as error:
+        raise InputFailure(f"{owner}: {error}") from None
+    material.metrics = [*(material.metrics or ()), *made]
+
+
+def _is_suite(path: str) -> bool:
+    content = read_document(Path(path))
+    return isinstance(content, dict) and "dataset" in content
+
+
+def _cases_of(path: str) -> tuple[list[DatasetCase], list[Any] | None, list[str]]:
+    """A dataset of AgentUnit's own, else tests of another tool, the metrics that they became and what did not."""
+    try:
+        foreign = read_foreign(path)
+    except DatasetError:
+        return load_dataset(path), None, []
+    left_out = [name for name in foreign.unmapped if not name.startswith(_NO_CHECKS)]
+    return foreign.cases, foreign.metrics or None, left_out

@@ -1,0 +1,260 @@
+"""``agentunit score --suspects``: which runs went wrong, without labels, by consensus with runs of the same task."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import IO, Any, TypeVar
+
+import click
+from msgspec import structs
+
+from agentunit.backends.quality import LEXICAL
+from agentunit.cli.cause_names import check_choice, named_by_judge
+from agentunit.cli.judge_options import JudgeChoice
+from agentunit.cli.options import InputFailure, end_signals_interrupt, open_store
+from agentunit.cli.outputs import open_for_writing
+from agentunit.cli.streams import remember_exit_code
+from agentunit.cli.trace_inputs import names_run, refuse_missing, refuse_overwriting_inputs, trace_files_from
+from agentunit.core.codec import RecordError
+from agentunit.core.records import Record
+from agentunit.core.results import InputError, encode_json
+from agentunit.engine.case_fields import check_field
+from agentunit.engine.decision import decide_ranking
+from agentunit.engine.suspects.grounding import MOST_RUNS, local_groundedness, unsupported
+from agentunit.engine.suspects.ranking import Suspect, SuspectReport, rank_runs
+from agentunit.engine.suspects.signatures import Signatures
+from agentunit.engine.suspects.tasks import groups_alike
+from agentunit.engine.suspects.tool_marks import Mark, parse_marks
+from agentunit.metrics.inputs import InputProblem
+from agentunit.reports.console import Terminal, error_line
+from agentunit.reports.printable import printable_json, printable_line
+from agentunit.reports.progress import Progress
+from agentunit.reports.reported_run import Mask, store_arguments
+from agentunit.reports.suspects_console import masked_report, print_suspects, rows_shown, suspect_groups
+from agentunit.reports.trace_console import print_reading
+from agentunit.store.schema import StoreError
+from agentunit.traces.grouping import GroupBy
+from agentunit.traces.native import STDIN
+
+_INTERRUPTED = 130
+_ERRORS_SHOWN = 10
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def suspects_options(command: _Command) -> _Command:
+    """``--suspects``, ``--task`` and ``--mark``: rank runs in place of scoring them, and how they are compared."""
+
+    def field(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+        try:
+            return None if value is None else check_field(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    def marks(_: click.Context, __: click.Parameter, values: Sequence[str]) -> Mapping[str, Mark]:
+        try:
+            return parse_marks(values)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    command = click.option(
+        "--mark",
+        "tool_marks",
+        multiple=True,
+        metavar="TOOL=read|write",
+        callback=marks,
+        help="With --suspects: whether a tool changes something, where its name does not tell.",
+    )(command)
+    command = click.option(
+        "--task",
+        "task_field",
+        metavar="FIELD",
+        callback=field,
+        help="With --suspects: runs with the same value of this field (metadata.NAME) are of one task. "
+        "Default: the id of the case, else the question.",
+    )(command)
+    return click.option(
+        "--suspects",
+        is_flag=True,
+        help="Score nothing; rank the runs that differ most from other runs of the same task, with the evidence.",
+    )(command)
+
+
+class SuspectInput:
+    """What is ranked: files, or the records of a stored run. It can be read again, unless it is standard input."""
+
+    def __init__(self, files: Sequence[str], store_path: str, format_name: str | None, group_by: GroupBy) -> None:
+        self.files, self._store_path = files, store_path
+        self._format, self._group_by = format_name, group_by
+        self.run_id: str | None = None
+        if names_run(files, store_path):
+            with open_store(store_path, read_only=True) as store:
+                try:
+                    self.run_id = store.find_run(files[0]).id
+                except StoreError as error:
+                    raise InputFailure(f"{files[0]}: no such file, and no such run ({error})") from None
+        else:
+            refuse_missing(files)
+        self.source = None if self.run_id else trace_files_from(files, format_name, group_by)
+        self.can_read_again = STDIN not in files
+
+    def records(self, *, again: bool = False) -> Iterator[tuple[Record | InputError, int | None, str]]:
+        """Every record with its repeat, where the store says it, and its file; what cannot be read is an error."""
+        if self.run_id is not None:
+            with open_store(self._store_path, read_only=True) as store:
+                for stored in store.records(self.run_id):
+                    yield stored.record, stored.repeat, ""
+            return
+        source = trace_files_from(self.files, self._format, self._group_by) if again else self.source
+        # Records of sessions come when all files are read.
+        by_file = self._group_by == "trace"
+        for each in source or ():
+            yield each, None, (source.current_file or "") if by_file and source is not None else ""
+
+    def show_command(self, run: Suspect) -> str:
+        """The command that shows one of its runs."""
+        more = ["--repeat", str(run.repeat + 1)] if run.repeat else []
+        if self.run_id is not None:
+            more += store_arguments(self._store_path)
+        return shlex.join(["agentunit", "show", run.source or self.reference, printable_line(run.case_id), *more])
+
+    @property
+    def reference(self) -> str:
+        """What the input is called in commands."""
+        return self.run_id or (self.files[0] if len(self.files) == 1 else "FILE")
+
+
+def score_suspects(
+    given: SuspectInput,
+    *,
+    marks: Mapping[str, Mark],
+    task_field: str | None,
+    out: str | None,
+    errors_file: str | None,
+    as_json: bool,
+    all_rows: bool,
+    strict: bool,
+    max_errors: int,
+    show_personal_data: bool,
+    choice: JudgeChoice,
+) -> None:
+    """Rank the runs of an input, print them, and leave with the exit code: 4 where no run has enough peers."""
+    refuse_overwriting_inputs(given.files, out, errors_file)
+    check_choice(choice)
+    alike = None if choice.backend == LEXICAL else _question_groups()
+    signatures = Signatures(marks, task_field, keeps_questions=alike is not None)
+    errors: list[InputError] = []
+    n_errors = 0
+    with ExitStack() as stack:
+        stream = stack.enter_context(open_for_writing(errors_file)) if errors_file else None
+        try:
+            with end_signals_interrupt():
+                for unread in _take_in(given, signatures):
+                    n_errors += 1
+                    errors = [*errors, unread][:_ERRORS_SHOWN]
+                    _list_error(unread, stream)
+                    if strict:
+                        raise InputFailure(f"{error_line(unread)} (--strict stops at the first)")
+                report = rank_runs(signatures, alike=alike, n_explained=MOST_RUNS)
+                report = report if choice.backend == LEXICAL else _grounded(report, given)
+        except RecordError as error:
+            raise InputFailure(printable_line(str(error))) from None
+        except KeyboardInterrupt:
+            click.echo(f"stopped after {len(signatures.runs):,} runs; nothing was ranked", err=True)
+            raise click.exceptions.Exit(_INTERRUPTED) from None
+    mask = Mask(show_all=show_personal_data)
+    decision = decide_ranking(report.n_runs, len(report.runs), n_errors, max_errors)
+    remember_exit_code(decision.exit_code)
+    groups = suspect_groups(report, given.reference, mask)
+    if choice.backend == "judge" and groups:
+        groups = named_by_judge(groups, choice)
+    if out is not None:
+        whole = masked_report(report, mask, None)
+        with open_for_writing(out) as lines:
+            for run in whole.runs:
+                lines.write(encode_json({**structs.asdict(run), "next": given.show_command(run)}) + b"\n")
+    shown = masked_report(report, mask, rows_shown(all_rows))
+    first = next(iter(report.suspects or report.runs), None)
+    steps = [] if first is None else [given.show_command(first)]
+    if out is not None and out != STDIN:
+        steps.append(f"every run's rank and evidence is in {out}")
+    if given.source is not None:
+        print_reading(given.source, Terminal(stderr=as_json or out == STDIN))
+    if as_json:
+        data = {"n_suspects": len(report.suspects), **structs.asdict(shown), "groups": groups, "n_errors": n_errors}
+        click.echo(printable_json({**data, "next": steps[:1], "exit_code": decision.exit_code}))
+    elif report.n_runs:
+        print_suspects(report, shown, groups, Terminal(stderr=out == STDIN), next_steps=steps)
+    for each in errors:
+        click.echo(error_line(each), err=True)
+    if decision.exit_code:
+        click.echo(printable_line(decision.headline), err=True)
+        raise click.exceptions.Exit(decision.exit_code)
+
+
+def _take_in(given: SuspectInput, signatures: Signatures) -> Iterator[InputError]:
+    """Read everything once; yields what could not be read."""
+    progress = Progress("runs", fraction=given.source.fraction if given.source else lambda: None)
+    if given.source is not None:
+        given.source.on_progress = progress.touch
+    for each, repeat, source in progress.watch(given.records()):
+        if isinstance(each, InputError):
+            yield each
+            continue
+        try:
+            signatures.add(each, repeat=repeat, source=source)
+        except InputProblem as problem:
+            yield InputError(each.case.id, None, str(problem))
+
+
+def _question_groups() -> Callable[[list[str]], list[list[int]]] | None:
+    """How questions are matched in meaning; ``None`` where no encoder is installed."""
+    from agentunit.backends.sentences import SHIPPED_MODEL, sentences_unready, text_similarity
+
+    if sentences_unready() is not None:
+        return None
+
+    def alike(questions: list[str]) -> list[list[int]]:
+        if sys.stderr.isatty():
+            click.echo(f"comparing {len(questions):,} questions in meaning …", err=True)
+        encoder = text_similarity(SHIPPED_MODEL)
+        encoder.remember(questions)
+        return groups_alike(questions, encoder.similarity)
+
+    return alike
+
+
+def _grounded(report: SuspectReport, given: SuspectInput) -> SuspectReport:
+    """The report with what the local model says about the answers of the first suspects, where it is installed."""
+    wanted = {run.place: number for number, run in enumerate(report.runs[:MOST_RUNS]) if run.is_suspect}
+    metric = local_groundedness() if wanted and given.can_read_again else None
+    if metric is None:
+        return report
+    runs = list(report.runs)
+    last = max(wanted)
+    records = (each for each, *_ in given.records(again=True) if not isinstance(each, InputError))
+    for place, record in enumerate(Progress("runs read again").watch(records)):
+        if place in wanted:
+            found = unsupported(record, metric)
+            if found is not None:
+                run = runs[wanted[place]]
+                runs[wanted[place]] = structs.replace(run, evidence=(*run.evidence, found))
+        if place >= last:
+            break
+    return structs.replace(report, runs=runs)
+
+
+def _list_error(error: InputError, stream: IO[bytes] | None) -> None:
+    if stream is not None:
+        stream.write(encode_json(error) + b"\n")
+
+
+def refuse_with_suspects(**given: Any) -> None:
+    """Options that say how metrics are scored do not go with a ranking that scores none."""
+    for option, value in given.items():
+        if value not in (None, False, (), ""):
+            raise click.UsageError(f"--{option.replace('_', '-')} does not go with --suspects: no metric is scored")

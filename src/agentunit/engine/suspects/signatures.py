@@ -1,0 +1,248 @@
+"""What is kept of each record: what it changed, what it answered and how it went, in a few hundred bytes."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from agentunit.core.outcome import Outcome
+from agentunit.core.records import Record
+from agentunit.core.trace import tool_status
+from agentunit.engine.suspects.answers import AnswerSignature, answer_signature
+from agentunit.engine.suspects.effects import Effect, effect_of
+from agentunit.engine.suspects.tasks import TASK_FIELDS, TaskKeys, task_keys
+from agentunit.engine.suspects.tool_marks import Mark, ToolMarks
+from agentunit.formulas.conversation import loops
+from agentunit.metrics.inputs import Item, payload_of
+
+MOST_STEPS = 64
+"""So many tool calls of a run are compared with those of its peers to say where it leaves them."""
+MOST_EFFECTS = 100
+MOST_QUESTIONS_KEPT = 20_000
+MOST_FIELDS = 8
+MOST_VALUES = 50
+FEWEST_ROUNDS = 3
+"""A call or a few that come again that often in a row are a loop."""
+
+# What names a task or one try at it is no kind of case.
+_NO_SLICE = frozenset((*TASK_FIELDS, "trial", "epoch", "seed", "run", "id", "trace_id", "session_id", "user_id"))
+_MOST_NAMES = 100
+_ERROR_TEXT = re.compile(r"\s*(?:error|exception|traceback)\b", re.IGNORECASE)
+_ONE_LINE = 240
+_LONGEST_VALUE = 60
+_LONGEST_NAME = 200
+
+
+class RunSignature(Struct, gc=False):
+    """One run. ``effects`` and ``path`` are numbers in the tables of ``Signatures``; ``failed`` tools never succeeded.
+
+    ``place`` is its number in the input, from 0, of all records that could be read, and ``source`` its file.
+    ``error`` is what the agent raised or reported, ``loop`` the tool that was called again and again, and ``slices``
+    what its metadata say, as numbers.
+    """
+
+    place: int
+    case_id: str
+    repeat: int
+    source: str
+    effects: tuple[int, ...]
+    path: bytes
+    answer: AnswerSignature | None
+    n_steps: int
+    n_characters: int
+    failed: tuple[tuple[int, str], ...] = ()
+    error: str | None = None
+    loop: int | None = None
+    slices: tuple[int, ...] = ()
+
+
+class Signatures:
+    """The signatures of an input, built record by record.
+
+    ``said`` are marks of tools by their names, ``task_field`` a field that says which task a run is of.
+    ``keeps_questions`` keeps the texts of questions, so that they can be compared in meaning.
+    """
+
+    def __init__(
+        self, said: Mapping[str, Mark] | None = None, task_field: str | None = None, *, keeps_questions: bool = False
+    ) -> None:
+        self._keeps_questions = keeps_questions
+        self._n_questions = 0
+        self.marks = ToolMarks(said)
+        self.runs: list[RunSignature] = []
+        self.keys: list[TaskKeys] = []
+        self.task_field = task_field
+        self.effects: list[Effect] = []
+        self.tools: list[str] = []
+        self.slices: list[tuple[str, str]] = []
+        self._effect_numbers: dict[Effect, int] = {}
+        self._tool_numbers: dict[str, int] = {}
+        self._slice_numbers: dict[tuple[str, str], int] = {}
+        self._values: dict[str, set[str]] = {}
+        self._answers: dict[AnswerSignature, AnswerSignature] = {}
+        self._n_of_case: dict[tuple[str, str], int] = {}
+        self._n_read = 0
+
+    def add(self, record: Record, *, repeat: int | None = None, source: str = "") -> None:
+        """Take in one record; ``repeat`` counts from 0, by default the records of its id and ``source`` so far.
+
+        A record that no metric could read is an ``InputProblem``.
+        """
+        place = self._n_read
+        self._n_read += 1
+        item = Item(record.case, record.trace, record.outcome)
+        name = record.case.id
+        if repeat is None:
+            repeat = self._n_of_case.get((source, name), 0)
+            self._n_of_case[source, name] = repeat + 1
+        self.marks.declare(item.trace_metadata.get("tools"), "recorded")
+        self.marks.declare(item.case.tools, "suite")
+        calls = _Calls(self)
+        n_steps = n_characters = 0
+        for event in item.events:
+            if event.type == "tool_call":
+                n_steps += 1
+                calls.add(payload_of(event))
+            elif event.type == "message":
+                payload = payload_of(event)
+                if payload.get("role") not in ("system", "developer"):
+                    content = payload.get("content")
+                    n_steps += 1
+                    n_characters += len(content) if isinstance(content, str) else 0
+        text = item.answer
+        answer = answer_signature(text) if text else None
+        if answer is not None:
+            answer = self._answers.setdefault(answer, answer)
+        outcome = item.outcome
+        error = outcome.error if isinstance(outcome, Outcome) and isinstance(outcome.error, str) else None
+        keys = task_keys(record.case, self.task_field)
+        if keys.question is not None:
+            # Only a comparison in meaning reads them again.
+            kept = self._keeps_questions and self._n_questions < MOST_QUESTIONS_KEPT
+            self._n_questions += kept
+            keys = keys if kept else keys._replace(question=None)
+        self.keys.append(keys)
+        self.runs.append(
+            RunSignature(
+                place,
+                name,
+                repeat,
+                source,
+                tuple(sorted(calls.effects)),
+                calls.path.tobytes(),
+                answer,
+                n_steps,
+                n_characters + (len(text) if text and not n_characters else 0),
+                tuple(calls.failed.items()),
+                None if not error else error[:_ONE_LINE],
+                calls.loop(),
+                self._slices_of(item.case_metadata),
+            )
+        )
+
+    def tool_number(self, name: str) -> int:
+        """The number of a tool in ``tools``."""
+        number = self._tool_numbers.get(name)
+        if number is None:
+            # A number has two bytes; a name beyond them is told apart no more.
+            if len(self.tools) >= 0xFFFF:
+                return 0
+            number = self._tool_numbers[name] = len(self.tools)
+            self.tools.append(name)
+        return number
+
+    def effect_number(self, effect: Effect) -> int:
+        """The number of an effect in ``effects``."""
+        number = self._effect_numbers.get(effect)
+        if number is None:
+            number = self._effect_numbers[effect] = len(self.effects)
+            self.effects.append(effect)
+        return number
+
+    def written(self) -> frozenset[int]:
+        """The numbers of the effects of tools that change something, as is known after all records were seen."""
+        marks = {tool: self.marks.mark(tool).mark for tool in {effect.tool for effect in self.effects}}
+        return frozenset(number for number, effect in enumerate(self.effects) if marks[effect.tool] == "write")
+
+    def _slices_of(self, metadata: Mapping[str, Any]) -> tuple[int, ...]:
+        """The short values of a case's metadata, of fields that have few of them."""
+        found = []
+        for field, value in metadata.items():
+            if field in _NO_SLICE or not isinstance(value, (str, int)) or len(str(value)) > _LONGEST_VALUE:
+                continue
+            if field not in self._values and len(self._values) >= _MOST_NAMES:
+                continue
+            known = self._values.setdefault(field, set())
+            if len(known) >= MOST_VALUES and str(value) not in known:
+                continue
+            known.add(str(value))
+            key = (field, str(value))
+            number = self._slice_numbers.setdefault(key, len(self.slices))
+            if number == len(self.slices):
+                self.slices.append(key)
+            found.append(number)
+            if len(found) >= MOST_FIELDS:
+                break
+        return tuple(found)
+
+
+class _Calls:
+    """The tool calls of one record."""
+
+    def __init__(self, owner: Signatures) -> None:
+        self._owner = owner
+        self.effects: set[int] = set()
+        self.path = array("H")
+        self.failed: dict[int, str] = {}
+        self._sequence: list[tuple[int, int]] = []
+
+    def add(self, payload: dict[str, Any]) -> None:
+        name = payload.get("name")
+        name = name[:_LONGEST_NAME] if isinstance(name, str) and name else "(unnamed)"
+        owner = self._owner
+        number = owner.tool_number(name)
+        if len(self.path) < MOST_STEPS:
+            self.path.append(number)
+        arguments = payload.get("arguments")
+        self._sequence.append((number, hash(str(arguments)) if arguments else 0))
+        said = failure_of(payload)
+        if said is not None:
+            self.failed[number] = said[:_ONE_LINE]
+            return
+        self.failed.pop(number, None)
+        owner.marks.add_call(name, payload.get("result"))
+        if owner.marks.may_write(name) and len(self.effects) < MOST_EFFECTS:
+            self.effects.add(owner.effect_number(effect_of(name, arguments)))
+
+    def loop(self) -> int | None:
+        """The tool that begins the longest stretch of calls that come again and again, arguments and all."""
+        if len(self._sequence) < FEWEST_ROUNDS:
+            return None
+        found = [each for each in loops(self._sequence) if each.rounds >= FEWEST_ROUNDS]
+        return self._sequence[found[0].start][0] if found else None
+
+
+def failure_of(payload: Mapping[str, Any]) -> str | None:
+    """What a failed call said; ``None`` for one that went through.
+
+    Tools without a status that fail mostly answer with a text that begins "Error".
+
+    >>> failure_of({"status": "error", "error": "no such order"}), failure_of({"result": "Error: no such user"})
+    ('no such order', 'Error: no such user')
+    >>> failure_of({"status": "success", "result": "Error handling was updated"}) is None
+    True
+    """
+    status = tool_status(dict(payload))
+    error, result = payload.get("error"), payload.get("result")
+    if status is None:
+        text = result if isinstance(result, str) else ""
+        failed = bool(error) or (_ERROR_TEXT.match(text) is not None)
+    else:
+        failed = isinstance(status, str) and status.casefold() not in ("success", "ok", "completed", "succeeded")
+    if not failed:
+        return None
+    return " ".join(str(error or result or status).split())

@@ -1,0 +1,259 @@
+"""Examine a test: every check, in the order in which its faults matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from agentunit.soundness import (
+    contradictions,
+    duplicates,
+    expectations,
+    leaks,
+    null_agents,
+    outcomes,
+    own_checks,
+    tool_keys,
+)
+from agentunit.soundness.found import EVIDENCE_KEPT, Check, Effect, Evidence, Hit, Soundness, SoundnessWarning
+from agentunit.soundness.grading import MOST_BY_MODEL, Grading
+from agentunit.soundness.material import Material, RunOutcomes
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        "infrastructure_death",
+        "The infrastructure failed, and it counts as a failure of the agent",
+        "run them again (agentunit rerun RUN --failed), or leave them out of the rate",
+        outcomes.infrastructure_deaths,
+        by_error=True,
+    ),
+    Check(
+        "fails_own_check",
+        "The expected answer fails the check of its own case",
+        "correct the expected answer or the check: no right answer can pass",
+        own_checks.fails_own_check,
+    ),
+    Check(
+        "impossible_check",
+        "No answer can pass the checks, or they cannot be used",
+        "correct the check",
+        own_checks.impossible,
+    ),
+    Check(
+        "unknown_tool",
+        "A tool is expected that is not offered",
+        "correct the name in expected_tool_calls, or offer the tool",
+        tool_keys.unknown_tools,
+    ),
+    Check(
+        "invalid_arguments",
+        "The schema of a tool does not allow the expected arguments",
+        "correct the expected arguments or the schema: an agent that obeys the schema fails",
+        tool_keys.invalid_arguments,
+    ),
+    Check(
+        "broken_tool_schema",
+        "The schema of an offered tool contradicts itself",
+        "correct the schema",
+        tool_keys.broken_schemas,
+    ),
+    Check(
+        "call_without_effect",
+        "An expected call changes nothing",
+        "correct the expected arguments",
+        tool_keys.calls_without_effect,
+    ),
+    Check(
+        "agreed_otherwise",
+        "Most agents give the same answer, and it counts as wrong",
+        "look whether the expected answer is wrong, or others are right too",
+        outcomes.agreed_otherwise,
+    ),
+    Check(
+        "turned_round",
+        "Turned round: good agents fail and bad ones pass",
+        "look whether the expected answer or the check is wrong",
+        outcomes.turned_round,
+    ),
+    Check(
+        "everyone_fails",
+        "Every agent fails, or nearly every one",
+        "look whether it can be passed at all",
+        outcomes.everyone_fails,
+    ),
+    Check(
+        "null_agent",
+        "An agent that does nothing passes",
+        "add a check that such an answer fails",
+        null_agents.passed_by_nobody,
+    ),
+    Check(
+        "constant_answer",
+        "One and the same answer passes a large part of the cases",
+        "balance the expected answers, and compare pass rates with this one",
+        null_agents.constant_answer,
+    ),
+    Check(
+        "unchecked",
+        "An expectation is listed that nothing checks",
+        "add the metric that reads it, or delete the field",
+        expectations.unchecked,
+    ),
+    Check(
+        "misnamed",
+        "An expectation has a name that no metric reads",
+        "rename the field",
+        expectations.misnamed,
+    ),
+    Check(
+        "empty_expectation",
+        "Nothing is expected",
+        "say what is expected, or take the case out",
+        expectations.empty,
+    ),
+    Check(
+        "two_answers",
+        "Opposite answers are accepted, or several are compared as one text",
+        "write the acceptable answers as a list",
+        expectations.two_answers,
+    ),
+    Check(
+        "answer_in_question",
+        "The agent is handed the answer with the question",
+        "take the answer out of the question or the context",
+        leaks.in_question,
+    ),
+    Check(
+        "answer_in_metadata",
+        "The agent is handed the answer in a field",
+        "name the field in grader_fields of the suite",
+        leaks.in_fields,
+    ),
+    Check(
+        "answer_in_id",
+        "The id, which agents receive, names the answer",
+        "rename the cases",
+        leaks.in_id,
+    ),
+    Check(
+        "contradictory_duplicates",
+        "The same question expects different answers",
+        "decide which answer is right, or accept both",
+        duplicates.contradictory,
+    ),
+    Check(
+        "against_context",
+        "The context contradicts the expected answer",
+        "correct the expected answer or the context",
+        contradictions.against_context,
+    ),
+    Check(
+        "absent_from_context",
+        "The context says nothing of the expected answer",
+        "add the passage that holds the answer, or correct the answer",
+        contradictions.absent_from_context,
+    ),
+    Check(
+        "wrong_weekday",
+        "A date has the wrong weekday, or does not exist",
+        "correct the date: which one is meant decides the answer",
+        contradictions.wrong_weekdays,
+    ),
+    Check(
+        "duplicates",
+        "The case repeats another one",
+        "keep one of them: the others count its result again",
+        duplicates.repeated,
+    ),
+    Check(
+        "near_duplicates",
+        "The case nearly repeats another one",
+        "keep one of them, or make them differ",
+        duplicates.nearly_repeated,
+    ),
+    Check(
+        "everyone_passes",
+        "Every agent passes",
+        "such cases tell no agent from another: harder ones would",
+        outcomes.everyone_passes,
+    ),
+)
+
+Watch = Callable[[Iterable[Check]], Iterable[Check]]
+
+
+def examine_soundness(material: Material, watch: Watch = iter) -> Soundness:
+    """Try every check. Nothing is sent anywhere; ``watch`` is handed the checks as they pass, for progress.
+
+    >>> from agentunit.core.case import DatasetCase
+    >>> cases = [DatasetCase("q1", "Capital of France?", "Paris", metadata={"regex": "^paris$"})]
+    >>> [(each.check, each.evidence[0].text) for each in examine_soundness(Material(cases)).warnings]
+    [('fails_own_check', "the expected answer 'Paris' fails regex: pattern ^paris$")]
+    """
+    warnings = []
+    for check in watch(CHECKS):
+        groups: dict[str, list[Hit]] = {}
+        for hit in check.find(material):
+            groups.setdefault(hit.group, []).append(hit)
+        warnings += [_warning(check, group, hits, material) for group, hits in groups.items()]
+    rates = [rate for run in material.runs if (rate := run.rate()) is not None]
+    metrics = {run.metric for run in material.runs if run.metric}
+    return Soundness(
+        n_cases=len(material.cases) or len({case_id for run in material.runs for case_id in run.tries}),
+        n_runs=len(material.runs),
+        graded_by=None if material.graded_by is None else sorted(material.graded_by),
+        pass_means=", ".join(sorted(metrics)) or None,
+        rate=sum(rates) / len(rates) if rates else None,
+        warnings=warnings,
+        not_examined=list(_not_examined(material)),
+    )
+
+
+def _warning(check: Check, group: str, hits: list[Hit], material: Material) -> SoundnessWarning:
+    cases = list(dict.fromkeys(hit.case for hit in hits))
+    return SoundnessWarning(
+        check=check.name,
+        title=f"{check.title}: {group}" if group else check.title,
+        advice=check.advice,
+        n_cases=len(cases),
+        cases=cases,
+        evidence=[Evidence(hit.case, hit.text) for hit in hits[:EVIDENCE_KEPT]],
+        effect=_effect(cases, material, by_error=check.by_error),
+    )
+
+
+def _effect(cases: list[str], material: Material, *, by_error: bool) -> Effect:
+    known = {case.id for case in material.cases} or {case_id for run in material.runs for case_id in run.tries}
+    chosen = frozenset(cases)
+    share = len(chosen & known) / len(known) if known else 0.0
+    pairs = [_rates(run, chosen, by_error=by_error) for run in material.runs]
+    usable = [(one, other) for one, other in pairs if one is not None and other is not None]
+    if not usable:
+        return Effect(share, n_runs=0)
+    with_all = sum(one for one, _ in usable) / len(usable)
+    return Effect(share, with_all, sum(other for _, other in usable) / len(usable), len(usable))
+
+
+def _rates(run: RunOutcomes, cases: frozenset[str], *, by_error: bool) -> tuple[float | None, float | None]:
+    return run.rate(), run.rate(no_errors_in=cases) if by_error else run.rate(cases)
+
+
+def _not_examined(material: Material) -> Iterable[str]:
+    if not material.cases:
+        yield "the cases themselves: the runs do not hold them"
+    elif material.graded_by is None:
+        yield "what no metric reads: nothing says how the cases are graded (name the suite, or a run)"
+    if material.left_out:
+        named = ", ".join(material.left_out[:5])
+        yield f"what an agent passes that does nothing: {named} cannot be run here"
+    grading = Grading(material)
+    for name, why in grading.untried.items():
+        yield f"{name}: {why}"
+    if grading and grading.by_model and len(material.cases) > MOST_BY_MODEL:
+        yield f"null agents were tried on {MOST_BY_MODEL} of {len(material.cases):,} cases, as a model may grade"
+    n_agents = len(material.agents)
+    if 0 < n_agents < outcomes.FEWEST_AGENTS:
+        fewest = outcomes.FEWEST_AGENTS
+        of_one = f", and these are runs of {'one' if n_agents == 1 else n_agents}" if material.runs else ""
+        yield f"cases that all agents pass or fail: that takes runs of {fewest} different agents{of_one}"
+    elif not material.runs:
+        yield "what outcomes tell: name runs or record files beside the suite"

@@ -1,0 +1,66 @@
+"""Checks that an agent passes without doing anything: by silence, an echo, a refusal, or always the same answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from agentunit.core.case import DatasetCase
+from agentunit.metrics.inputs import acceptable_answers
+from agentunit.soundness.found import Hit
+from agentunit.soundness.grading import Grading
+from agentunit.soundness.material import Material
+from agentunit.soundness.texts import is_refusal, plain, shown
+
+_REFUSAL = "I'm sorry, but I can't help with that."
+_IDLE = "Done."
+# A constant answer passes some cases of every suite with few answers; it is a fault where it earns a good part.
+_LARGE_SHARE = 0.2
+
+
+def passed_by_nobody(material: Material) -> Iterator[Hit]:
+    """Cases that an agent passes that does nothing."""
+    grading = Grading(material)
+    if not grading or material.left_out:
+        return
+    cases = [case for case in grading.sampled(material.cases) if grading.is_all_of(case)]
+    agents: list[tuple[str, Callable[[DatasetCase], str]]] = [
+        ("answers nothing", lambda case: ""),
+        ("does nothing and says 'Done.'", lambda case: _IDLE),
+        ("repeats the question", lambda case: case.query or ""),
+        ("refuses", lambda case: _REFUSAL),
+    ]
+    seen: set[str] = set()
+    for what, answer in agents:
+        for case in cases:
+            if case.id in seen or _has_turns(case):
+                continue
+            output = answer(case)
+            if what == "refuses" and any(map(is_refusal, acceptable_answers(case.expected_output))):
+                continue
+            if what == "repeats the question" and not output.strip():
+                continue
+            passed = grading.is_passed(case, output)
+            if passed:
+                seen.add(case.id)
+                yield Hit(case.id, f"an agent that {what} passes {', '.join(passed)}")
+
+
+def constant_answer(material: Material) -> Iterator[Hit]:
+    """The cases that one and the same answer passes, where they are a good part of the suite."""
+    grading = Grading(material)
+    answers = Counter(each for case in material.cases for each in acceptable_answers(case.expected_output))
+    if not grading or material.left_out or len(answers) < 2:
+        return
+    answer, n_cases = answers.most_common(1)[0]
+    cases = [case for case in grading.sampled(material.cases) if grading.is_all_of(case)]
+    if n_cases < 3 or n_cases < _LARGE_SHARE * len(material.cases) or not plain(answer):
+        return
+    passed = [case.id for case in cases if not _has_turns(case) and grading.is_passed(case, answer)]
+    if len(passed) >= _LARGE_SHARE * len(cases):
+        for case_id in passed:
+            yield Hit(case_id, f"an agent that always answers {shown(answer)} passes")
+
+
+def _has_turns(case: DatasetCase) -> bool:
+    return case.turns is not None or case.user is not None

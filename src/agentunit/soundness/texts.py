@@ -1,0 +1,69 @@
+"""Texts as checks compare them: words, numbers, and what remains when spelling is set aside."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Any
+
+_LONGEST_QUOTED = 300
+_WORD = re.compile(r"\w+(?:[.,]\d+)*", re.UNICODE)
+_NUMBER = re.compile(r"(?<![\w.])-?\d+(?:[,.]\d+)*")
+_REFUSAL = re.compile(
+    r"\b(?:i(?:'m| am) (?:sorry|unable|not able)|i (?:can(?:no|')t|cannot|won't|will not|do(?:n't| not) know)|"
+    r"(?:can(?:no|')t|cannot|unable to) (?:help|answer|assist|be answered)|not enough information|unanswerable|"
+    r"n/?a\b|no answer|decline)",
+    re.IGNORECASE,
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text without case and punctuation; decimals stay whole.
+
+    >>> words("The price: 1,000.50 USD!")
+    ['the', 'price', '1,000.50', 'usd']
+    """
+    return _WORD.findall(unicodedata.normalize("NFKC", text).casefold())
+
+
+def plain(text: str) -> str:
+    """A text of which spelling, punctuation and spacing are set aside.
+
+    >>> plain(" Paris,  France. ") == plain("paris france")
+    True
+    """
+    return " ".join(words(text))
+
+
+def numbers(text: str) -> list[str]:
+    """The numbers of a text, without separators of thousands.
+
+    >>> numbers("From 1,000 to 2.5 in B2B")
+    ['1000', '2.5']
+    """
+    return [re.sub(r",(?=\d{3}(?!\d))", "", each) for each in _NUMBER.findall(text)]
+
+
+def is_refusal(text: str) -> bool:
+    """Whether an expected answer is that there is none."""
+    return not text.strip() or _REFUSAL.search(text) is not None
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """Every text within plain data."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from texts_in(each)
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from texts_in(each)
+
+
+def shown(value: Any, most: int = _LONGEST_QUOTED) -> str:
+    """A value as evidence quotes it, cut only where it is long: personal data is masked later, and must be whole."""
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(text.split())
+    return repr(text if len(text) <= most else text[: most - 1] + "…")
