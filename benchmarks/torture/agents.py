@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from agentunit.store.sqlite import Store
 from benchmarks.torture.bad_server import HTTP_HARMS, BadServer
 from benchmarks.torture.children import agentunit, done, said_plainly
 from benchmarks.torture.ledger import Ledger, Lost, Trial
@@ -18,8 +19,9 @@ from benchmarks.torture.scenarios import STORE, check_store, run_ids, run_result
 _HARMS = Path(__file__).parent / "victims" / "harms.py"
 _N_CASES = 6
 _EVIL = "c2"
-# Enough for a case that does nothing on a machine that is busy; a case that hangs costs it once.
-_TIMEOUT_S = 8
+# Enough for a case that does nothing; a case that hangs costs it once. Where a machine is so busy that a neighbor needs
+# longer, all is done again with more: that it was late is no loss.
+_TIMEOUTS_S = (8, 40, 200)
 
 _SUITE = """
 import os, sys
@@ -170,14 +172,19 @@ def torture_with_agents(ledger: Ledger) -> None:
 
 def _each(trial: Trial, place: Place, harms: list[str]) -> Iterator[str]:
     def attempt(harm: str) -> str | None:
-        folder = trial.place(harm)
-        try:
-            _do_harm(folder, place, harm)
-        except Lost as loss:
-            return f"{harm}: {loss}"
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        return None
+        said = None
+        for timeout_s in _TIMEOUTS_S:
+            folder = trial.place(f"{harm}-{timeout_s}")
+            try:
+                _do_harm(folder, place, harm, timeout_s)
+                return None
+            except _Late as loss:
+                said = f"{harm}: {loss}"
+            except Lost as loss:
+                return f"{harm}: {loss}"
+            finally:
+                shutil.rmtree(folder, ignore_errors=True)
+        return said
 
     with ThreadPoolExecutor(2) as pool:
         for loss in pool.map(attempt, harms):
@@ -186,13 +193,16 @@ def _each(trial: Trial, place: Place, harms: list[str]) -> Iterator[str]:
                 yield loss
 
 
-def _do_harm(folder: Path, place: Place, harm: str) -> None:
+class _Late(Lost):
+    """A neighbor of the hostile case ran out of time, which may be the machine's doing."""
+
+
+def _do_harm(folder: Path, place: Place, harm: str, timeout_s: float) -> None:
     # One case at a time where the process may end: then it is known which cases must be there.
     may_end = harm in _ENDS_EVERYWHERE or (place.is_shared and harm in _ENDS | _SHARED) or harm in place.ends
     server = BadServer(harm, folder) if place.name == "HTTP" else None
     shutil.copy(_HARMS, folder)
     (folder / "harm").write_text(harm)
-    timeout_s = _TIMEOUT_S if harm in _TAKES_LONG or server is not None else None
     agent = place.agent.format(address=server.address) if server is not None else place.agent
     (folder / "suite.py").write_text(
         _SUITE.format(
@@ -201,7 +211,7 @@ def _do_harm(folder: Path, place: Place, harm: str) -> None:
             agent=agent,
             concurrency=1 if may_end else 3,
             isolation=place.isolation,
-            timeout_s=timeout_s,
+            timeout_s=timeout_s if harm in _TAKES_LONG or server is not None else None,
         )
     )
     try:
@@ -247,7 +257,9 @@ def _look(folder: Path, place: Place, harm: str, code: int, errors: str, *, may_
         raise Lost(f"cases are lacking: {sorted(neighbors - set(found))}; exit code {code}; {errors[-300:]}")
     # A worker is used again: an agent that breaks the process it runs in breaks its own later cases there.
     if not neighbors <= kept and (harm not in _SHARED or place.is_fresh):
-        raise Lost(f"its neighbors failed with it: {sorted(neighbors - kept)}; {errors[-300:]}")
+        late = _timed_out(folder)
+        kind = _Late if neighbors - kept <= late else Lost
+        raise kind(f"its neighbors failed with it: {sorted(neighbors - kept)}; {errors[-300:]}")
     if code != (0 if len(kept) == _N_CASES else 3):
         raise Lost(f"it ended with {code} while {_N_CASES - len(kept)} cases failed: {errors[-300:]}")
     return kept
@@ -263,6 +275,15 @@ def _outputs(folder: Path) -> dict[str, bool]:
         if case_id != _EVIL and not failed and output != "right":
             raise Lost(f"{case_id} has the answer {str(output)[:50]!r}")
     return {case_id: failed for case_id, failed, *_ in records}
+
+
+def _timed_out(folder: Path) -> set[str]:
+    with Store(folder / STORE, read_only=True) as store:
+        return {
+            each.case_id
+            for each in store.records(run_ids(folder)[-1])
+            if each.record.trace.metadata.get("failure") == "timeout"
+        }
 
 
 def _started(folder: Path) -> list[str]:
