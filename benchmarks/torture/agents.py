@@ -1,4 +1,7 @@
-"""Agents that do harm, in every place where AgentUnit runs an agent."""
+"""Agents that do harm, in every place where AgentUnit runs an agent.
+
+``TORTURE_HARM=segfault`` in the environment tries one kind of harm only, to look for what went wrong.
+"""
 
 from __future__ import annotations
 
