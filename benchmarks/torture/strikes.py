@@ -72,9 +72,11 @@ def _strike_all(
     """Two kinds of work at a time: most of it is waiting for a moment."""
 
     def strike_one(scenario: Scenario, share: int) -> None:
+        # Each begins with another strike: a share may be smaller than the number of them.
+        at = scenarios.index(scenario) % len(strikes)
         with ledger.trying(part, scenario.name) as trial:
             if trial is not None:
-                strike_often(trial, scenario, share, strikes)
+                strike_often(trial, scenario, share, [*strikes[at:], *strikes[:at]])
 
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(strike_one, scenarios, _shares(n_strikes, len(scenarios))))
